@@ -1,4 +1,4 @@
-"""Sandbox: where generated code runs, what it may use, and what came of it."""
+"""Sandbox: where generated code runs, its limits, and its outcome."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -29,15 +29,14 @@ BACK_ENDS = {
     "bubblewrap": "sandbox.bubblewrap:BubblewrapSandbox",
     "process": "sandbox.process:ProcessSandbox",
 }
-"""By name, the class of each back end, those that contain more first; its module is loaded when it is tried."""
+"""The class of each back end by name, those that contain more first; a module is loaded when its back end is tried."""
 
 if TYPE_CHECKING:
     from sandbox.lab import Lab, LabRequest
 
-if TYPE_CHECKING:
     BackEndChoice = str
 else:
-    # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
+    # Settings and options offer the names above; a type checker does not accept a computed list.
     BackEndChoice = Literal[("auto", *BACK_ENDS)]
 
 
@@ -52,18 +51,18 @@ class ExitReason(StrEnum):
     PROCESS_LIMIT = "process_limit"
     DISK_LIMIT = "disk_limit"
     KILLED_BY_RULE = "killed_by_rule"
-    """A rule saw that it would come to nothing, such as a loss that is not a number; `Outcome.detail` says which."""
+    """A rule found it hopeless, as with a loss that is not a number; `Outcome.detail` names the rule."""
     KILLED_BY_MONITOR = "killed_by_monitor"
-    """The monitoring model ended it; `Outcome.detail` says why."""
+    """The monitoring model ended it; `Outcome.detail` gives the reason."""
     STOPPED = "stopped"
     """Ended because the bot itself was asked to stop."""
     INFRASTRUCTURE = "infrastructure"
-    """The engine's own failure; `Outcome.detail` says what; never the code's fault."""
+    """The engine's own failure, described in `Outcome.detail`; never the code's fault."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one execution may use; the defaults are the documented ones of one execution."""
+    """The limits of one execution; the defaults are the documented ones."""
 
     seconds: float
     memory_bytes: int = 4 * 1024**3
@@ -72,13 +71,13 @@ class Limits:
     written_bytes: int = 2 * 1000**3
     files: int = 50_000
     output_bytes: int = 1_000_000
-    """Of the log that is kept: its first and last part."""
+    """Size of the kept log: its first and last part."""
     cpus: int = 2
 
 
 @dataclass(frozen=True)
 class Lease:
-    """What belongs to one execution alone while it runs."""
+    """The cores and GPUs that belong to one execution alone while it runs."""
 
     cpus: tuple[int, ...] = ()
     """Numbers of cores; none: any of the machine's, as many as the limits allow."""
@@ -88,7 +87,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class ExecutionRequest:
-    """One run of a script on one view: pure data, so that a retry or another machine may take it."""
+    """One run of a script on one view: pure data, so that a retry or another machine can use it."""
 
     execution_id: str
     """Unique, letters, digits, dot, underscore and minus."""
@@ -107,12 +106,12 @@ class ExecutionRequest:
     mounts: Mapping[str, Path] = field(default_factory=dict)
     """Folders that the script finds read-only beside `data`, by name (such as `weights/resnet18`)."""
     redactor: Redactor = field(default=Redactor(), compare=False, repr=False)
-    """Takes the bot's own secrets, should the script come to know any, out of what is kept of its output."""
+    """Removes the bot's own secrets, should the script get to know any, from its kept output."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a running execution has used so far; None where it is not known."""
+    """What a running execution has used so far; None if unknown."""
 
     seconds: float
     cpu_seconds: float | None = None
@@ -121,12 +120,12 @@ class Usage:
     gpu_memory_bytes: int | None = None
     processes: int | None = None
     gpu_busy: float | None = None
-    """Share of the time since the last measure in which its GPUs worked, 0 to 1."""
+    """Share of the time since the last measurement in which its GPUs worked, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Breach:
-    """Why a running execution must end, and a sentence on it."""
+    """The reason why a running execution must end, and a sentence on it."""
 
     reason: ExitReason
     detail: str
@@ -136,15 +135,15 @@ class Watch(Protocol):
     """An observer of a running execution; called from the thread that supervises it, so it must never block."""
 
     def output(self, chunk: bytes) -> None:
-        """Take in what it has just printed."""
+        """Receive new output."""
 
     def usage(self, usage: Usage) -> Breach | None:
-        """Take in a measure, several a second; a breach in return ends the execution with that reason."""
+        """Receive a measurement, several times a second; returning a breach ends the execution with its reason."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an execution."""
+    """The outcome of an execution."""
 
     reason: ExitReason
     exit_code: int | None
@@ -153,7 +152,7 @@ class Outcome:
     cpu_seconds: float | None
     peak_memory_bytes: int | None
     output: str
-    """stdout and stderr, interleaved, decoded, capped at `output_bytes` (the middle is cut, and it says so)."""
+    """stdout and stderr, interleaved, decoded, capped at `output_bytes` (a note marks the cut in the middle)."""
     kept: Mapping[str, Path]
     """Name to path for each kept file that was really written in this execution."""
     detail: str | None = None
@@ -165,11 +164,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class SandboxDescription:
-    """What a back end cannot contain, and what scripts find in it."""
+    """What a back end cannot contain, and the environment of its scripts."""
 
     name: str
     gaps: tuple[str, ...]
-    """What it does not contain, a sentence each."""
+    """What it does not contain, one sentence each."""
     python: str | None = None
     """Version of the Python that scripts run in; none: the bot's own."""
     packages: Mapping[str, str] | None = None
@@ -179,11 +178,11 @@ class SandboxDescription:
     image: str | None = None
     """Name and id of the image that containers are made from."""
     isolates: bool = False
-    """Whether it keeps scripts from the machine, so that code of any origin may run in it."""
+    """Whether it isolates scripts from the machine, so that code of any origin may run in it."""
 
     @property
     def isolation(self) -> str:
-        """What keeps scripts from the machine; `none` where nothing does."""
+        """What isolates scripts from the machine; `none` if nothing does."""
         return self.name if self.isolates else "none"
 
 
@@ -198,7 +197,12 @@ class Sandbox(Protocol):
         """
 
     def open_lab(self, request: "LabRequest") -> AbstractAsyncContextManager["Lab"]:
-        """Open a lab; see `sandbox.lab`. Raises UsageError where the back end has none."""
+        """Open a lab: a sandbox that stays, in which commands are run one by one.
+
+        Raises:
+            UsageError: This back end has no labs.
+            LabDied: It could not be opened.
+        """
 
     def describe(self) -> SandboxDescription:
-        """Say what this back end cannot contain, and what scripts find in it."""
+        """Return what this back end cannot contain, and the environment of its scripts."""

@@ -48,18 +48,18 @@ class BubblewrapSandbox(LocalSandbox):
         return visible_paths(self._environment)
 
     def problem(self) -> str | None:
-        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        """Return in one sentence why it cannot be used here, found out by running it; None if it works."""
         needed = {"bwrap": "bubblewrap"}
         if choose_identity().changes_user:
             needed["setpriv"] = "util-linux"
         for tool, package in needed.items():
             if shutil.which(tool) is None:
                 return f"{tool} is not installed: install the Debian package {package}."
-        works, said = try_out(self)
-        return None if works else f"bubblewrap is installed but does not work here ({said}); {_HOW_TO_ALLOW}."
+        works, output = try_out(self)
+        return None if works else f"bubblewrap is installed but does not work here ({output}); {_HOW_TO_ALLOW}."
 
     def describe(self) -> SandboxDescription:
-        """Say what it cannot contain here."""
+        """Return what it cannot contain here."""
         gaps = [
             "memory is summed five times a second, so a burst over several processes goes over; each process alone "
             "is held by the kernel",
@@ -85,7 +85,7 @@ class BubblewrapSandbox(LocalSandbox):
         mounts = {"data": request.view, **request.mounts}
         for mount_point in mounts:
             (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
-        workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
+        workspace.code.chmod(0o755)  # another user must be able to read it, whatever our umask
         environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(self._python))
         limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
         script = [str(self._python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
@@ -180,7 +180,7 @@ def bubblewrap_command(
         stack: Closed once it has been started.
         command: What is run, by its paths inside.
         identity: Whom it runs as; what it may write becomes that user's.
-        visible: What of the host it sees.
+        visible: Files of the host that it sees.
         writable: Folders that it may write, by their paths inside.
         readable: Folders and files that it may read, by their paths inside.
         start: Path inside of the folder in which it starts.
@@ -211,9 +211,9 @@ def bubblewrap_command(
     if program := seccomp_program(shared_memory=bool(gpus), pinned=pinned):
         descriptors.append(_passed(stack, program))
         arguments += ["--seccomp", str(descriptors[-1])]
-    # By descriptor: on its command line nothing can be read that was not meant for the script.
+    # By descriptor: its command line shows nothing that is not meant for the script.
     descriptors.append(_passed(stack, b"".join(os.fsencode(argument) + b"\0" for argument in arguments)))
-    # Where it is not installed it fails to start with a clear word.
+    # If it is not installed, the start fails with a clear message.
     bwrap = shutil.which("bwrap") or "bwrap"
     return [bwrap, "--args", str(descriptors[-1]), "--", *identity.become, *command], descriptors
 

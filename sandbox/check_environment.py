@@ -28,11 +28,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Trials:
-    """All that was tried."""
+    """All trials."""
 
     trials: Sequence[Trial]
     error: str | None
-    """Why it ended before all was tried."""
+    """Why it ended before everything was tried."""
 
 
 def check_environment(sandbox: Sandbox, environment: Environment) -> Trials:

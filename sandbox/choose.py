@@ -20,14 +20,14 @@ def choose(
     """Return a back end that works here.
 
     Args:
-        name: Of a back end, or `auto`: the first that works.
-        trusted: Whether all code comes from the built-in model, which alone may do without isolation unasked.
+        name: Name of a back end, or `auto`: the first that works.
+        trusted: Whether all code comes from the built-in model, the only one that may run without isolation by default.
         instance: See `LocalSandbox`, as for the next two.
-        settings: Of the sandbox.
-        environment: Whose packages scripts run with.
+        settings: Settings of the sandbox.
+        environment: Packages for scripts.
 
     Raises:
-        UsageError: It cannot be had; the text says what to install, allow or pass.
+        UsageError: It is not available; the text names what to install, allow or pass.
     """
     problems = []
     for kind in BACK_ENDS if name == "auto" else (name,):

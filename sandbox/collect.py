@@ -1,4 +1,4 @@
-"""Taking the kept files out of a working folder that nobody may be trusted to have left in order."""
+"""Collecting the kept files from an untrusted working folder."""
 
 import os
 import shutil
@@ -15,17 +15,17 @@ KEPT_BYTES = 200 * 1000**2
 
 @dataclass(frozen=True)
 class Collected:
-    """What was taken, and what was refused."""
+    """The files taken, and notes on the refused ones."""
 
     kept: dict[str, Path] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
 def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTES) -> Collected:
-    """Copy those of the named files that are plain files to `out`, each appearing there whole or not at all.
+    """Copy the named files that are plain files to `out`, where each appears whole or not at all.
 
-    Links (hard ones too), FIFOs, devices and folders are refused with a note: they could stand for a file of the
-    host, or block who opens them.
+    Links (hard ones too), FIFOs, devices and folders are refused with a note: they could mean a file of the host, or
+    block the reader.
 
     Args:
         work: The working folder, with no process left that could change it.
@@ -34,7 +34,7 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
         cap: Largest size in bytes.
 
     Raises:
-        OSError: The disk failed us.
+        OSError: The disk failed.
     """
     collected = Collected()
     folder = open_folder(str(work))
@@ -51,7 +51,7 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
 
 
 def _take(folder: int, name: str, out: Path, cap: int) -> str | None:
-    """Copy one file; return none if it was, an empty text if it is absent, or why it is refused."""
+    """Copy one file; return None if it was copied, an empty text if it is absent, or why it is refused."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -24,7 +24,8 @@ from sandbox.watcher import Watcher
 _KILLED = 137
 _CONFLICT = 409
 _ASKED_EVERY = 0.2
-"""Seconds between two questions of what it uses."""
+"""Seconds between two requests for its usage."""
+_CROWDED = 2
 _LAST = 5.0
 """Seconds for our threads to end once the container is gone."""
 
@@ -33,16 +34,24 @@ class Container:
     """A container in which a script runs; a `Running`."""
 
     def __init__(
-        self, engine: DockerClient, options: Mapping[str, Any], limits: Limits, watcher: Watcher, resources: ExitStack
+        self,
+        engine: DockerClient,
+        options: Mapping[str, Any],
+        limits: Limits,
+        watcher: Watcher,
+        resources: ExitStack,
+        *,
+        talks: bool = False,
     ) -> None:
         """Create it, attach to it, and only then start it, so that no output is missed.
 
         Args:
             engine: Connection of its own.
-            options: Of the container (see `sandbox.profile`).
-            limits: What it may use.
+            options: Options of the container (see `sandbox.profile`).
+            limits: Its limits.
             watcher: Measures what it writes.
             resources: Closed when it is gone, once it has been started.
+            talks: Whether it has an input.
 
         Raises:
             EngineError: It could not be started; nothing is left of it.
@@ -57,6 +66,8 @@ class Container:
         self._used: Mapping[str, Any] = {}
         self._inside: psutil.Process | None = None
         self._over = threading.Event()
+        self._asked = threading.Event()
+        self._crowded = 0
         self._name = str(options["name"])
         self._tasks = int(options["pids_limit"]) - TASK_SLACK
         _create(engine, options)
@@ -71,11 +82,12 @@ class Container:
         except ENGINE_FAILURES as error:
             _remove(engine, self._name)
             raise EngineError(f"The container could not be started: {say(error)}") from error
+        self.input = self._stream if talks else None
         self._resources = resources.pop_all()
         self._began = time.monotonic()
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
-        os.close(engine_end)  # the engine says what it has to say by errors
+        os.close(engine_end)  # the engine reports problems as errors
         self.ended = os.eventfd(0)
         self._threads = [
             threading.Thread(target=self._ask, name=f"{self._name}-usage", daemon=True),
@@ -86,8 +98,9 @@ class Container:
             thread.start()
 
     def measure(self) -> tuple[Usage, Breach | None]:
-        """Take what the engine said last of memory, CPU and tasks; measure the folders ourselves."""
-        stats = self._used
+        """Use the engine's last report on memory, CPU and tasks; measure the folders ourselves."""
+        self._asked.set()
+        stats, self._used = self._used, {}
         cpu = stats.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
         memory = _memory(stats.get("memory_stats", {}))
         written = self._watcher.check_written(self._members())
@@ -95,39 +108,43 @@ class Container:
         self._last = Usage(
             seconds=time.monotonic() - self._began,
             cpu_seconds=cpu / 1e9 if cpu else self._last.cpu_seconds,
-            memory_bytes=memory,
+            memory_bytes=memory or self._last.memory_bytes,
             written_bytes=self._watcher.written_bytes,
         )
-        if stats.get("pids_stats", {}).get("current", 0) > self._tasks:
+        if stats:
+            # Twice in a row: an answer may be older than what has been ended since.
+            self._crowded = self._crowded + 1 if stats.get("pids_stats", {}).get("current", 0) > self._tasks else 0
+        if self._crowded >= _CROWDED:
+            self._crowded = 0
             detail = f"It ran more than {self._limits.processes} processes and threads at once."
             return self._last, Breach(ExitReason.PROCESS_LIMIT, detail)
         return self._last, written
 
     def _ask(self) -> None:
-        """Ask the engine again and again what it uses.
+        """Ask the engine for its usage, as often as somebody measures it.
 
-        In a thread of its own: at a container's end the engine answers only after all output has been read, which is the
-        task of the thread that measures.
+        In a thread of its own: at a container's end the engine answers only after all output has been read, which is
+        done by the thread that measures.
         """
-        while True:
+        while self._asked.wait() and not self._over.is_set():
+            self._asked.clear()
             with contextlib.suppress(*ENGINE_FAILURES, psutil.Error):  # where it has ended, another thread sees it
                 if self._inside is None:
                     self._inside = psutil.Process(self._api.inspect_container(self._name)["State"]["Pid"])
                 self._used = self._api.stats(self._name, stream=False, one_shot=True)
-            if self._over.wait(_ASKED_EVERY):
-                return
+            self._over.wait(_ASKED_EVERY)
 
     def kill(self) -> None:
-        """Have it killed with all that it has started; its output must be read meanwhile.
+        """Kill it with all its processes; its output must be read meanwhile.
 
-        The engine answers only after all output has been read, which is the task of our caller.
+        The engine answers only after all output has been read, which is the caller's task.
         """
         if self._threads[-1].is_alive():
             self._threads.insert(0, threading.Thread(target=self._kill, name=f"{self._name}-kill", daemon=True))
             self._threads[0].start()
 
     def _kill(self) -> None:
-        # Where it has ended just now the engine says so, and where the engine has, only its next start can mend that.
+        # An error means that the container has just ended, or the engine has, which only its next start can fix.
         with contextlib.suppress(*ENGINE_FAILURES):
             self._api.kill(self._name)
 
@@ -138,8 +155,8 @@ class Container:
         except ENGINE_FAILURES as error:
             state = {"Running": True, "Error": say(error)}
         if state["Running"]:
-            said = state["Error"] or (say(self._lost) if self._lost else "it lost the container")
-            return Reaped(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {said}"))
+            reason = state["Error"] or (say(self._lost) if self._lost else "it lost the container")
+            return Reaped(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {reason}"))
         killed = bool(state["OOMKilled"])
         return Reaped(
             exit_code=state["ExitCode"],
@@ -152,6 +169,7 @@ class Container:
     def close(self) -> None:
         """Remove the container, and give the descriptors back."""
         self._over.set()
+        self._asked.set()
         os.close(self.output)  # the pump then throws away what still comes
         _remove(self._engine, self._name)
         with contextlib.suppress(OSError):
@@ -180,6 +198,7 @@ class Container:
             self._lost = error
         finally:
             self._over.set()
+            self._asked.set()
             os.eventfd_write(self.ended, 1)
 
     def _members(self) -> list[psutil.Process]:

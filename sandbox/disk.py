@@ -11,10 +11,10 @@ DEEPEST = 64
 
 @dataclass(frozen=True)
 class DiskUsage:
-    """What lies in a folder."""
+    """The content of a folder."""
 
     bytes: int = 0
-    """Allocated, so that a sparse file counts for what it takes."""
+    """Allocated bytes, so that a sparse file counts for what it occupies."""
     files: int = 0
     """Entries of any kind."""
     too_deep: bool = False
@@ -24,9 +24,9 @@ class DiskUsage:
 
 
 def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
-    """Measure a folder that somebody may be changing meanwhile.
+    """Measure a folder that may change meanwhile.
 
-    Links are never followed, on no level: a script could swap a folder for a link to the host's root.
+    Links are never followed, on any level: a script could replace a folder by a link to the host's root.
 
     Args:
         folder: What to measure.
@@ -85,8 +85,8 @@ def open_folder(name: str, parent: int | None = None) -> int:
     try:
         return os.open(name, flags, dir_fd=parent)
     except PermissionError:
-        # A folder may be written into without being readable; its owner, which we are, can make it readable. Through
-        # the descriptor's own path, since by name it could be a link by now.
+        # A folder may be writable without being readable; its owner, which we are, can make it readable. This goes through
+        # the descriptor's own path, since the name could be a link by now.
         handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
         try:
             Path(f"/proc/self/fd/{handle}").chmod(0o700)

@@ -1,16 +1,20 @@
 """The back end that contains everything: a fresh, hardened Docker container for each execution."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 
 from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.container import Container
 from sandbox.execution import LocalSandbox, try_out
+from sandbox.gpu import open_gpus
 from sandbox.image import find_image
 from sandbox.image.engine import ENGINE_FAILURES, connect, say
+from sandbox.lab import LabRequest
+from sandbox.lab.session import SearchPaths
 from sandbox.launch import choose_cpus
-from sandbox.profile import Plan, container_options
+from sandbox.profile import PACKAGES, PATH, Origin, Plan, container_identity, container_options, lab_plan, script_plan
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
@@ -30,21 +34,21 @@ class DockerSandbox(LocalSandbox):
     isolates = True
 
     _found: tuple[str, str, Mapping[str, str]] | None = None
-    """Image, version of its Python, and its packages, once `problem` has looked."""
+    """Image, version of its Python, and its packages, set by `problem`."""
 
     def problem(self) -> str | None:
-        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        """Return in one sentence why it cannot be used here, found out by running it; None if it works."""
         try:
             with connect() as engine:
                 image = find_image(engine, self._settings.image)
         except ENGINE_FAILURES as error:
             return say(error)
-        works, said = try_out(self, _PROBE)
+        works, output = try_out(self, _PROBE)
         if not works:
-            return f"Docker is there but runs no script: {said}"
+            return f"Docker is there but runs no script: {output}"
         if image.attrs["Config"].get("Volumes"):
             return f"The image {image.tags} declares volumes: folders that no limit holds."
-        found = json.loads(said)
+        found = json.loads(output)
         if self._environment and found["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
             return (
                 f"The environment {self._environment.name} is for Python {self._environment.record.python}, and the image has "
@@ -54,7 +58,7 @@ class DockerSandbox(LocalSandbox):
         return None
 
     def describe(self) -> SandboxDescription:
-        """Say what it cannot contain, and (once `problem` has looked) what is installed in its image."""
+        """Return what it cannot contain, and (after `problem`) what is installed in its image."""
         image, python, packages = self._found or (None, None, None)
         return SandboxDescription(
             name="docker",
@@ -73,14 +77,31 @@ class DockerSandbox(LocalSandbox):
         )
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> Container:
-        """Start the script in a container; raises OSError where no engine answers or it has no image."""
+        """Start the script in a container; raises OSError if no engine answers or the image is missing."""
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
+        watcher = Watcher(request.limits, (workspace.work,))
+        return self._start(lambda origin: script_plan(origin, request, workspace, cpus), watcher)
+
+    @property
+    def search_paths(self) -> SearchPaths:
+        """Where commands of a lab find programs and packages: in the image, and in the environment."""
+        return SearchPaths(PATH, PACKAGES if self._environment else None)
+
+    def start_lab(self, request: LabRequest, work: Path, watcher: Watcher) -> Container:
+        """Start the agent of a lab in a container that ends with it."""
+        with open_gpus() as gpus:
+            uuids = [gpu.uuid for gpu in gpus.all()]
+        return self._start(lambda origin: lab_plan(origin, request, work, uuids), watcher, talks=True)
+
+    def _start(self, make_plan: Callable[[Origin], Plan], watcher: Watcher, *, talks: bool = False) -> Container:
+        identity = container_identity()
         with ExitStack() as stack:
             engine = stack.enter_context(connect())
             image = find_image(engine, self._settings.image)
             packages = self._environment.packages_folder if self._environment else None
-            plan = Plan(request, workspace, str(image.id), self._instance, self._settings.runtime, cpus, packages)
-            plan.identity.ensure_readable((request.view, *request.mounts.values()))
-            plan.identity.give(workspace.work)
+            plan = make_plan(Origin(str(image.id), self._instance, self._settings.runtime, packages))
             options = container_options(plan)
-            return Container(engine, options, request.limits, Watcher(request.limits, (workspace.work,)), stack)
+            identity.ensure_readable(plan.readable.values())
+            for folder in plan.writable.values():
+                identity.give(folder)
+            return Container(engine, options, plan.limits, watcher, stack, talks=talks)

@@ -21,6 +21,7 @@ from sandbox.instance import owner
 from sandbox.lab import Lab, LabRequest
 from sandbox.lab.session import SearchPaths, opened
 from sandbox.launch import path_of
+from sandbox.memory import oom_kills
 from sandbox.running import Running
 from sandbox.settings import SandboxSettings
 from sandbox.supervise import StopSignal, Supervisor, stop_signal
@@ -34,10 +35,10 @@ _TRIAL_SECONDS = 60.0
 
 
 class LocalSandbox(ABC):
-    """A `Sandbox` on this machine: what all kinds of isolation have in common."""
+    """A `Sandbox` on this machine: the common part of all back ends."""
 
     isolates: ClassVar[bool] = False
-    """Whether it keeps scripts from the machine; where not, only scripts of the built-in model run in it unasked."""
+    """Whether it isolates scripts from the machine; if not, only scripts of the built-in model run in it by default."""
 
     def __init__(
         self, instance: str = "bot", settings: SandboxSettings | None = None, environment: Environment | None = None
@@ -45,9 +46,9 @@ class LocalSandbox(ABC):
         """Take what its kinds need.
 
         Args:
-            instance: Of the bot, by which what it starts is recognised after a crash.
+            instance: The bot's instance, by which its processes and containers are recognised after a crash.
             settings: Such as the image and the runtime of containers.
-            environment: Whose packages scripts run with; None: the bot's own, or the image's.
+            environment: Packages for scripts; None: the bot's own, or the image's.
         """
         self._instance = instance
         self._settings = settings or SandboxSettings()
@@ -55,12 +56,12 @@ class LocalSandbox(ABC):
         self._turns = itertools.count()
 
     def problem(self) -> str | None:
-        """Say in one sentence why it cannot be used here, found out by running it; none if it works."""
+        """Return in one sentence why it cannot be used here, found out by running it; None if it works."""
         return None
 
     @abstractmethod
     def describe(self) -> SandboxDescription:
-        """Say what it cannot contain, and what scripts find in it."""
+        """Return what it cannot contain, and the environment of its scripts."""
 
     @property
     def _python(self) -> Path:
@@ -68,7 +69,7 @@ class LocalSandbox(ABC):
         return self._environment.executable if self._environment else Path(sys.executable)
 
     def _described(self, name: str, gaps: tuple[str, ...]) -> SandboxDescription:
-        """Describe it with the packages of the environment; where there is none, they are the bot's own."""
+        """Describe it with the packages of the environment, or the bot's own if there is none."""
         environment = self._environment
         if environment is None:
             return SandboxDescription(name, gaps, isolates=self.isolates)
@@ -88,7 +89,7 @@ class LocalSandbox(ABC):
             LabDied: It could not be opened.
             ValueError: No caller should make this request.
         """
-        if not self.isolates:
+        if type(self).start_lab is LocalSandbox.start_lab:
             raise UsageError("a lab needs --sandbox bubblewrap or docker")
         async with opened(request, self.start_lab, self.search_paths) as lab:
             yield lab
@@ -99,7 +100,7 @@ class LocalSandbox(ABC):
         return SearchPaths(path_of(self._python))
 
     def start_lab(self, request: LabRequest, work: Path, watcher: Watcher) -> Running:
-        """Start the agent of a lab in its working folder; only where it isolates. Raises OSError as `start`."""
+        """Start the agent of a lab in its working folder, where this back end has labs; raises OSError as `start`."""
         raise NotImplementedError
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
@@ -120,12 +121,12 @@ class LocalSandbox(ABC):
                     try:
                         await asyncio.wait({running})
                     except asyncio.CancelledError:
-                        continue  # asked again: the code must be gone all the same
+                        continue  # cancelled again: the code must be gone nevertheless
                 raise
 
 
 def try_out(sandbox: LocalSandbox, script: str = "") -> tuple[bool, str]:
-    """Run a script on a view that holds a file `probe`; return whether it ended well, and what it or the engine said."""
+    """Run a script on a view with a file `probe`; return whether it ended well, and its output or the engine's error."""
     with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
         Path(folder).chmod(0o755)
         view = Path(folder) / "view"
@@ -153,11 +154,11 @@ def execute(sandbox: LocalSandbox, request: ExecutionRequest, stop: StopSignal, 
 
 
 def _execute(sandbox: LocalSandbox, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor) -> Outcome:
-    ooms = _oom_kills()
+    ooms = oom_kills()
     running = sandbox.start(request, workspace)
     ending = supervisor.follow(running)
     full = shutil.disk_usage(request.out).free < _FULL_DISK
-    verdict = reach_verdict(ending, request.limits, host_oom=_oom_kills() > ooms, disk_full=full)
+    verdict = reach_verdict(ending, request.limits, host_oom=oom_kills() > ooms, disk_full=full)
     if verdict.reason is ExitReason.INFRASTRUCTURE:
         return _failure(verdict.detail, ending.seconds)
     text = ending.output.text()
@@ -185,12 +186,3 @@ def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
 
 def _failure(detail: str | None, seconds: float = 0.0) -> Outcome:
     return Outcome(ExitReason.INFRASTRUCTURE, None, seconds, None, None, output="", kept={}, detail=detail)
-
-
-def _oom_kills() -> int:
-    """Return how often this machine's kernel has killed for memory since it started; 0 where that is not known."""
-    try:
-        lines = Path("/proc/vmstat").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))

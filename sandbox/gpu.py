@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs of this machine: which there are, what is used of them, and the files by which a program reaches them."""
+"""This machine's NVIDIA GPUs: their list, their usage, and the files by which a program reaches them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 LIBRARIES = Path("/usr/local/nvidia")
-"""Where containers find the driver's libraries, which elsewhere lie among the system's own."""
+"""Folders of the driver's libraries in containers; elsewhere they are among the system's own."""
 _DEV = Path("/dev")
 _COMMON = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 
@@ -32,7 +32,7 @@ class Gpus:
 
         Args:
             nvml: The module `pynvml`; none where there is no driver.
-            allowed: What CUDA_VISIBLE_DEVICES says, by numbers or UUIDs, as a cluster sets it for its jobs.
+            allowed: The value of CUDA_VISIBLE_DEVICES, numbers or UUIDs, as a cluster sets it for its jobs.
         """
         self._nvml = nvml
         self._handles: dict[str, Any] = {}
@@ -51,7 +51,7 @@ class Gpus:
         return None if self._nvml is None else str(self._nvml.nvmlSystemGetDriverVersion())
 
     def used_bytes(self, uuid: str) -> int | None:
-        """Return how much of its memory is in use by all programs; None where it is not known."""
+        """Return the bytes of its memory that all programs use; None if unknown."""
         found = self._ask("nvmlDeviceGetMemoryInfo", uuid)
         return None if found is None else int(found.used)
 
@@ -61,7 +61,7 @@ class Gpus:
         return None if found is None else found.gpu / 100
 
     def processes(self, uuid: str) -> list[int]:
-        """Return the ids of processes that compute on it; a screen's are none of these."""
+        """Return the ids of processes that compute on it, without those that only display."""
         found = self._ask("nvmlDeviceGetComputeRunningProcesses", uuid)
         return [int(process.pid) for process in found or ()]
 
@@ -81,7 +81,7 @@ class Gpus:
 
 @contextmanager
 def open_gpus() -> Iterator[Gpus]:
-    """Give the machine's GPUs while this lasts; none where there is no driver."""
+    """Yield the machine's GPUs; none if there is no driver."""
     import pynvml  # large, and most machines have no GPU
 
     nvml: Any = pynvml
@@ -97,7 +97,7 @@ def open_gpus() -> Iterator[Gpus]:
 
 
 class GpuMeter:
-    """What one execution uses of its GPUs: their memory beyond what was taken when it began, and their work."""
+    """The GPU usage of one execution: memory beyond what was in use when it began, and the share of time they work."""
 
     def __init__(self, gpus: Gpus, uuids: Sequence[str]) -> None:
         self._gpus = gpus
@@ -123,7 +123,7 @@ class GpuMeter:
 
 @contextmanager
 def metered(uuids: Sequence[str]) -> Iterator[GpuMeter | None]:
-    """Give a meter of these GPUs while this lasts; None where there are none to measure."""
+    """Yield a meter of these GPUs; None if there are none."""
     if not uuids:
         yield None
         return
@@ -141,7 +141,7 @@ def leased_devices(uuids: Sequence[str]) -> list[Path]:
 
 
 def library_folders() -> list[Path]:
-    """Return where the driver's libraries lie, if not among the system's own."""
+    """Return the folders of the driver's libraries, if not among the system's own."""
     return [LIBRARIES / name for name in ("lib64", "lib") if (LIBRARIES / name).is_dir()]
 
 
@@ -152,7 +152,7 @@ def device_files(gpus: Gpus, uuids: Sequence[str], folder: Path = _DEV) -> list[
 
 
 def _allowed(gpus: Sequence[Gpu], names: str) -> list[Gpu]:
-    """Return those that CUDA_VISIBLE_DEVICES leaves; as CUDA does, stop at the first name that means none."""
+    """Return those that CUDA_VISIBLE_DEVICES allows; like CUDA, stop at the first unknown name."""
     found: list[Gpu] = []
     for name in names.split(","):
         named = gpus[int(name)] if name.strip().isdecimal() and int(name) < len(gpus) else None

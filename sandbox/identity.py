@@ -1,4 +1,4 @@
-"""Whom a script runs as under bubblewrap: another user if root starts it, else the same in a user namespace."""
+"""The user that a script runs as under bubblewrap: another one if root starts it, else the same in a user namespace."""
 
 import os
 import platform
@@ -38,14 +38,12 @@ class Identity:
         """Make a folder and all in it the user's own."""
         if not self.changes_user:
             return
-        self._own(folder)
-        for parent, folders, files in os.walk(folder):
+        os.chown(folder, self.user, self.user)
+        for _, folders, files, parent in os.fwalk(folder):
             for name in (*folders, *files):
-                self._own(Path(parent) / name)
-
-    def _own(self, path: Path) -> None:
-        if path.lstat().st_uid != self.user:  # looking costs a tenth of what changing does
-            os.chown(path, self.user, self.user, follow_symlinks=False)
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                if status.st_uid != self.user:  # looking costs a tenth of what changing does
+                    os.chown(name, self.user, self.user, dir_fd=parent, follow_symlinks=False)
 
     def ensure_readable(self, paths: Iterable[Path]) -> None:
         """Raise PermissionError for a folder or a file that the user could not read."""

@@ -1,4 +1,4 @@
-"""Instances: to whom belongs what a bot has on the machine while it runs."""
+"""Instances: the ownership of everything a bot has on the machine while it runs."""
 
 import contextlib
 import hashlib
@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 FOLDER = ".execution"
-"""Name of the folder in which an execution's work lies while it runs."""
+"""Name of an execution's folder while it runs."""
 _YOUNG = 60.0
 """Seconds for which such a folder may be without the file that names its owner."""
 
@@ -22,12 +22,12 @@ def instance_of(folder: Path) -> str:
 
 
 def label_of(out: Path) -> str:
-    """Return the label of what runs for this folder `out`."""
+    """Return the label of processes that run for this folder `out`."""
     return _digest(str(out.resolve()))
 
 
 def temporary_prefix(out: Path) -> str:
-    """Return how the name of each temporary folder starts that goes with this folder `out`."""
+    """Return the beginning of the names of all temporary folders for this folder `out`."""
     return f"bot-{label_of(out)}-"
 
 
@@ -47,7 +47,7 @@ def is_alive(owner: str) -> bool:
 
 
 class OwnedFolder:
-    """The folder in which one execution's work lies, with a file that says which process it belongs to."""
+    """The folder of one execution's work, with a file that names the process it belongs to."""
 
     def __init__(self, out: Path) -> None:
         """Take the folder on the host that receives the kept files."""
@@ -56,7 +56,7 @@ class OwnedFolder:
         self._file = self.path / "owner"
 
     def make(self) -> None:
-        """Make it, and what it lies in, for this process.
+        """Make it, with its parents, for this process.
 
         Raises:
             OSError: The disk or its permissions do not allow it.
@@ -68,7 +68,7 @@ class OwnedFolder:
 
     @property
     def is_left(self) -> bool:
-        """Whether it is there, and the process that made it is gone."""
+        """Whether it exists although the process that made it is gone."""
         try:
             return not is_alive(self._file.read_text(encoding="utf-8"))
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a script is started with: a clean environment, its cores, and the kernel's own limits."""
+"""The start of a script: a clean environment, its cores, and the kernel's own limits."""
 
 import os
 import resource
@@ -15,7 +15,7 @@ STACKS = 256 * 1024**2
 """Room for thread stacks, which count as data though they are hardly touched."""
 
 FILE_SLACK = 1024**2
-"""A file may grow so much beyond the limit on all files, for the watcher to see which limit it was."""
+"""Bytes that a file may grow beyond the limit on all files, so that the watcher sees which limit was hit."""
 TASK_SLACK = 16
 """The same for processes and threads."""
 _THREAD_VARIABLES = (
@@ -74,13 +74,13 @@ def base_environment(*, tmp: str, cpus: int, path: str, seconds: float, gpus: Se
 def shell_command(
     argv: Sequence[str], limits: str = "", *, first_process: bool = False, talks: bool = False
 ) -> list[str]:
-    """Return a shell's command that runs this one with its stderr in its stdout; what goes wrong before stays on stderr.
+    """Return a shell's command that runs this one with its stderr in its stdout; errors before its start stay on stderr.
 
     Args:
         argv: The command.
-        limits: What the shell does first (see `under_limits`).
+        limits: Commands that the shell runs first (see `under_limits`).
         first_process: Whether the shell is the first process of its namespace and stays: it reaps orphans, and the script
-            would be a poor first process, to which most signals mean nothing.
+            itself would be a poor first process, as that ignores most signals.
         talks: Whether the command is ours: it keeps its stdin, and its stderr stays apart.
     """
     command = f"{shlex.join(argv)}; exit $?" if first_process else f"exec {shlex.join(argv)}"
@@ -94,21 +94,21 @@ def ended_with_us(argv: Sequence[str]) -> list[str]:
 
 
 def choose_cpus(count: int, turn: int) -> tuple[int, ...]:
-    """Return the cores that an execution may use: `count` of ours, others at each turn."""
+    """Return the cores that an execution may use: `count` of ours, different ones at each turn."""
     ours = sorted(os.sched_getaffinity(0))
     count = max(1, min(count, len(ours)))
     return tuple(sorted(ours[(turn * count + i) % len(ours)] for i in range(count)))
 
 
 def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False) -> str:
-    """Return what a POSIX shell does to set the kernel's own limits, or else to end.
+    """Return the commands by which a POSIX shell sets the kernel's own limits, or ends.
 
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
-    (RLIMIT_DATA) is what counts, and gives the script a MemoryError where the watcher could only kill it.
+    (RLIMIT_DATA) is limited instead, which gives the script a MemoryError where the watcher could only kill it.
 
     Args:
-        limits: What is allowed.
-        count_tasks: Whether the kernel enforces the limit on processes; of no use where the bot's own processes count too.
+        limits: The limits.
+        count_tasks: Whether the kernel enforces the limit on processes; useless if the bot's own processes count too.
         on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so only the watcher can measure it.
     """
     steps = [

@@ -17,11 +17,11 @@ from state.errors import InfrastructureFailure
 _FOLDER = "bot-leases"
 _PAUSE = 0.03
 _SAY_AFTER = 0.5
-"""Seconds of waiting that nobody needs to hear of."""
+"""Seconds of waiting that need not be reported."""
 _MEMORY_BACK = 30.0
 """Seconds that a GPU's memory may take to come back after an execution."""
 _SLACK = 256 * 1024**2
-"""Bytes by which a GPU's memory may differ though nothing of the execution is left."""
+"""Bytes by which a GPU's memory may differ even if nothing of the execution is left."""
 
 Name = TypeVar("Name", bound=Hashable)
 Held = Mapping[Name, Sequence[Lock]]
@@ -60,10 +60,10 @@ class Leases:
     def __init__(
         self, folder: Path, *, cores: Iterable[int] | None = None, gpus: Gpus | None = None, gpu_shares: int = 1
     ) -> None:
-        """Take what there is to give away.
+        """Take the resources to lease.
 
         Args:
-            folder: Where the locks lie (see `leases_folder`).
+            folder: Folder of the locks (see `leases_folder`).
             cores: Numbers of cores; those that this process may use, if not given.
             gpus: The machine's GPUs; none, if not given.
             gpu_shares: Executions that may share a GPU.
@@ -96,7 +96,7 @@ class Leases:
             cpus: Cores.
             gpus: GPUs.
             seconds: Longest time to wait.
-            say: Called with a sentence on what is waited for, or on a GPU that is withheld.
+            say: Receives a sentence on a wait, or on a GPU that is withheld.
 
         Raises:
             InfrastructureFailure: They did not come free in time, there are too few GPUs, or locks do not work.
@@ -107,7 +107,7 @@ class Leases:
         count = max(1, min(cpus, len(self._cores)))
         async with AsyncExitStack() as stack:
             uuids: tuple[str, ...] = ()
-            # GPUs first, always: whoever has one and waits for cores waits for nobody who wants that GPU.
+            # GPUs always first, against deadlock: a holder of a GPU that waits for cores never waits for one who wants it.
             if gpus:
                 found = await self._first_come("gpu", lambda: self._try_gpus(gpus), deadline, say, f"{gpus} GPU(s)")
                 uuids = tuple(found)
@@ -125,8 +125,8 @@ class Leases:
         say: Callable[[str], None] | None,
         what: str,
     ) -> Held[Name]:
-        """Wait in line, then take all that is wanted together as soon as it is free."""
-        began, said = time.monotonic(), False
+        """Wait in line, then take everything together as soon as it is free."""
+        began, reported = time.monotonic(), False
         try:
             line = self._lines[kind]
             with line.place() as place:
@@ -136,9 +136,9 @@ class Leases:
                         raise InfrastructureFailure(
                             f"{what} did not come free in {now - began:.0f} s{self._why(kind)}."
                         )
-                    if say and not said and now - began >= _SAY_AFTER:
+                    if say and not reported and now - began >= _SAY_AFTER:
                         say(f"waiting for {what}{self._why(kind)}")
-                        said = True
+                        reported = True
                     await asyncio.sleep(min(_PAUSE, deadline - now))
                 return found
         except OSError as error:
@@ -156,7 +156,7 @@ class Leases:
         return _all_or_none([gpu.uuid for gpu in self._gpus.all()], self._try_gpu, count)
 
     def _try_gpu(self, uuid: str) -> Sequence[Lock] | None:
-        """Take a GPU, or a share of one: shares hold the GPU's own lock together, so that nobody has it alone then."""
+        """Take a GPU, or a share of one: shares hold the GPU's own lock together, which keeps others from having it alone."""
         if self._shares == 1 and self._gpus.processes(uuid):
             return None
         whole = take(self._folder / f"gpu-{uuid}", shared=self._shares > 1)
@@ -171,7 +171,7 @@ class Leases:
     async def _give_back_gpus(
         self, held: Held[str], used: Mapping[str, int | None], say: Callable[[str], None] | None
     ) -> None:
-        """Release GPUs whose memory is back; one whose memory is not is kept from everybody until it is."""
+        """Release GPUs whose memory was freed; withhold the others until theirs is."""
         for uuid, locks in held.items():
             self._withheld[uuid] = (locks, used[uuid])
         deadline = time.monotonic() + _MEMORY_BACK
@@ -182,17 +182,17 @@ class Leases:
                 say(f"GPU {uuid} is withheld: memory of an execution that has ended did not come back")
 
     def _try_withheld(self) -> set[str]:
-        """Release the GPUs whose memory is back, and return the others."""
+        """Release the GPUs whose memory was freed, and return the others."""
         for uuid, (locks, before) in list(self._withheld.items()):
             now = self._gpus.used_bytes(uuid)
-            # Where several share a GPU, its memory says nothing about one of them.
+            # If several share a GPU, its memory shows nothing about one of them.
             if self._shares > 1 or now is None or before is None or now <= before + _SLACK:
                 del self._withheld[uuid]
                 _release({uuid: locks})
         return set(self._withheld)
 
     def _why(self, kind: str) -> str:
-        """Return what else than other leases is in the way, as the end of a sentence."""
+        """Return obstacles other than leases, as the end of a sentence."""
         if kind != "gpu":
             return ""
         reasons = [f"{uuid} keeps memory of an execution that has ended" for uuid in self._withheld]
@@ -226,7 +226,7 @@ def _release(held: Held[Name]) -> None:
 
 
 def _is_everybodys(folder: Path) -> bool:
-    """Return whether it is a folder as /tmp is one: all may write, and nobody may remove what is another's."""
+    """Return whether it is a folder like /tmp: all may write, and nobody may remove others' files."""
     try:
         mode = folder.stat().st_mode
     except OSError:

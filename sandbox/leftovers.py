@@ -1,4 +1,4 @@
-"""What a killed bot has left on the machine: finding it and removing it, and nothing of anybody else's."""
+"""Leftovers of killed bots on the machine: finding and removing them, and nothing of anybody else's."""
 
 import contextlib
 import os
@@ -19,9 +19,9 @@ from sandbox.tree import MARKER, kill_all
 from sandbox.workspace import remove_tree
 
 _LEVELS = 4
-"""Depth of such folders below a state folder: <run>/executions/<execution>/.execution; what lies deeper is not ours."""
+"""Depth of such folders below a state folder: <run>/executions/<execution>/.execution; deeper ones are not ours."""
 _PROBE = re.compile(r"bot-(\d+-\d+-[0-9a-f]{8})-\w+")
-"""Name of a temporary folder in which somebody tried whether a sandbox works."""
+"""Name of a temporary folder in which a sandbox was tried."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Leftover:
 
     name: str
     size: Callable[[], int]
-    """Returns the bytes of disk that it takes."""
+    """Returns the bytes of disk that it occupies."""
     remove: Callable[[], str]
     """Removes it with all that belongs to it; returns a sentence on what was removed, or why it was not."""
 

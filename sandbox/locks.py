@@ -1,4 +1,4 @@
-"""Locks on files, and lines to wait in: the kernel gives both back when their holder dies, be it by `kill -9`."""
+"""Locks on files, and waiting lines: the kernel releases both when their holder dies, even by `kill -9`."""
 
 import contextlib
 import fcntl
@@ -21,11 +21,11 @@ class Lock:
         self._descriptor = descriptor
 
     def release(self, *, remove: bool = False) -> None:
-        """Give it back, and remove its file where nobody else will want it."""
+        """Release it, and remove its file if nobody else will want it."""
         if remove:
             with contextlib.suppress(OSError):
                 self.path.unlink()
-        # Not by closing alone: a child that is just being started may hold a copy of the descriptor.
+        # Closing alone is not enough: a child that is just being started may hold a copy of the descriptor.
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)
 
@@ -38,14 +38,14 @@ def take(path: Path, *, shared: bool = False) -> Lock | None:
         shared: Hold it beside others that hold it in this way.
 
     Raises:
-        OSError: The file cannot be opened, is none, or lies where files cannot be locked.
+        OSError: The file cannot be opened, is not a plain file, or is on a file system without locks.
     """
     operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         descriptor = _open(path)
         try:
             fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
-            # Whoever holds a file that is no longer at its path excludes nobody.
+            # A lock on a file that is no longer at its path excludes nobody.
             if _is_at(path, descriptor):
                 return Lock(path, descriptor)
         except BlockingIOError:
@@ -58,7 +58,7 @@ def take(path: Path, *, shared: bool = False) -> Lock | None:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether somebody holds the lock, or may: also where files cannot be locked; an absent file is free."""
+    """Return whether somebody holds the lock, or may, as where files cannot be locked; an absent file is free."""
     try:
         descriptor = _opened(path)
     except FileNotFoundError:
@@ -77,7 +77,7 @@ def is_held(path: Path) -> bool:
 class WaitingLine:
     """A line among processes, first come, first served, in a folder that may hold others.
 
-    A place in it is a file whose name says since when a process waits, locked meanwhile: a process that dies leaves the line.
+    A place in it is a locked file whose name holds the start of the wait: a process that dies leaves the line.
     """
 
     def __init__(self, folder: Path, name: str) -> None:

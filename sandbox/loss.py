@@ -1,4 +1,4 @@
-"""The rule on the loss: a training whose loss is no number any more, or explodes, comes to nothing."""
+"""The rule on the loss: a training whose loss is no longer a number, or explodes, is hopeless."""
 
 import math
 import re
@@ -11,7 +11,7 @@ _LOSS = re.compile(
     r"(?P<value>[-+]?(?:nan|inf(?:inity)?|\d+(?:\.\d*)?(?:e[-+]?\d+)?))(?:\.0)?(?![\w.]*\w)",
     re.IGNORECASE,
 )
-"""A loss as keras, lightning, transformers, lightgbm, xgboost, catboost and plain prints report it; lightning says nan.0."""
+"""A loss as keras, lightning, transformers, lightgbm, xgboost, catboost and plain prints report it; lightning writes nan.0."""
 _NOT_A_LOSS = re.compile(r"best|min|scale|weight|lambda|alpha|coef|from", re.IGNORECASE)
 _RECORD = re.compile(r"\b(?:best|lowest|minimum|initial|previous)\b[\w\s]{0,20}$", re.IGNORECASE)
 _SMALLEST = 1e-3
@@ -61,7 +61,7 @@ class LossRule:
     reports: int
     seconds: float
     growth: float
-    """So many times its lowest value is too much for a loss, if it still grows."""
+    """Multiple of its lowest value that is too much for a loss, if it still grows."""
     _broken: _Bad | None = None
     _series: dict[str, _Series] = field(default_factory=dict)
     _line: str = ""

@@ -20,7 +20,7 @@ from state.errors import InfrastructureFailure, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ROOM_GB = 2.0
-"""What must stay free beside it."""
+"""Bytes that must stay free beside it."""
 _GIGABYTES = {"tabular": 1.6, "text": 0.5, "vision": 0.5, "audio": 0.2}
 _TORCH_GIGABYTES = {False: 0.7, True: 4.5}
 _MINUTES_A_GIGABYTE = {"uv": 1.0, "pip": 1.5}
@@ -33,20 +33,20 @@ class Recipe:
     groups: tuple[Group, ...]
     cuda: bool
     requirements: Path | None
-    """A file of pip's form with more; the versions that it asks for go before ours."""
+    """A requirements file with more packages; its versions take precedence over ours."""
     installer: Literal["uv", "pip"]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What making an environment takes, about."""
+    """Roughly what making an environment takes."""
 
     gigabytes: float
     minutes: float
 
 
 def estimate(recipe: Recipe) -> Estimate:
-    """Say about how much disk and time it takes; of its `requirements` nothing is known."""
+    """Estimate the disk and time it takes, without its `requirements`."""
     gigabytes = sum(_GIGABYTES[group] for group in recipe.groups)
     if set(recipe.groups) != {"tabular"}:
         gigabytes += _TORCH_GIGABYTES[recipe.cuda]
@@ -54,7 +54,7 @@ def estimate(recipe: Recipe) -> Estimate:
 
 
 def configured_installer() -> Literal["uv", "pip"]:
-    """Return pip where its configuration names an index or a folder of wheels, of which uv does not know; else uv."""
+    """Return pip if its configuration names an index or a folder of wheels, which uv does not read; else uv."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     named = re.search(r"\.(index-url|extra-index-url|find-links)=", done.stdout)
@@ -62,15 +62,15 @@ def configured_installer() -> Literal["uv", "pip"]:
 
 
 def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
-    """Make an environment; the installer shows what it does on stderr.
+    """Make an environment; the installer shows its progress on stderr.
 
-    One that was begun is made from scratch, as a package that is half installed looks like a whole one. What takes
-    long is fetching, and uv and pip keep what they have fetched.
+    An incomplete one is made from scratch, as a half-installed package looks like a whole one. Most of the time goes into
+    downloads, which uv and pip keep.
 
     Args:
-        folder: Where environments lie.
-        name: Of this one.
-        recipe: What goes into it.
+        folder: Folder of environments.
+        name: Its name.
+        recipe: Its packages and installer.
 
     Raises:
         UsageError: The name will not do, it or something else is there already, somebody else is making it, or the
@@ -94,14 +94,25 @@ def remove_environment(folder: Path, name: str) -> None:
     """Remove an environment, complete or not.
 
     Raises:
-        UsageError: There is none of that name, or somebody is making it.
+        UsageError: There is none of that name, somebody is making it, or something keeps it from being removed.
     """
+    path = folder / name
     if name not in {*(one.name for one in environments_in(folder)[0]), *environments_in(folder)[1]}:
         raise UsageError(f"there is no environment {name} in {folder}")
     with _alone(folder, name):
-        _ensure_ours(folder / name)
-        Environment.record_file(folder / name).unlink(missing_ok=True)  # what is half removed is not complete
-        shutil.rmtree(folder / name)
+        _ensure_ours(path)
+        try:
+            Environment.record_file(path).unlink(missing_ok=True)  # what is half removed is not complete
+            for part in path.iterdir():
+                if part.is_dir() and not part.is_symlink():
+                    shutil.rmtree(part)
+            shutil.rmtree(path)  # with the file by which it is known for ours, so that removing it can be done again
+        except OSError as error:
+            why = error.strerror or error
+            raise UsageError(
+                f"{path} cannot be removed: {why}; a pip that works in it, or a script, may go on writing: end it and "
+                "remove the environment again"
+            ) from error
 
 
 def _make(path: Path, recipe: Recipe) -> Environment:
@@ -142,7 +153,7 @@ def _make(path: Path, recipe: Recipe) -> Environment:
 
 
 def _wanted(recipe: Recipe) -> list[str]:
-    """Return the names of the packages that its groups are made of."""
+    """Return the names of the packages in its groups."""
     names = [name for group in recipe.groups for name, _ in _named(LISTS / f"{group}.in")]
     if "tabular" in recipe.groups:
         names.append("xgboost" if recipe.cuda else "xgboost-cpu")
@@ -150,7 +161,7 @@ def _wanted(recipe: Recipe) -> list[str]:
 
 
 def constraints(recipe: Recipe) -> list[str]:
-    """Return our versions, but those of packages that the owner's own file names."""
+    """Return our versions, except those of packages that the owner's own file names."""
     theirs = set() if recipe.requirements is None else {_normal(name) for name, _ in _named(recipe.requirements)}
     return [line for name, line in _named(VERSIONS) if _normal(name) not in theirs]
 
@@ -176,26 +187,26 @@ def _version(executable: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run an installer, what it says on our stderr; a Python that uv has to fetch lies beside the environments."""
+    """Run an installer with its output on our stderr; a Python that uv downloads is stored beside the environments."""
     variables = {**os.environ, "UV_PYTHON_INSTALL_DIR": str(folder / ".python")}
     variables.pop("VIRTUAL_ENV", None)
-    # Scripts may run as another user: it must be able to read what is installed.
+    # Scripts may run as another user, which must be able to read the packages.
     done = subprocess.run(
         ended_with_us(command), stdin=subprocess.DEVNULL, stdout=2, env=variables, umask=0o022, check=False
     )
     if done.returncode:
         raise InfrastructureFailure(
-            f"{Path(command[0]).name} ended with {done.returncode}, and has said why. What was fetched is kept: the same "
+            f"{Path(command[0]).name} ended with {done.returncode}; its output is above. Downloads are kept: the same "
             "command goes on from there"
         )
 
 
 @contextmanager
 def _alone(folder: Path, name: str) -> Iterator[None]:
-    """Keep others from making or removing it meanwhile."""
+    """Keep other processes from making or removing it meanwhile."""
     lock = take(folder / f".{name}.lock")
     if lock is None:
-        raise UsageError(f"somebody else is at work on the environment {name}")
+        raise UsageError(f"another `bot env` makes or removes the environment {name}: wait for it, or end it")
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Unlinked:
-    """Open files without a name: no folder shows them, and they take room until they are closed."""
+    """Open files without a name: no folder shows them, and they occupy space until they are closed."""
 
     disk_bytes: int = 0
     memory_bytes: int = 0
@@ -110,6 +110,15 @@ def tmpfs_inside(pid: int, mounts: Sequence[str]) -> TmpfsUsage:
     except OSError:
         return TmpfsUsage()  # still being set up, or over
     return TmpfsUsage(size, files, frozenset(devices))
+
+
+def oom_kills() -> int:
+    """Return how often this machine's kernel has killed for memory since it started; 0 where that is not known."""
+    try:
+        lines = (_PROC / "vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
 def _rollup(pid: int) -> dict[str, int] | None:

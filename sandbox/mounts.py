@@ -25,7 +25,7 @@ class Visible:
     """What of the host a script sees: folders mounted read-only where they lie, and copies of small files."""
 
     def __init__(self, paths: Iterable[Path], hidden: Iterable[Path] = (), files: Iterable[Path] = ()) -> None:
-        """Take the folders or links to folders, what is hidden in them, and the files."""
+        """Take the folders or links to folders, the hidden parts of them, and the files."""
         self.paths = tuple(sorted(set(paths)))
         self.hidden = tuple(hidden)
         self.files = tuple(files)
@@ -71,11 +71,11 @@ def file_arguments(
 ) -> list[str]:
     """Return bwrap's arguments that make the file system.
 
-    Nothing of it is writable but what is named so and two file systems in memory of limited size. bwrap would make
-    missing parents unreadable for others, and the script may be another user by then, so each parent is named.
+    Only what is named so and two file systems in memory of limited size are writable. bwrap would make missing parents
+    unreadable for others, and the script may run as another user, so each parent is named.
 
     Args:
-        visible: What is mounted where it lies.
+        visible: Files mounted at their own paths.
         files: Descriptor of the content of each small file, by its path inside.
         writable: Folders of the host that may be written, by their paths inside.
         readable: Folders and files that may be read, by their paths inside; those in a writable folder exist there.

@@ -22,17 +22,17 @@ def plain_text(text: str) -> str:
 
 
 class CappedOutput:
-    """Bytes kept up to a cap, half of it for the beginning and half for the end."""
+    """Output kept up to a cap, half of it for the beginning and half for the end."""
 
     def __init__(self, cap: int, redactor: Redactor | None = None) -> None:
-        """Take the bytes that are kept, and what takes secrets out of the text of them."""
+        """Take the cap in bytes, and the redactor of the kept text."""
         self._redactor = redactor or Redactor()
         self._head_cap = cap // 2
         self._tail_cap = cap - self._head_cap
         self._head = bytearray()
         self._tail = bytearray()
         self.seen = 0
-        """How many bytes there were, kept or not."""
+        """Number of all bytes, kept or not."""
 
     @property
     def overflowing(self) -> bool:
@@ -52,7 +52,7 @@ class CappedOutput:
             del self._tail[: len(self._tail) - self._tail_cap]
 
     def leave_out(self, size: int) -> None:
-        """Take note of bytes that nobody has passed on: what comes next is the end."""
+        """Count bytes that were not passed on: what comes next is the end."""
         self.seen += size
         self._head_cap = len(self._head)
         self._tail.clear()
@@ -71,7 +71,7 @@ class CappedOutput:
 
 
 class LiveLog:
-    """A file with what is kept of an output, to be read while the script runs."""
+    """A file with the kept output, to be read while the script runs."""
 
     def __init__(self, path: Path, output: CappedOutput) -> None:
         self._path = path
@@ -80,9 +80,9 @@ class LiveLog:
         self._due = 0.0
 
     def update(self, now: float) -> None:
-        """Write the file anew if there is more to read, every other second at most.
+        """Rewrite the file if there is more to read, every other second at most.
 
-        A full disk is no reason to end anything here: the last version, written at the end, reports it.
+        A full disk ends nothing here: the last version, written at the end, reports it.
         """
         if now < self._due or self._output.seen == self._written:
             return
@@ -92,5 +92,5 @@ class LiveLog:
 
 
 def _decoded(content: bytes) -> str:
-    """Return it as text, one question mark for each piece that is none: never more bytes again than there were."""
+    """Return it as text, with a question mark for each invalid piece: never more bytes than before."""
     return content.decode("utf-8", errors="replace").replace("\N{REPLACEMENT CHARACTER}", "?")

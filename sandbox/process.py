@@ -13,10 +13,10 @@ from sandbox.workspace import Workspace
 
 
 class ProcessSandbox(LocalSandbox):
-    """Runs scripts as plain processes of the bot's own user: for code that is trusted."""
+    """Runs scripts as plain processes of the bot's own user: for trusted code."""
 
     def describe(self) -> SandboxDescription:
-        """Say what a plain process cannot contain."""
+        """Return what a plain process cannot contain."""
         return self._described(
             "process",
             (

@@ -1,25 +1,28 @@
-"""What a container may do and see: the same for every execution."""
+"""The rights and mounts of a container, the same for every execution and every lab."""
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-from sandbox import ExecutionRequest
+from sandbox import ExecutionRequest, Limits
 from sandbox.identity import NOBODY, Identity
 from sandbox.instance import owner
+from sandbox.lab import LabRequest
+from sandbox.lab.agent import WORK as LAB_WORK
+from sandbox.lab.layout import AGENT, FILTER, limits_of, readable
 from sandbox.launch import FILE_SLACK, STACKS, TASK_SLACK, clean_environment, shell_command
 from sandbox.workspace import Workspace
 
 _WORK = "/work"
 _CODE = "/code"
-_PACKAGES = "/packages"
+PACKAGES = "/packages"
 _TMP = "/tmp"  # noqa: S108 - a file system in memory, the container's alone
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 INSTANCE = "kaggle-bot.instance"
 OWNER = "kaggle-bot.owner"
@@ -29,67 +32,115 @@ _OWN_TASKS = 2
 _SENTRY_TASKS = 512
 """gVisor's own threads and helpers count too, so that with it the limit is a coarser one."""
 _OVERTIME = 60
-"""Seconds beyond its limit after which a script ends by itself, should the bot be gone."""
+"""Seconds beyond its limit after which a script ends by itself, in case the bot is gone."""
 _WAIT = "read -r line || exit 125; "
-"""What the shell inside does first: wait for a line from us.
+"""The shell's first command inside: wait for a line from us.
 
-The engine reports that we are attached a moment before we are, and drops what is printed in between; but it passes on what we
-send only once it passes on output, too.
+The engine reports that we are attached a moment too early, and drops what is printed in between; but it passes on our
+input only once it passes on output, too.
 """
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a container is made from, whatever it is for."""
+
+    image: str
+    instance: str
+    """The bot's instance, by which its containers are recognised after a crash."""
+    runtime: str | None
+    """`runsc`, `nvidia` or another that the engine knows; none: its default."""
+    packages: Path | None = None
+    """Folder of an environment's packages, which go before the image's; none: the image's alone."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """One container."""
 
-    request: ExecutionRequest
-    workspace: Workspace
-    image: str
-    instance: str
-    """Of the bot, by which its containers are recognised after a crash."""
-    runtime: str | None
-    """`runsc`, `nvidia` or another that the engine knows; none: its default."""
+    origin: Origin
+    name: str
+    """Its key: a second container cannot have it."""
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    writable: Mapping[str, Path]
+    """Folders by their paths inside; it starts in the first."""
+    readable: Mapping[str, Path]
+    """Folders and files by their paths inside."""
+    code: Path
+    """Folder for small files that are made for it."""
+    limits: Limits
     cpus: Sequence[int]
     """Numbers of cores."""
-    packages: Path | None = None
-    """Folder of an environment's packages, which go before the image's; none: the image's alone."""
-
-    @property
-    def identity(self) -> Identity:
-        """Nobody if we are root, else ourselves, so that we may remove what it leaves."""
-        root = os.geteuid() == 0
-        return Identity(NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
+    gpus: Sequence[str] = ()
+    """UUIDs."""
 
 
-def name_of(request: ExecutionRequest) -> str:
-    """Return the key of an execution: a second container cannot have it; ids are unique within a run's folder only."""
-    place = hashlib.sha256(os.fsencode(request.out.absolute())).hexdigest()[:12]
-    return f"kaggle-bot-{place}-{request.execution_id}"
+def container_identity() -> Identity:
+    """Return whom containers run as: nobody if we are root, else ourselves, so that we may remove what they leave."""
+    root = os.geteuid() == 0
+    return Identity(NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
+
+
+def name_of(folder: Path, name: str) -> str:
+    """Return the key of what has this name in a folder: names are unique in there only."""
+    return f"kaggle-bot-{hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:12]}-{name}"
+
+
+def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace, cpus: Sequence[int]) -> Plan:
+    """Return the container of an execution."""
+    script = ["python3", "-P", "-s", f"{_CODE}/{workspace.script.name}"]
+    mounts = {"data": request.view, **request.mounts}
+    for name in mounts:
+        (workspace.work / name).mkdir(parents=True, exist_ok=True)
+    environment = clean_environment(request, tmp=_TMP, cpus=len(cpus), path=PATH)
+    return Plan(
+        origin,
+        name_of(request.out, request.execution_id),
+        shell_command(["timeout", "-s", "KILL", f"{request.limits.seconds + _OVERTIME:.0f}", *script], _WAIT),
+        environment | ({"PYTHONPATH": PACKAGES} if origin.packages else {}),
+        {_WORK: workspace.work},
+        {_CODE: workspace.code, **{f"{_WORK}/{name}": folder for name, folder in mounts.items()}},
+        workspace.code,
+        request.limits,
+        cpus,
+        request.lease.gpus,
+    )
+
+
+def lab_plan(origin: Origin, request: LabRequest, work: Path, gpus: Sequence[str]) -> Plan:
+    """Return the container of a lab: it may use all cores, as each command chooses its own, and it ends with its stdin."""
+    return Plan(
+        origin,
+        name_of(request.folder, request.lab_id),
+        shell_command(["python3", "-I", "-S", AGENT, FILTER], _WAIT, talks=True),
+        {"PATH": PATH, "LANG": "C.UTF-8"},
+        {LAB_WORK: work},
+        readable(request),
+        request.folder / "code",
+        limits_of(request),
+        sorted(os.sched_getaffinity(0)),
+        gpus,
+    )
 
 
 def container_options(plan: Plan) -> dict[str, Any]:
     """Return all options of a container (`docker.containers.create`)."""
-    request, limits = plan.request, plan.request.limits
-    user = plan.identity.user
-    group = user if plan.identity.changes_user else os.getegid()
+    limits, identity = plan.limits, container_identity()
+    group = identity.user if identity.changes_user else os.getegid()
     tasks = limits.processes + _OWN_TASKS + TASK_SLACK
     memory = f"rw,nosuid,nodev,size={limits.memory_bytes},nr_inodes={limits.files},mode=1777"
-    environment = clean_environment(request, tmp=_TMP, cpus=len(plan.cpus), path=_PATH)
-    if plan.packages:  # the image's Python takes them as if they were its own
-        environment["PYTHONPATH"] = _PACKAGES
-    script = ["python3", "-P", "-s", f"{_CODE}/{plan.workspace.script.name}"]
-    command = ["timeout", "-s", "KILL", f"{limits.seconds + _OVERTIME:.0f}", *script]
     options = {
-        "image": plan.image,
-        "name": name_of(request),
-        "labels": {INSTANCE: plan.instance, OWNER: owner()},
+        "image": plan.origin.image,
+        "name": plan.name,
+        "labels": {INSTANCE: plan.origin.instance, OWNER: owner()},
         # The whole command as entry point: one of the image's own would come before it.
-        "entrypoint": shell_command(command, _WAIT),
-        "environment": environment,
+        "entrypoint": list(plan.command),
+        "environment": dict(plan.environment),
         "stdin_open": True,
-        "working_dir": _WORK,
+        "working_dir": next(iter(plan.writable)),
         "hostname": "sandbox",
-        "user": f"{user}:{group}",
+        "user": f"{identity.user}:{group}",
         "mounts": _mounts(plan),
         "tmpfs": {_TMP: memory},
         "shm_size": limits.memory_bytes,
@@ -98,7 +149,7 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges"],  # the engine's seccomp filter stays on
         "init": True,
-        "pids_limit": max(tasks, _SENTRY_TASKS) if plan.runtime == "runsc" else tasks,
+        "pids_limit": max(tasks, _SENTRY_TASKS) if plan.origin.runtime == "runsc" else tasks,
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
         "nano_cpus": len(plan.cpus) * 10**9,
@@ -109,37 +160,33 @@ def container_options(plan: Plan) -> dict[str, Any]:
         # We read all of its output as it comes; a log beside that would cost by the line.
         "log_config": LogConfig(type=LogConfig.types.NONE),
         "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
-        "runtime": plan.runtime,
+        "runtime": plan.origin.runtime,
     }
-    if request.lease.gpus:
-        options["device_requests"] = [DeviceRequest(device_ids=list(request.lease.gpus), capabilities=[["gpu"]])]
+    if plan.gpus:
+        options["device_requests"] = [DeviceRequest(device_ids=list(plan.gpus), capabilities=[["gpu"]])]
     return options
 
 
 def _mounts(plan: Plan) -> list[Mount]:
-    """Return what it sees of the host; mount points in the working folder must be there, or the engine makes them its own."""
-    request, workspace = plan.request, plan.workspace
-    read_only = {_CODE: workspace.code}
-    for name, folder in {"data": request.view, **request.mounts}.items():
-        read_only[f"{_WORK}/{name}"] = folder
-        (workspace.work / name).mkdir(parents=True, exist_ok=True)
-    if plan.packages:
-        read_only[_PACKAGES] = plan.packages
-    for target, content in plan.identity.accounts().items():
-        read_only[target] = workspace.code / Path(target).name
+    """Return what it sees of the host; mount points in a writable folder must be there, or the engine makes them its own."""
+    read_only = dict(plan.readable)
+    if plan.origin.packages:
+        read_only[PACKAGES] = plan.origin.packages
+    for target, content in container_identity().accounts().items():
+        read_only[target] = plan.code / Path(target).name
         read_only[target].write_bytes(content)
         read_only[target].chmod(0o644)
-    workspace.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
-    mounts = [Mount(_WORK, str(workspace.work.resolve()), type="bind")]
-    mounts += [
-        Mount(target, str(source.resolve()), type="bind", read_only=True) for target, source in read_only.items()
+    plan.code.chmod(0o755)  # whatever our umask is: another user must be able to read it
+    return [
+        Mount(target, str(source.resolve()), type="bind", read_only=mounts is read_only)
+        for mounts in (plan.writable, read_only)
+        for target, source in mounts.items()
     ]
-    return mounts
 
 
 def _ulimits(plan: Plan) -> list[Ulimit]:
-    limits = plan.request.limits
+    limits = plan.limits
     values = {"core": 0, "nofile": 4096, "fsize": limits.written_bytes + FILE_SLACK}
-    if not plan.request.lease.gpus:  # CUDA reserves far more than it uses
+    if not plan.gpus:  # CUDA reserves far more than it uses
         values["data"] = limits.memory_bytes + STACKS
     return [Ulimit(name=name, soft=value, hard=value) for name, value in values.items()]

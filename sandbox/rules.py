@@ -1,4 +1,4 @@
-"""Cheap rules that watch a running script, and end what will come to nothing; each may be switched off."""
+"""Cheap rules that watch a running script, and end hopeless ones; each may be switched off."""
 
 import re
 import shutil
@@ -13,12 +13,12 @@ from sandbox.loss import LossRule
 _BETWEEN_LINES = re.compile(rb"[\r\n\x08]+")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LINE = 500
-"""Bytes of a line that are looked at."""
+"""Bytes of a line that are read."""
 _LOOKED_AT = 1 << 14
-"""Bytes of output that are looked at between two measures: a flood must cost nothing."""
+"""Bytes of output that are read between two measurements: a flood must cost nothing."""
 _CPU_SECONDS = 1.0
 _BUSY = 0.01
-"""Less than this, and than this share of the time, is no work: waiting costs a little too."""
+"""Processor time below this, and below this share of the time, is no work: waiting costs a little too."""
 _WRITTEN = 50_000_000
 """A script that wrote less than this has not filled the disk."""
 _DISK_EVERY = 2.0
@@ -27,7 +27,7 @@ _MOST_OF_LIMIT = 0.2
 
 
 class RuleSettings(BaseModel):
-    """When a rule ends an execution; a false end costs more than a late one."""
+    """Thresholds of the rules; a false end costs more than a late one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,12 +47,12 @@ class Rules:
     def __init__(
         self, settings: RuleSettings, request: ExecutionRequest, free: Callable[[Path], int] | None = None
     ) -> None:
-        """Take what is watched.
+        """Watch an execution.
 
         Args:
             settings: The thresholds.
             request: The execution.
-            free: Bytes free on the disk of a folder.
+            free: Returns the bytes free on the disk of a folder.
         """
         self._settings = settings
         self._out = request.out
@@ -67,7 +67,7 @@ class Rules:
         self._disk_due = 0.0
 
     def output(self, chunk: bytes) -> None:
-        """Look at the lines of what was just printed."""
+        """Check the lines of new output."""
         self._printed = True
         chunk, self._room = chunk[: self._room], self._room - min(len(chunk), self._room)
         *whole, rest = _BETWEEN_LINES.split(self._rest + chunk)
@@ -77,7 +77,7 @@ class Rules:
                 self._loss.line(_ANSI.sub("", raw[:_LINE].decode(errors="replace")), self._now)
 
     def usage(self, usage: Usage) -> Breach | None:
-        """Take in a measure; return the breach of the first rule that ends it."""
+        """Check a measurement; return the breach of the first rule that ends it."""
         self._now, self._room = usage.seconds, _LOOKED_AT
         rules = {
             "loss": self._loss.check(self._now) if self._loss else None,
@@ -122,12 +122,12 @@ class Watches:
         self._watches = watches
 
     def output(self, chunk: bytes) -> None:
-        """Hand on what was printed."""
+        """Pass new output on."""
         for watch in self._watches:
             watch.output(chunk)
 
     def usage(self, usage: Usage) -> Breach | None:
-        """Hand on the measure; return the first breach."""
+        """Pass the measurement on; return the first breach."""
         breaches = [watch.usage(usage) for watch in self._watches]
         return next((breach for breach in breaches if breach), None)
 

@@ -1,4 +1,4 @@
-"""A program while it runs: what a supervisor needs of it, and the plain process of this machine."""
+"""A running program: the interface for its supervisor, and the plain process on this machine."""
 
 import os
 import resource
@@ -16,10 +16,10 @@ from sandbox.watcher import Watcher
 
 @dataclass(frozen=True)
 class Reaped:
-    """What is known of a program after its end."""
+    """Facts about a program after its end."""
 
     exit_code: int | None
-    """As a shell says it, 128 + signal for a signal; none if it could not be ended."""
+    """As in a shell, 128 + signal for a signal; None if it could not be ended."""
     cpu_seconds: float | None = None
     peak_memory_bytes: int | None = None
     breach: Breach | None = None
@@ -34,14 +34,14 @@ class Running(Protocol):
     output: int
     """Descriptor from which its output is read, at its end when nobody can write any more."""
     engine: int
-    """Descriptor from which is read what was said before the script ran."""
+    """Descriptor for reading output from before the script ran."""
     ended: int
     """Descriptor that is readable as soon as it has ended."""
     input: socket.socket | None
     """What is sent here it reads; none where it has no input."""
 
     def measure(self) -> tuple[Usage, Breach | None]:
-        """Return what it uses now, and the limit that it exceeds, if it does."""
+        """Return its present usage, and the limit that it exceeds, if any."""
 
     def kill(self) -> None:
         """Kill it and all its descendants; no error if it has ended."""
@@ -50,7 +50,7 @@ class Running(Protocol):
         """Return how it ended, once `ended` is readable."""
 
     def close(self) -> None:
-        """Give its descriptors back."""
+        """Close its descriptors."""
 
 
 class LocalProgram:
@@ -74,7 +74,7 @@ class LocalProgram:
             argv: The command.
             environment: Its whole environment.
             folder: Its working folder.
-            cpus: Numbers of its cores; it cannot be moved to others where the filter of system calls forbids that.
+            cpus: Numbers of its cores; it cannot move to others if the filter of system calls forbids that.
             make_tree: Makes the set of its processes from its process id.
             watcher: Measures it.
             descriptors: What it inherits beyond the standard ones.
@@ -86,13 +86,16 @@ class LocalProgram:
         self._watcher = watcher
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
-        self.input, input_end = socket.socketpair() if talks else (None, None)
+        self.input: socket.socket | None = None
+        input_end = None
+        if talks:
+            self.input, input_end = socket.socketpair()
         ours = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, cpus)  # of this thread alone, and so of what it starts
             self._process = subprocess.Popen(
                 argv,
-                stdin=input_end or subprocess.DEVNULL,
+                stdin=input_end.fileno() if input_end else subprocess.DEVNULL,
                 stdout=output_end,
                 stderr=engine_end,
                 env=dict(environment),

@@ -1,4 +1,4 @@
-"""The system call filter: what no data science script needs, and what kernels have been broken through."""
+"""The system call filter: it denies calls that no data science script needs, and that kernels were attacked through."""
 
 import errno
 import socket
@@ -25,13 +25,13 @@ _DENIED = (
     *("shmget", "memfd_secret", "msgget"),
 )
 _ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
-"""Refused as unknown: libraries then take the older way (glibc's threads: clone, whose flags a filter can see)."""
+"""Refused as unknown: libraries then fall back (glibc's threads: to clone, whose flags a filter can see)."""
 _SHARED_ANONYMOUS = 0x21
 """MAP_SHARED and MAP_ANONYMOUS. Like memfd_create, it makes memory that stays while no process holds it in sight, in a
 socket or unmapped in part. Libraries use /dev/shm, which is counted whole."""
 
 _IDLE = ("sched_setaffinity",)
-"""Without effect, though they say they had one: a script stays on the cores that it was lent, and libraries do not fail."""
+"""Without effect, though they report success: a script stays on its leased cores, and libraries do not fail."""
 
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)
 """Sockets that may be made; 16 is netlink, by which a program lists the (only) interface."""
@@ -44,10 +44,10 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 
 @lru_cache
 def seccomp_program(*, shared_memory: bool = False, pinned: bool = True) -> bytes | None:
-    """Return the compiled filter for this machine's architecture, or none where libseccomp is missing.
+    """Return the compiled filter for this machine's architecture, or None if libseccomp is missing.
 
     Args:
-        shared_memory: Whether to let through memory that nobody can count: CUDA cannot do without.
+        shared_memory: Whether to allow memory that nobody can count, which CUDA needs.
         pinned: Whether to keep processes on the cores that they were started on.
     """
     pyseccomp = _library()

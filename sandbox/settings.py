@@ -10,7 +10,7 @@ from state.settings_paths import SettingsPath
 
 
 class SandboxSettings(BaseModel):
-    """What scripts run in, with which packages, and what one may use; the owner's choice, never a model's."""
+    """The back end, packages and limits of scripts; the owner's choice, never a model's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""What one script may use by default: what the machine has, less a reserve, shared among those that run at a time."""
+"""The default limits of one script: the machine's resources, less a reserve, shared among scripts that run at a time."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class Share:
-    """What one script may use."""
+    """The resources of one script."""
 
     cpus: int
     memory_bytes: int
@@ -26,13 +26,13 @@ class Share:
 
 
 def share_of(settings: SandboxSettings, out: Path, *, parallel: int, cpus: int | None = None) -> Share:
-    """Return what one script may use.
+    """Return the resources of one script.
 
     Args:
-        settings: What the owner says of memory and disk goes before the machine's share.
-        out: Folder that runs are written to; its disk is what is shared.
+        settings: The owner's values for memory and disk take precedence over the machine's share.
+        out: Folder of the runs, whose disk is shared.
         parallel: Scripts that run at a time.
-        cpus: Cores that are asked for; None: all, shared.
+        cpus: Requested cores; None: all, shared.
     """
     usable, total = usable_cpus(), usable_memory()
     reserve = min(max(_RESERVE[0], total // 8), _RESERVE[1], total // 2)

@@ -32,17 +32,17 @@ class Ending:
     seconds: float
     output: CappedOutput
     engine: str
-    """What was said before the script ran."""
+    """Output from before the script ran."""
     breach: Breach | None
     peak_gpu_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class StopSignal:
-    """Tells a supervisor in another thread to stop."""
+    """Asks a supervisor in another thread to stop."""
 
     descriptor: int
-    """Readable once it was sent."""
+    """Readable once the signal was sent."""
 
     def send(self) -> None:
         """Stop the program."""
@@ -71,7 +71,7 @@ class Supervisor:
         log: Path | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        """Take what may be used, who may stop it, and who watches; `log` shows its output, redacted, while it runs."""
+        """Take the limits, the stop signal and the watch; `log` shows its output, redacted, while it runs."""
         self._limits = limits
         self._meter = meter
         self._stop = stop
@@ -93,7 +93,7 @@ class Supervisor:
                 breach = self._until_exit_or_breach(running, began)
                 seconds = time.monotonic() - began
             finally:
-                # Also when we fail ourselves, nothing may go on running.
+                # Even if we fail ourselves, nothing may keep running.
                 running.kill()
                 self._drain(running)
         finally:
@@ -152,7 +152,7 @@ class Supervisor:
                 if self._watch:
                     self._watch.output(chunk)
                 if self._output.overflowing:
-                    time.sleep(0.001)  # nobody keeps it any more: a program that only prints must not keep us busy
+                    time.sleep(0.001)  # none of it is kept any more: a program that only prints must not keep us busy
         return names
 
     def _drain(self, running: Running) -> None:

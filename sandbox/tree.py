@@ -13,7 +13,7 @@ import psutil
 from sandbox.memory import TmpfsUsage, tmpfs_inside
 
 MARKER = "BOT_EXECUTION"
-"""Environment variable by which a process is known again after it has left its parents."""
+"""Environment variable by which a process is recognized after it has left its parents."""
 
 _ROUNDS = 100
 _PROC = Path("/proc")
@@ -35,18 +35,18 @@ class Tree(Protocol):
 
 
 class NamespaceTree:
-    """Everything below bwrap: the first process inside takes all others of its namespace along when it dies.
+    """All processes below bwrap: when the first one inside dies, all others of its namespace die with it.
 
     bwrap waits for that one, which is a shell or a process of bwrap's own, and whose end waits for all others.
     """
 
     def __init__(self, pid: int, mounts: Sequence[str]) -> None:
-        """Take bwrap's process id, and where its tmpfs lie inside."""
+        """Take bwrap's process id, and the paths of its tmpfs mounts inside."""
         self._pid = pid
         self._mounts = mounts
 
     def members(self) -> list[psutil.Process]:
-        """Return all below bwrap's first process inside; one that is orphaned becomes that one's child."""
+        """Return all processes below bwrap's first one inside, which adopts orphans."""
         return [member for first in _children(self._pid) for member in _children(first.pid, recursive=True)]
 
     def tmpfs(self) -> TmpfsUsage:
@@ -79,7 +79,7 @@ class MarkedTree:
         self._known: dict[tuple[int, float], psutil.Process] = {}
 
     def members(self) -> list[psutil.Process]:
-        """Return the process and its descendants, also those that a double fork has given to another parent."""
+        """Return the process and its descendants, including those moved to another parent by a double fork."""
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 self._classify(process)
@@ -95,7 +95,7 @@ class MarkedTree:
         return TmpfsUsage()
 
     def kill(self) -> None:
-        """Kill the group, then whoever left it."""
+        """Kill the group, then processes that left it."""
         _signal(os.killpg, self._pid, signal.SIGKILL)
         kill_all(self.members)
 
@@ -110,7 +110,7 @@ class MarkedTree:
 
 
 def kill_all(find: Callable[[], Sequence[psutil.Process]]) -> int:
-    """Kill processes until none is found, stopped first, so that none forks on; return how many there were."""
+    """Kill processes until none is found, stopping them first, so that none forks; return how many there were."""
     seen: set[int] = set()
     for _ in range(_ROUNDS):
         members = find()

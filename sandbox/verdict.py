@@ -1,4 +1,4 @@
-"""Why an execution ended: from its exit code, the limit that was hit, and the last lines of its output."""
+"""The verdict on why an execution ended, from its exit code, the exceeded limit, and the last lines of its output."""
 
 import re
 import signal
@@ -17,7 +17,7 @@ _NO_GPU_MEMORY = re.compile(
     r"|OOM when allocating .*GPU|Memory Object Allocation Failure",
     re.IGNORECASE,
 )
-"""What torch, CuPy, CUDA's runtime, driver and libraries, TensorFlow and OpenCL (LightGBM) say."""
+"""The messages of torch, CuPy, CUDA's runtime, driver and libraries, TensorFlow and OpenCL (LightGBM)."""
 _BOOSTING = re.compile(r"^[\w.]*(?:XGBoost|LightGBM|CatBoost)Error: .*", re.MULTILINE | re.DOTALL)
 _FILE_TOO_LARGE = re.compile(r"^OSError: \[Errno 27\]", re.MULTILINE)
 _NO_SPACE = re.compile(r"^OSError: \[Errno 28\]", re.MULTILINE)
@@ -35,11 +35,11 @@ class Verdict:
 
 
 def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: bool) -> Verdict:
-    """Say why it ended.
+    """Return why it ended.
 
     Args:
         ending: How it ended.
-        limits: What was allowed.
+        limits: Its limits.
         host_oom: Whether the kernel killed for memory anywhere on the machine meanwhile.
         disk_full: Whether the disk of the working folder is full.
     """
@@ -89,8 +89,8 @@ def _lacks_gpu_memory(tail: str) -> bool:
     if _NO_GPU_MEMORY.search(tail):
         return True
     error = _BOOSTING.search(tail)
-    said = error[0].lower() if error else ""
-    return "cuda" in said and any(words in said for words in ("out of memory", "bad_alloc", "allocation error"))
+    message = error[0].lower() if error else ""
+    return "cuda" in message and any(words in message for words in ("out of memory", "bad_alloc", "allocation error"))
 
 
 def _signal_name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Watching an execution: what its processes hold and have written, and whether that is too much."""
+"""The watcher of an execution: measures what its processes hold and have written, and compares that with the limits."""
 
 import contextlib
 import shutil
@@ -24,7 +24,7 @@ _DUTY = 4
 
 @dataclass(frozen=True)
 class Reserve:
-    """What must be left of the machine: a script may hold some memory and disk where nobody can see it."""
+    """Resources to leave on the machine: a script may hold some memory and disk that nobody can see."""
 
     memory_bytes: int = min(psutil.virtual_memory().total // 32, 512 * 1024**2)
     disk_bytes: int = 256 * 1024**2
@@ -33,14 +33,18 @@ class Reserve:
 class Watcher:
     """Compares what one execution uses with its limits."""
 
-    def __init__(self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None) -> None:
-        """Take the limits, and where the script writes.
+    def __init__(
+        self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None, *, duty: int = _DUTY
+    ) -> None:
+        """Take the limits, and the folders that the script writes to.
 
         Args:
-            limits: What is allowed.
-            folders: Where the script writes; the first is its working folder.
-            reserve: What must be left of the machine.
+            limits: The limits.
+            folders: Folders that the script writes to; the first is its working folder.
+            reserve: Resources to leave on the machine.
+            duty: Measuring what was written may take one of so many parts of the time.
         """
+        self._duty = duty
         self._limits = limits
         self._reserve = reserve or Reserve()
         self._folders = folders
@@ -58,7 +62,7 @@ class Watcher:
         """Largest number of bytes seen."""
 
     def check(self, tree: Tree) -> tuple[Usage, Breach | None]:
-        """Measure once; return what is used, and the limit that is exceeded, if one is."""
+        """Measure once; return the usage, and the exceeded limit, if any."""
         members = tree.members()
         tmpfs = tree.tmpfs()
         breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
@@ -73,7 +77,7 @@ class Watcher:
         return usage, breach
 
     def _cpu_seconds(self, members: Sequence[psutil.Process]) -> float:
-        """Return what all processes seen so far have used; one that has ended counts as it was last seen."""
+        """Return the CPU time of all processes seen so far; an ended one counts with its last value."""
         for member in members:
             with contextlib.suppress(psutil.Error):
                 times = member.cpu_times()
@@ -148,7 +152,7 @@ class Watcher:
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:
-        """Measure what has been written, not more often than a quarter of the time allows."""
+        """Measure what has been written, not more often than its share of the time allows."""
         tmpfs = tmpfs or TmpfsUsage()
         began = time.monotonic()
         if began < self._disk_due:
@@ -156,7 +160,7 @@ class Watcher:
         self._unlinked = unlinked_files(members, self._device, tmpfs.devices)
         breach = self.check_disk(self._unlinked, tmpfs.files)
         ended = time.monotonic()
-        self._disk_due = ended + (_DUTY - 1) * (ended - began)
+        self._disk_due = ended + (self._duty - 1) * (ended - began)
         return breach
 
 

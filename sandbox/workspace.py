@@ -19,14 +19,14 @@ _MOST_PARTS = 2
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where the parts of one execution lie on the host."""
+    """The folders of one execution on the host."""
 
     work: Path
     """The script's working folder: empty but for `data`."""
     code: Path
-    """Holds the script and small files made for it; no part of the working folder."""
+    """Holds the script and small files made for it; outside of the working folder."""
     tmp: Path
-    """Temporary files of a back end that has no file system of its own; short, as socket paths must be."""
+    """Temporary files of a back end without a file system of its own; its path is short, as socket paths must be."""
 
     @property
     def script(self) -> Path:
@@ -35,7 +35,7 @@ class Workspace:
 
 
 def check_request(request: ExecutionRequest) -> None:
-    """Raise ValueError for a request that no caller should make: names with a slash, or no time at all."""
+    """Raise ValueError for an invalid request: names with a slash, or no time limit."""
     parts = [part for name in request.mounts for part in name.split("/", _MOST_PARTS - 1)]
     names = (request.execution_id, *request.keep, *parts)
     for name in names:
@@ -53,8 +53,8 @@ def check_request(request: ExecutionRequest) -> None:
 def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
     """Make the folders inside `request.out`, write the script, and remove all of it at the end.
 
-    They lie in `out` because it is on a real disk, as the system's temporary folder often is not. Whatever a killed
-    attempt or an earlier one left under the kept names is removed first, so that nobody takes it for this one's.
+    They are in `out` because that is on a real disk, which the system's temporary folder often is not. Files that an
+    earlier or a killed attempt left under the kept names are removed first, so that they are not taken for this one's.
 
     Raises:
         OSError: The disk or its permissions do not allow it.

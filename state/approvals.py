@@ -1,4 +1,4 @@
-"""Approvals and wishes: what the owner's word is asked for and what it was, each move with its event in one transaction."""
+"""Approvals and wishes: what the owner is asked and answers, each change with its event in one transaction."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,13 +11,13 @@ from state.store import Transaction
 from state.tables import Approval, Submission, Wish
 
 Verdict = Literal["approved", "refused", "expired", "moot"]
-"""moot: it needs no word any more, as another file goes instead or the site has it already."""
-_LET_PASS: tuple[Verdict, ...] = ("refused", "expired")
+"""moot: no decision is needed any more, as another file goes instead or the site has this one already."""
+_DECLINED: tuple[Verdict, ...] = ("refused", "expired")
 WishState = Literal["open", "intended", "refused"]
 
 
 def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: datetime, why: str) -> Approval:
-    """Hold a submission until somebody decides; one that was asked about is left as it is."""
+    """Hold a submission until somebody decides; a question that was asked already stays as it is."""
     known = approval_of(tx.session, run_id, submission)
     if known is not None:
         return known
@@ -29,10 +29,10 @@ def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: d
 
 
 def decide_approval(tx: Transaction, id: int, verdict: Verdict, by: str) -> Approval:
-    """Write down what was decided.
+    """Record a decision.
 
     Raises:
-        UsageError: it is decided already, otherwise.
+        UsageError: the opposite was decided before.
     """
     row = tx.session.get_one(Approval, id)
     if row.decision is not None:
@@ -46,25 +46,25 @@ def decide_approval(tx: Transaction, id: int, verdict: Verdict, by: str) -> Appr
 
 
 def approval_of(session: Session, run_id: str, submission: str) -> Approval | None:
-    """Return what was asked about a submission, None where nothing was."""
+    """Return the question about a submission, None where none was asked."""
     query = select(Approval).where(Approval.run_id == run_id, Approval.submission == submission)
     return session.exec(query).first()
 
 
 def undecided(session: Session) -> Sequence[Approval]:
-    """Return what waits for a word, the earliest first."""
+    """Return the questions without a decision, the earliest first."""
     return session.exec(select(Approval).where(col(Approval.decision).is_(None)).order_by(col(Approval.id))).all()
 
 
-def let_pass(session: Session, rows: Iterable[Submission]) -> list[Submission]:
-    """Return those that their owner did not want, or let pass."""
-    query = select(Approval.run_id, Approval.submission).where(col(Approval.decision).in_(_LET_PASS))
+def declined(session: Session, rows: Iterable[Submission]) -> list[Submission]:
+    """Return the submissions that their owner refused, or left undecided until the question expired."""
+    query = select(Approval.run_id, Approval.submission).where(col(Approval.decision).in_(_DECLINED))
     known = set(session.exec(query))
     return [row for row in rows if (row.run_id, row.id) in known]
 
 
 def find_approval(session: Session, name: str) -> Approval | None:
-    """Return what was asked under a number, or about the submission with a tag."""
+    """Return the question with a number, or that about the submission with a tag."""
     if name.isascii() and name.isdigit():
         return session.get(Approval, int(name))
     sent = session.exec(select(Submission).where(Submission.tag == name)).first()
@@ -72,7 +72,7 @@ def find_approval(session: Session, name: str) -> Approval | None:
 
 
 def make_wish(tx: Transaction, run_id: str, node: int, by: str) -> Wish:
-    """Ask for a node to be submitted; one that is open for it is given back as it is."""
+    """Ask for a node to be submitted; where a wish for it is open already, return that one unchanged."""
     same = select(Wish).where(Wish.run_id == run_id, Wish.node == node, Wish.state == "open")
     known = tx.session.exec(same).first()
     if known is not None:
@@ -91,13 +91,13 @@ def open_wishes(session: Session, run_id: str) -> Sequence[Wish]:
 
 
 def wish_for(session: Session, run_id: str, submission: str) -> Wish | None:
-    """Return the wish that became a submission, None where it was the bot's own doing."""
+    """Return the wish that became a submission, None where the bot chose it by itself."""
     query = select(Wish).where(Wish.run_id == run_id, Wish.submission == submission)
     return session.exec(query).first()
 
 
 def answer_wish(tx: Transaction, id: int, state: WishState, why: str, submission: str | None = None) -> Wish:
-    """Write down what a daemon said to a wish, or what became of it."""
+    """Record a daemon's answer to a wish, or what became of it."""
     row = tx.session.get_one(Wish, id)
     row.seen_at, row.state, row.why, row.submission = tx.now(), state, why, submission
     tx.add(row)

@@ -1,4 +1,4 @@
-"""Copies of the database: a backup beside it, made now and then while it is written to, or a new file in its place."""
+"""Copies of the database: a backup beside it, made from time to time while it is in use, or a new file in its place."""
 
 import fcntl
 import logging
@@ -11,16 +11,16 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from state.checking import connect, first_fault, last_event
 from state.errors import BotError, StateUnavailable
 from state.faults import backup_path, damaged, free_bytes, translating
+from state.integrity import connect, first_fault, last_event
 
 _LOG = logging.getLogger(__name__)
 
 EVERY = 300.0
-"""Seconds between automatic backups; there are fewer of a database whose copy takes long."""
+"""Seconds between automatic backups; a database that takes long to copy gets fewer."""
 FIRST = 60.0
-"""Seconds after which a new database has its first."""
+"""Seconds after which a new database gets its first backup."""
 MOST_SHARE = 0.01
 """Share of the time that copying may take."""
 RESERVE = 256_000_000
@@ -37,10 +37,10 @@ class Backup:
 
 
 def back_up(path: Path, target: Path | None = None, *, thorough: bool = False) -> Backup:
-    """Copy a database, which may be written to meanwhile, to a file; what was there before stays until then.
+    """Copy a database, which may be in use, to a file; an earlier file stays until the copy is complete.
 
-    The copy is one state of the database. It is checked, so that a damaged database never takes the place of a good
-    backup, taken to the disk, and renamed. No writer waits for it.
+    The copy is one state of the database. It is checked, so that a damaged database never replaces a good backup,
+    flushed to the disk, and renamed. No writer waits for it.
 
     Args:
         path: the database.
@@ -57,7 +57,7 @@ def back_up(path: Path, target: Path | None = None, *, thorough: bool = False) -
     if free_bytes(path) < size + RESERVE:
         raise StateUnavailable(
             f"no backup of {path} was made: its disk has {free_bytes(path) / 1e6:.0f} MB free, and "
-            f"{(size + RESERVE) / 1e6:.0f} MB are wanted."
+            f"{(size + RESERVE) / 1e6:.0f} MB are needed."
         )
     with _alone(target.with_name(target.name + ".partial")) as partial:
         with translating(path):
@@ -69,16 +69,16 @@ def back_up(path: Path, target: Path | None = None, *, thorough: bool = False) -
 
 @contextmanager
 def _alone(partial: Path) -> Iterator[Path]:
-    """Give an empty file that no other process writes to; it is gone afterwards unless it was renamed.
+    """Yield an empty file that no other process writes to; it is removed afterwards unless it was renamed.
 
     Raises:
-        StateUnavailable: another process is at it.
+        StateUnavailable: another process is writing it.
     """
     file = os.open(partial, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Between opening and locking, whoever was at it may have renamed what is now the backup.
+            # Between opening and locking, another process may have renamed the file into the backup's place.
             mine = os.path.samestat(os.fstat(file), partial.stat())
         except (BlockingIOError, FileNotFoundError):
             mine = False
@@ -95,7 +95,7 @@ def _alone(partial: Path) -> Iterator[Path]:
 
 
 def _copy(path: Path, partial: Path, *, thorough: bool) -> int:
-    """Copy, check, and take to the disk; return the number of the newest event."""
+    """Copy, check, and flush to the disk; return the number of the newest event."""
     with closing(connect(path)) as source, closing(connect(partial)) as copy:
         copy.execute("PRAGMA synchronous=OFF")
         # All pages in one step: in several, each commit of another connection would start it over.
@@ -111,17 +111,17 @@ def _copy(path: Path, partial: Path, *, thorough: bool) -> int:
 
 
 def compact(path: Path) -> None:
-    """Write a database anew without free pages, and empty its write-ahead log.
+    """Rewrite a database without free pages, and empty its write-ahead log.
 
-    Deleting leaves a text in free pages, in gaps of pages that were split, and in the log. SQLite's `secure_delete` would
-    overwrite what is deleted from now on, but neither what earlier edits left nor what moving rows leaves behind.
+    A deleted text stays in free pages, in gaps of pages that were split, and in the log. SQLite's `secure_delete` would
+    overwrite what is deleted from now on, but not what earlier edits and moved rows left behind.
 
     Raises:
-        StateUnavailable: somebody else uses it, or there is no room for it twice.
+        StateUnavailable: another process uses it, or the disk has no room for a second copy.
         StateCorrupted: it is damaged.
     """
     if free_bytes(path) < 2 * path.stat().st_size:
-        raise StateUnavailable(f"{path} cannot be written anew: its disk has no room for two copies of it.")
+        raise StateUnavailable(f"{path} cannot be rewritten: its disk has no room for two copies of it.")
     with translating(path), closing(connect(path)) as connection:
         connection.execute("VACUUM")
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -130,7 +130,7 @@ def compact(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Take a file or folder to the disk."""
+    """Flush a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -144,14 +144,14 @@ class Backups:
     def __init__(
         self, path: Path, *, new: bool, every: float = EVERY, first: float = FIRST, share: float = MOST_SHARE
     ) -> None:
-        """Take up a database.
+        """Schedule the backups of a database.
 
         Args:
             path: its file.
-            new: whether it is one without a past worth keeping yet.
+            new: whether it was just created, so that there is nothing worth a backup yet.
             every: seconds between backups.
             first: seconds until the first one of a new database.
-            share: of the time, that copying may take.
+            share: share of the time that copying may take.
         """
         self._path = path
         self._every, self._share = every, share
@@ -160,7 +160,7 @@ class Backups:
         self._thread: threading.Thread | None = None
 
     def after_commit(self) -> None:
-        """Begin a backup if one is due; costs a look at the clock where none is."""
+        """Start a backup if one is due; otherwise it costs only a look at the clock."""
         if time.monotonic() < self._due or not self._busy.acquire(blocking=False):
             return
         self._due = time.monotonic() + self._every
@@ -172,12 +172,12 @@ class Backups:
             _LOG.warning("the database was not backed up: %s", error)
 
     def now(self) -> Backup:
-        """Make one at once, after one that is being made."""
+        """Make a backup at once, or after the one that is in progress."""
         with self._busy:
             return self._make()
 
     def wait(self) -> None:
-        """Return when none is being made."""
+        """Return when no backup is in progress."""
         if self._thread is not None:
             self._thread.join()
 
@@ -195,7 +195,7 @@ class Backups:
         return made
 
     def _wait(self) -> float:
-        """Return the seconds until the backup that is there is old; one from the future counts as old."""
+        """Return the seconds until the present backup is due for renewal; one from the future is due now."""
         try:
             age = time.time() - backup_path(self._path).stat().st_mtime
         except OSError:

@@ -1,4 +1,4 @@
-"""A circuit breaker: what failed is left in peace for a while, which doubles each time that it fails again."""
+"""A circuit breaker: after a failure no call goes through for a while, which doubles with each further failure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from datetime import datetime
 from state.clock import Clock
 
 FIRST_REST = 30.0
-"""Seconds; a call that failed has spent its own retries before."""
+"""Seconds; a failed call has used up its own retries by then."""
 LONGEST_REST = 900.0
 
 
 class Breaker:
-    """Closed: all calls go through. Open: none, until its rest is over. Half-open: one goes through, and decides."""
+    """Closed: all calls go through. Open: none, until the rest is over. Half-open: one goes through, and decides."""
 
     def __init__(self, clock: Clock, *, first: float = FIRST_REST, longest: float = LONGEST_REST) -> None:
         """Start closed.
@@ -40,7 +40,7 @@ class Breaker:
 
     @property
     def left(self) -> float:
-        """Seconds until a call may go through, unless another one is tried before."""
+        """Seconds until a call may go through, unless another one is tried first."""
         if self._opened is None:
             return 0.0
         rested = (self._clock.now() - self._opened).total_seconds()
@@ -49,9 +49,9 @@ class Breaker:
 
     @contextmanager
     def call(self) -> Iterator[int]:
-        """Let a call through, admitted or not; what it gives is to be handed to `fail`.
+        """Let a call through, admitted or not; the number it yields is to be passed to `fail`.
 
-        Until it ends, however it does, it is the one call of a half-open breaker.
+        Until it ends, with or without an error, it is the one call of a half-open breaker.
         """
         tries = self._opened is not None and not self._trying
         self._trying = self._trying or tries
@@ -66,12 +66,12 @@ class Breaker:
         self._opened, self._rest = None, 0.0
 
     def fail(self, call: int, *, lasting: bool = False, at_least: float = 0.0) -> None:
-        """Open, or stay open for twice as long.
+        """Open, or stay open, with twice the rest.
 
         Args:
-            call: as `call` gave it; calls that were under way when it opened say nothing new, and change nothing.
-            lasting: nothing but a person can mend it, so it is left in peace for the longest time at once.
-            at_least: seconds of rest that were asked for, as far as they are not more than the longest.
+            call: the number from `call`; calls that were in progress when it opened change nothing.
+            lasting: only a person can fix the cause, so the rest is the longest at once.
+            at_least: seconds of rest that were asked for, capped at the longest.
         """
         if call != self._openings:
             return

@@ -1,4 +1,4 @@
-"""The clock that every timer, schedule and query asks."""
+"""The clocks behind every timer, schedule and query."""
 
 import asyncio
 import time
@@ -7,10 +7,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What time it is, and up to when the world may be known."""
+    """The current time, and the time up to which the world may be known."""
 
     def now(self) -> datetime:
-        """Return the current time, aware UTC; it runs."""
+        """Return the current time, aware UTC."""
         ...
 
     def as_of(self) -> datetime:
@@ -23,7 +23,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock; what may be known is what is known now."""
+    """The machine's clock; everything up to now may be known."""
 
     def now(self) -> datetime:
         """Return the machine's time."""
@@ -52,10 +52,10 @@ class ReplayClock(SystemClock):
 
 
 class StreamClock(SystemClock):
-    """Runs in real time, while what may be known moves from a start towards a cutoff when it is told to, and never back."""
+    """Runs in real time, while `as_of` moves from a start towards a cutoff on request, and never back."""
 
     def __init__(self, start: datetime, cutoff: datetime) -> None:
-        """Stand at the start.
+        """Begin at the start.
 
         Raises:
             ValueError: a time is naive, or the cutoff is before the start.
@@ -69,42 +69,42 @@ class StreamClock(SystemClock):
         self._as_of = self.start
 
     def as_of(self) -> datetime:
-        """Return how far it has come."""
+        """Return the time it has reached."""
         return self._as_of
 
     def at(self, share: float) -> datetime:
-        """Return the time at a share of its way, 0 to 1, in whole seconds as posts have them."""
+        """Return the time at a share (0 to 1) of the way to the cutoff, in whole seconds as posts have them."""
         if share >= 1.0:
             return self.cutoff
         way = (self.cutoff - self.start).total_seconds()
         return self.start + timedelta(seconds=int(way * max(0.0, share)))
 
     def move(self, to: datetime) -> None:
-        """Go on to a time.
+        """Move on to a time.
 
         Raises:
-            ValueError: it lies behind, or after the cutoff.
+            ValueError: the time is before the present one, or after the cutoff.
         """
         if not self._as_of <= to <= self.cutoff:
-            raise ValueError(f"the clock stands at {self._as_of} and ends at {self.cutoff}: it does not move to {to}")
+            raise ValueError(f"the clock is at {self._as_of} and ends at {self.cutoff}: it cannot move to {to}")
         self._as_of = to.astimezone(UTC)
 
 
 class FastClock:
-    """Runs some times faster than the machine's, for a rehearsal; as every process that is told the same has the same time."""
+    """Runs faster than the machine's clock, for a rehearsal; processes with the same arguments have the same time."""
 
     def __init__(self, start: datetime, speed: float, began: float | None = None) -> None:
         """Start it.
 
         Args:
-            start: Its time at the beginning.
-            speed: Its seconds in one of the machine's, above 0.
-            began: When that was, as the machine's `time.time()`; None is now.
+            start: its time at the beginning.
+            speed: its seconds per second of the machine, above 0.
+            began: the machine's `time.time()` at the beginning; None means now.
         """
         if start.tzinfo is None:
             raise ValueError("the start must be an aware time")
         if not speed > 0:
-            raise ValueError("a clock's speed is above 0")
+            raise ValueError("a clock's speed must be above 0")
         self.start = start.astimezone(UTC)
         self.speed = speed
         self.began = time.time() if began is None else began

@@ -1,4 +1,4 @@
-"""Community as of a time: what the forum and the kernels say, and nothing later than the clock."""
+"""The community as of a time: the forum and the kernels, and nothing later than the clock."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,58 @@ from sqlalchemy import ColumnElement, Result, Select
 from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlmodel import col
 
-from state import visible
-from state.posts import Post, PostKind, in_order
+from state import visibility
 from state.store import Store
 from state.tables import KernelVersion, Message, Topic
-from state.visible import PostTable, version_order
+from state.visibility import PostTable, version_order
 
+PostKind = Literal["topic", "message", "kernel"]
 Signals = Literal["asof", "collected"]
 _BATCH = 500
 """Ids in one query."""
 
 
 @dataclass(frozen=True)
+class Post:
+    """A topic, a message or a kernel version as it may be known; None is what is unknown or does not apply."""
+
+    kind: PostKind
+    id: str
+    time: datetime
+    """Since when this text is known: posted, or edited, or created."""
+    title: str
+    """Of a message: its topic's."""
+    text: str
+    """Markdown of a message, cleaned text and code of a kernel version, empty for a topic."""
+    author: str | None
+    tier: str | None
+    votes: int | None
+    public_score: float | None = None
+    topic_id: str | None = None
+    parent_id: str | None = None
+    """The message that a message answers, seen or not."""
+    ref: str | None = None
+    version: int | None = None
+    language: str | None = None
+    kernel_kind: str | None = None
+    parent_ref: str | None = None
+    datasets: tuple[Any, ...] = ()
+    url: str | None = None
+
+    @property
+    def item(self) -> str:
+        """What prompts and provenance call it, such as `message/233009`."""
+        return f"{self.kind}/{self.id}"
+
+
+def in_order(posts: Iterable[Post]) -> list[Post]:
+    """Sort by time, then kind, version and id, whatever order the rows were added in."""
+    return sorted(posts, key=lambda post: (post.time, post.kind, post.version or 0, post.id))
+
+
+@dataclass(frozen=True)
 class CommunityCounts:
-    """How many are visible (kernels: versions), and how many never are, as they have no time."""
+    """How many posts are visible (kernels: versions), and how many never are, as they have no time."""
 
     topics: int
     messages: int
@@ -35,24 +73,24 @@ class CommunityCounts:
 
 @dataclass(frozen=True)
 class Repeat:
-    """That a post's text is the same as an earlier one's, or nearly so."""
+    """An earlier post with the same text as this one, or nearly so."""
 
     original: str
     """The earliest such post, such as `kernel/10`; it may repeat another one less closely."""
     similarity: float
-    """Share of the text that both have, 1 where they are the same but for layout."""
+    """Share of the text that both have, 1 where they differ in layout only."""
 
 
 class CommunityView:
     """A competition's community as it may be known at `as_of`.
 
-    Visible are topics and kernel versions from their own time, messages from theirs or their edit's, whichever is
-    later, within visible topics; what is deleted is not visible at any time. A row without a time is never visible.
-    Votes, scores and tiers are each the latest reading at or before `as_of`; without one they are unknown, or, with
-    `signals="collected"`, as the row was collected.
+    Topics and kernel versions are visible from their own time; messages within visible topics from the later of their
+    own time and their edit's. Deleted rows and rows without a time are never visible. Votes, scores and tiers are each
+    the latest reading at or before `as_of`; without one they are unknown or, with `signals="collected"`, as they were
+    when the row was collected.
 
-    What a query costs grows with the posts that it returns, not with what else the competition holds; `posts`, `topics`,
-    `messages()` and `kernels` return all there is, so that `newest`, `find` and `messages(topic)` are for a loop.
+    A query's cost grows with the posts that it returns, not with the size of the competition. `posts`, `topics`,
+    `messages()` and `kernels` return everything: in a loop use `newest`, `find` and `messages(topic)`.
 
     Raises:
         ValueError: `as_of` is naive.
@@ -65,10 +103,10 @@ class CommunityView:
         self.as_of = as_of.astimezone(UTC)
         self.signals = signals
         self._store = store
-        self._topics = visible.topics(collected=signals == "collected")
-        self._messages = visible.messages(collected=signals == "collected")
-        self._kernels = visible.kernels(collected=signals == "collected")
-        self._latest_versions = visible.latest_versions(collected=signals == "collected")
+        self._topics = visibility.topics(collected=signals == "collected")
+        self._messages = visibility.messages(collected=signals == "collected")
+        self._kernels = visibility.kernels(collected=signals == "collected")
+        self._latest_versions = visibility.latest_versions(collected=signals == "collected")
 
     def topics(self) -> list[Post]:
         """Return the visible topics, oldest first."""
@@ -80,7 +118,7 @@ class CommunityView:
         return self._posts(("message", self._messages.where(*of_topic)))
 
     def kernels(self) -> list[Post]:
-        """Return every visible kernel version, oldest first, and of one moment the lowest version first."""
+        """Return every visible kernel version, oldest first; at the same time the lowest version comes first."""
         return self._posts(("kernel", self._kernels))
 
     def posts(self) -> list[Post]:
@@ -88,7 +126,7 @@ class CommunityView:
         return self._posts(("message", self._messages), ("kernel", self._latest_versions))
 
     def newest(self, count: int, since: datetime | None = None) -> list[Post]:
-        """Return the last `count` of what `posts` returns, or of those of them that are later than `since`.
+        """Return the last `count` of `posts()`, or of those later than `since`.
 
         Raises:
             ValueError: `since` is naive.
@@ -98,19 +136,19 @@ class CommunityView:
         queries: list[tuple[PostKind, Select[Any]]] = []
         # A message's time is the later of two columns: the newest are among the newest by the one or by the other.
         for time in (col(Message.posted_at), col(Message.edited_at)):
-            query = self._messages.where(time <= visible.as_of(), _after(time, since))
+            query = self._messages.where(time <= visibility.as_of(), _after(time, since))
             queries.append(("message", query.order_by(time.desc(), col(Message.id).desc()).limit(count)))
         time = col(KernelVersion.created_at)
-        query = self._latest_versions.where(time <= visible.as_of(), _after(time, since))
+        query = self._latest_versions.where(time <= visibility.as_of(), _after(time, since))
         queries.append(("kernel", query.order_by(*(one.desc() for one in version_order(KernelVersion))).limit(count)))
         found = {post.item: post for post in self._posts(*queries)}
         return in_order(found.values())[-count:]
 
     def find(self, items: Iterable[str]) -> list[Post]:
-        """Return those of some items, such as `message/233009`, that are visible, by time; a kernel's is any version.
+        """Return the visible ones of some items, such as `message/233009`, by time; any version of a kernel counts.
 
         Raises:
-            ValueError: an item is not that of a post.
+            ValueError: an item does not name a post.
         """
         tables: dict[str, tuple[PostKind, PostTable, Select[Any]]] = {
             "topic": ("topic", Topic, self._topics),
@@ -132,14 +170,14 @@ class CommunityView:
         )
 
     def counts(self) -> CommunityCounts:
-        """Count what is visible, and what has no time."""
+        """Count the visible posts, and those without a time."""
         with self._store.read() as session:
-            return CommunityCounts(**session.execute(visible.counts(), self._parameters()).mappings().one())
+            return CommunityCounts(**session.execute(visibility.counts(), self._parameters()).mappings().one())
 
     def repeats(self) -> dict[str, Repeat]:
-        """Return by item which visible messages and kernel versions repeat an earlier one, as far as that was looked into."""
+        """Return, by item, the visible messages and kernel versions known to repeat an earlier one."""
         with self._store.read() as session:
-            rows = session.execute(visible.repeats(), self._parameters()).all()
+            rows = session.execute(visibility.repeats(), self._parameters()).all()
         return {f"{kind}/{id}": Repeat(f"{kind}/{original}", share) for kind, id, original, share in rows}
 
     def _parameters(self) -> dict[str, Any]:

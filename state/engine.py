@@ -1,4 +1,4 @@
-"""Engines: how connections to a database file are made, how their transactions begin, and what their faults become."""
+"""Engines: connections to a database file, the start of their transactions, and the translation of their errors."""
 
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from state.faults import translated
 from state.redaction import Redactor
 
 BUSY_SECONDS = 10.0
-"""How long a lock is waited for; the event loop waits with it, and must still be able to stop within 20 seconds."""
+"""Longest wait for a lock; the event loop waits with it, and must still be able to stop within 20 seconds."""
 
-# Sorting in memory needs neither a descriptor nor room on the disk of temporary files, which may both be used up.
+# Sorting in memory needs no file descriptor and no disk space for temporary files; either may be exhausted.
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY", "cell_size_check=ON")
 _READERS = 8
 """Most reading connections at once; each is a transaction of some thread, and holds three file descriptors."""
@@ -24,9 +24,9 @@ _READERS = 8
 def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS, redactor: Redactor | None = None) -> Engine:
     """Return the engine of the one connection that writes; its transactions take the write lock at once.
 
-    A transaction with the execution option `durable` False survives the end of the process, but not surely a power cut:
-    the next durable one, or the next checkpoint, takes it to the disk. No text that is a parameter of a statement, be it
-    of a row, an event or a condition, reaches the file with one of the redactor's own secrets.
+    A transaction with the execution option `durable` False survives the end of the process, but perhaps not a power cut:
+    the next durable one, or the next checkpoint, flushes it to the disk. The redactor's own secrets are removed from
+    every text that is a statement's parameter, so that no row, event or condition takes them to the file.
     """
     engine = _engine(path, busy_seconds, connections=1)
 
@@ -47,7 +47,7 @@ def _hide_secrets(engine: Engine, redactor: Redactor) -> None:
     def hidden(values: Any) -> Any:
         if isinstance(values, list):
             return [hidden(one) for one in values]
-        # One look at all texts of a row, as nearly no row holds any.
+        # One search through all texts of a row, as hardly any row holds a secret.
         given = values.values() if isinstance(values, dict) else values
         if not redactor.may_hold_own("\n".join(one for one in given if isinstance(one, str))):
             return values
@@ -71,7 +71,7 @@ def reading(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
 
 
 def _engine(path: Path, busy_seconds: float, *, connections: int, query_only: bool = False) -> Engine:
-    """Make an engine without transactions of its own (the driver's own start is off: it loses updates)."""
+    """Make an engine that starts no transactions by itself (the driver's automatic start loses updates)."""
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": busy_seconds},
@@ -90,7 +90,7 @@ def _engine(path: Path, busy_seconds: float, *, connections: int, query_only: bo
 
     def on_error(context: ExceptionContext) -> BaseException | None:
         ours = translated(context.original_exception, path)
-        # A reader that writes is a mistake of ours, which no permission would mend.
+        # A reader that writes is a bug of ours, which no permission would fix.
         mistaken = query_only and "readonly" in str(context.original_exception)
         return None if mistaken and isinstance(ours, StateUnavailable) else ours
 

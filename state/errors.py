@@ -1,11 +1,11 @@
-"""Every error of ours that a person or a caller may act on; its text is one clear sentence."""
+"""Our errors that a person or a caller may act on; the text of each is one clear sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 class BotError(Exception):
-    """Base of our errors: its text says what is wrong and, where it can, what to do."""
+    """Base of our errors: its text states what is wrong and, where possible, what to do."""
 
 
 class UsageError(BotError):
@@ -14,7 +14,7 @@ class UsageError(BotError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a file: which (relative, of a snapshot), the line (from 1) if there is one, and a sentence."""
+    """One fault of a file: its name (in a snapshot relative to it), the line (from 1) if there is one, and a sentence."""
 
     file: str
     line: int | None
@@ -26,7 +26,7 @@ class Problem:
 
 
 class FileProblems(BotError):
-    """Files that break their format; `problems` holds all of what is wrong."""
+    """Files that break their format; `problems` holds every fault."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -49,7 +49,7 @@ class GraderFailed(InvalidSubmission):
     """A competition's grade.py failed on a submission without refusing it: no score, as in MLE-bench."""
 
     def __init__(self, kind: str, words: str = "", line: int | None = None) -> None:
-        """Say how.
+        """Compose the sentence.
 
         Args:
             kind: name of the exception's class, or the whole sentence.
@@ -71,31 +71,31 @@ class InfrastructureFailure(BotError):
 
 
 class GraderStopped(InfrastructureFailure):
-    """A competition's grade.py took more time or memory than it may, or its process ended; says nothing of the submission."""
+    """A competition's grade.py exceeded its time or memory, or its process ended; no verdict on the submission."""
 
 
 class DownloadFailed(BotError):
-    """A file that could not be fetched, or is not what it must be."""
+    """A file that could not be fetched, or is not the expected one."""
 
 
 class NoRoom(DownloadFailed):
-    """A file, or what it unpacks to, does not fit on the disk; there may be room later."""
+    """A file, or its unpacked content, does not fit on the disk; there may be room later."""
 
 
 class SubmissionRefused(BotError):
-    """The site will not take this file: its own words; the same file is not sent again."""
+    """The site will not take this file; the text is the site's own, and the same file is not sent again."""
 
 
 class SiteUnavailable(BotError):
-    """The site gave no answer that can be relied on; an act that ended so may or may not have happened."""
+    """The site gave no reliable answer; what was asked of it may or may not have happened."""
 
 
 class SubmissionInDoubt(BotError):
-    """A submission may have been sent, and the site could not say; nothing was sent again."""
+    """A submission may have been sent, and the site could not confirm it; nothing was sent again."""
 
 
 class NotSent(BotError):
-    """A submission was given up before anything of it counted; it may be sent later."""
+    """A submission was given up before it counted at the site; it may be sent later."""
 
 
 class QuotaReached(NotSent):
@@ -107,22 +107,22 @@ class FileChanged(BotError):
 
 
 class NotificationFailed(BotError):
-    """A notification that may not have reached anybody; it is sent again later."""
+    """A notification may not have reached anybody; it is sent again later."""
 
 
 class Unparsable(BotError):
-    """A model's reply that a prompt cannot read; the text says what to repair."""
+    """A model's reply that cannot be parsed; the text states what to repair."""
 
     reply: object | None = None
-    """Set by the model that got the reply: its text and cost, so that it is charged all the same."""
+    """Set by the model that got the reply: its text and cost, so that it is charged nevertheless."""
 
 
 class CutOff(Unparsable):
-    """An answer that ended at the longest length that was allowed, or that its model writes."""
+    """An answer cut off at the length limit of the call or of the model."""
 
 
 class ModelError(BotError):
-    """A model call that failed; subclasses say what may be done about it."""
+    """A model call failed; the subclass decides what may be done about it."""
 
 
 class ModelUnavailable(ModelError):
@@ -133,11 +133,11 @@ class ModelRefused(ModelError):
     """The model or endpoint will not answer this prompt (content filter, too long, empty): give this call up."""
 
     reply: object | None = None
-    """As of Unparsable: what came back, where that is to be charged."""
+    """As in Unparsable: the reply, if it is to be charged."""
 
 
 class EmptyAnswer(ModelRefused):
-    """What came back, and was charged, holds no text: another model may have more to say."""
+    """The answer was charged but holds no text: another model may give one."""
 
 
 class ModelMisconfigured(ModelError):
@@ -145,13 +145,13 @@ class ModelMisconfigured(ModelError):
 
 
 class Interrupted(BotError):
-    """Somebody asked to stop, and something is left to be done by a resume."""
+    """A person asked to stop before the work was done; a resume finishes it."""
 
 
 class BudgetExceeded(BotError):
-    """A cap (time, money, steps) is reached: end the work in order.
+    """A cap (time, money, steps) is reached: end the work in an orderly way.
 
-    `renews`: it is that of a day, and another day has room again.
+    `renews`: the cap is a daily one, and the next day has room again.
     """
 
     def __init__(self, sentence: str, *, renews: bool = False) -> None:
@@ -160,30 +160,30 @@ class BudgetExceeded(BotError):
 
 
 class StateUnavailable(InfrastructureFailure):
-    """The database cannot be used now (locked, disk full, no descriptors): nothing was written; later it may be."""
+    """The database cannot be used now (locked, disk full, no descriptors): nothing was written; try again later."""
 
 
 class StateCorrupted(BotError):
-    """The database is damaged; the text says what is damaged and which command restores it."""
+    """The database is damaged; the text states what is damaged and which command restores it."""
 
 
 class DataChanged(BotError):
-    """A competition's data is not as it was fetched, here or at the site; nothing was mixed, and nothing removed."""
+    """A competition's data has changed since it was fetched, here or at the site; nothing was mixed, and nothing removed."""
 
 
 class KaggleError(BotError):
-    """Kaggle will not do what was asked, and will not when asked again; the text holds its own words."""
+    """Kaggle refuses a request, and would refuse it again; the text quotes its answer."""
 
     status: int | None = None
     """The HTTP status of the answer, where there was one."""
 
 
 class NotAuthenticated(KaggleError):
-    """Kaggle does not know the token, or it has expired: a person must give another, so no call is made any more."""
+    """Kaggle does not know the token, or it has expired: a person must provide another, and no further call is made."""
 
 
 class NotEntered(KaggleError):
-    """A person must enter the competition and accept its rules on the website; Kaggle says the same of a wrong name."""
+    """A person must enter the competition and accept its rules on the website; a wrong name gets the same answer."""
 
 
 class NotFound(KaggleError):
@@ -199,22 +199,22 @@ class NotebooksOnly(SubmissionRefused):
 
 
 class RateLimited(SiteUnavailable):
-    """The site is asked too often, or would be; nothing was done."""
+    """Too many requests were made to the site, or would be; nothing was done."""
 
     wait: float = 0.0
-    """Seconds after which it may be asked again, as far as anybody knows."""
+    """Seconds after which to ask again, as far as is known."""
 
 
 class Retry(BotError):
-    """A task that is to be tried again later, for a reason that is no failure of the bot's."""
+    """A task is to be tried again later, for a reason that is no failure of the bot's."""
 
     def __init__(self, seconds: float, why: str = "", *, counted: bool = True) -> None:
-        """Say when.
+        """Set the pause.
 
         Args:
-            seconds: after how many, by the bot's clock.
+            seconds: pause before the next try, by the bot's clock.
             why: one sentence.
-            counted: whether it is one of the tries after which a task is given up.
+            counted: whether this try counts towards the number after which a task is given up.
         """
         self.seconds = seconds
         self.counted = counted
@@ -222,4 +222,4 @@ class Retry(BotError):
 
 
 class KeepsFailing(BotError):
-    """A part of the daemon fails whenever it is started: the process ends, and whoever supervises it starts it anew."""
+    """A part of the daemon fails at every start: the process ends, and its supervisor starts it again."""

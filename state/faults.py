@@ -1,4 +1,4 @@
-"""Faults: what SQLite reports, as errors of ours that say what is wrong with a database file and what to do."""
+"""Faults: SQLite's errors, translated into ours, which state what is wrong with a database file and what to do."""
 
 import errno
 import os
@@ -13,24 +13,24 @@ from pathlib import Path
 from state.errors import BotError, StateCorrupted, StateUnavailable
 
 NEARLY_FULL = 1_000_000
-"""Free bytes below which an I/O error is taken for a full disk, as SQLite reports some of these so."""
+"""Free bytes below which an I/O error is taken for a full disk: SQLite reports some full disks as I/O errors."""
 
-# Only `<sqlite3.h>` says what SQLite's extended codes are: the lowest byte is the class of error.
+# In SQLite's extended result codes (`<sqlite3.h>`) the lowest byte is the class of error.
 _CLASS = 0xFF
 
 
 def backup_path(path: Path) -> Path:
-    """Return where the automatic backup of a database lies: beside it."""
+    """Return the path of a database's automatic backup, beside it."""
     return path.with_name(path.name + ".backup")
 
 
 def free_bytes(path: Path) -> int:
-    """Return the bytes that may still be written to the disk of a file in an existing folder."""
+    """Return the bytes still free on the disk of a file in an existing folder."""
     return shutil.disk_usage(path.parent).free
 
 
 def damaged(path: Path, what: str) -> StateCorrupted:
-    """Return the error for a damaged database: what is damaged, and the command that restores it from the backup."""
+    """Return the error for a damaged database, which names the damage and the command that restores the backup."""
     try:
         made = datetime.fromtimestamp(backup_path(path).stat().st_mtime, UTC)
     except OSError:
@@ -42,7 +42,7 @@ def damaged(path: Path, what: str) -> StateCorrupted:
 
 
 def translated(error: BaseException, path: Path) -> BotError | None:
-    """Return the error of ours for what SQLite raised on a database file, or None where it is no fault of the file's.
+    """Return our error for one that SQLite raised on a database file, or None if it is no fault of the file.
 
     The classes are those of https://www.sqlite.org/rescode.html.
     """
@@ -59,7 +59,7 @@ def translated(error: BaseException, path: Path) -> BotError | None:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StateUnavailable(
                 f"the database {path} is locked: another program has been writing to it for longer than we wait. Nothing "
-                "was written; end that program, or go on when it is done."
+                "was written; end that program, or continue when it is done."
             )
         case sqlite3.SQLITE_CANTOPEN:
             return _cannot_open(path)
@@ -71,7 +71,7 @@ def translated(error: BaseException, path: Path) -> BotError | None:
 
 @contextmanager
 def translating(path: Path) -> Iterator[None]:
-    """Raise what SQLite raises on a database file as the error of ours that `translated` makes of it."""
+    """Translate SQLite's errors on a database file by `translated`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -83,7 +83,7 @@ def translating(path: Path) -> Iterator[None]:
 def _full(path: Path) -> StateUnavailable:
     return StateUnavailable(
         f"the disk of {path} is full ({free_bytes(path) / 1e6:.1f} MB free), or a limit on the file is reached. Nothing was "
-        "written; make room (`bot prune` removes what old runs left), then go on."
+        "written; make room (`bot prune` removes what old runs left), then continue."
     )
 
 
@@ -92,7 +92,7 @@ def _io_error(error: BaseException, path: Path) -> StateUnavailable:
         return _full(path)
     name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
     return StateUnavailable(
-        f"the disk of {path} fails ({error}, {name}). Nothing was written; see what the system's log says of the disk."
+        f"the disk of {path} fails ({error}, {name}). Nothing was written; look for the disk in the system's log."
     )
 
 
@@ -100,10 +100,11 @@ def _cannot_open(path: Path) -> StateUnavailable:
     if _descriptors_used_up():
         return StateUnavailable(
             f"the database {path} cannot be opened, as all file descriptors are in use. Nothing was written; raise the limit "
-            "(`ulimit -n`, or LimitNOFILE= of the service), then go on."
+            "(`ulimit -n`, or LimitNOFILE= of the service), then continue."
         )
     return StateUnavailable(
-        f"the database {path} cannot be opened: see that its folder is there and that this user may read and write in it."
+        f"the database {path} cannot be opened: make sure that its folder exists and that this user may read and write "
+        "in it."
     )
 
 
@@ -113,8 +114,8 @@ def _read_only(code: int, path: Path) -> StateUnavailable:
             f"the database {path} was moved or deleted while it was open. Nothing was written; put it back and start again."
         )
     return StateUnavailable(
-        f"the database {path} cannot be written to: see that this user may write to the file and its folder, and that the "
-        "disk is not mounted read-only."
+        f"the database {path} cannot be written to: make sure that this user may write to the file and its folder, and "
+        "that the disk is not mounted read-only."
     )
 
 

@@ -1,4 +1,4 @@
-"""Knowledge: analyses, ideas, drafts and reports of a run, written with their events and read as of a time."""
+"""Knowledge: a run's analyses, ideas, drafts and reports, written with their events and read as of a time."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ def add_analysis(
     effectiveness: float = 0.0,
     efficiency: float = 0.0,
 ) -> Analysis:
-    """Keep what a post version says; another analysis under the id replaces it. See `_check` for errors."""
+    """Store the analysis of a post version; another one under the id replaces it. See `_check` for errors."""
     _check(tx, known_at)
     row = tx.session.merge(
         Analysis(
@@ -56,7 +56,7 @@ def add_analysis(
 def add_idea(
     tx: Transaction, run_id: str, *, text: str, sources: Sequence[str], known_at: datetime, id: int | None = None
 ) -> Idea:
-    """Keep an idea; without `id` it takes the run's next number, with one it replaces what is there."""
+    """Store an idea; without `id` it takes the run's next number, with one it replaces the idea of that number."""
     _check(tx, known_at)
     if id is None:
         last = tx.session.exec(select(func.max(Idea.id)).where(Idea.run_id == run_id)).one()
@@ -81,7 +81,7 @@ def add_draft(
     novel: bool = False,
     round: int = 0,
 ) -> Draft:
-    """Keep a draft, and that it uses its ideas; another one under the id replaces it."""
+    """Store a draft and its uses of ideas; another draft under the id replaces it."""
     _check(tx, known_at)
     row = tx.session.merge(
         Draft(
@@ -122,7 +122,7 @@ def add_report(
     best_node: int | None = None,
     score: float | None = None,
 ) -> Report:
-    """Keep what came of a draft (None: of reproducing a kernel); another report under the id replaces it."""
+    """Store the report on a draft (None: on reproducing a kernel); another report under the id replaces it."""
     _check(tx, known_at)
     row = tx.session.merge(
         Report(
@@ -141,8 +141,8 @@ def add_report(
             created_at=tx.now(),
         )
     )
-    told = {"report": id, "draft": draft_id, "best_node": best_node, "score": score, "known_at": known_at}
-    tx.record("report.added", run_id=run_id, node=best_node, **told)
+    fields = {"report": id, "draft": draft_id, "best_node": best_node, "score": score, "known_at": known_at}
+    tx.record("report.added", run_id=run_id, node=best_node, **fields)
     return row
 
 
@@ -173,11 +173,11 @@ def _known(store: Store, table: type[DerivedT], run_id: str, as_of: datetime) ->
 
 
 def _check(tx: Transaction, known_at: datetime) -> None:
-    """Refuse a row that would tell of a time after the clock's.
+    """Refuse a row with knowledge from after the clock's time.
 
     Raises:
-        ValueError: `known_at` is later than what the clock lets be known; it is the latest time among the row's
-            inputs, never the time at which the row is made.
+        ValueError: `known_at` is later than the clock's `as_of`; it is the latest time among the row's inputs, never
+            the time at which the row is made.
     """
     if known_at > tx.clock.as_of():
-        raise ValueError(f"known_at {known_at} is after {tx.clock.as_of()}, the time up to which anything is known")
+        raise ValueError(f"known_at {known_at} is after {tx.clock.as_of()}, the time up to which anything may be known")

@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from state.outward import check_score
 from state.store import Store, Transaction
+from state.submissions import check_score
 from state.tables import Lab
 
 

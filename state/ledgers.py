@@ -1,28 +1,34 @@
-"""Ledgers of runs, read without writing: also of one that goes on."""
+"""Ledgers of runs, read without writing, even while a run goes on."""
 
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sqlalchemy import NullPool
+from sqlalchemy.exc import DBAPIError
+from sqlmodel import Session, create_engine
+
 from state.errors import InfrastructureFailure
+from state.store import as_stored
 
 _BUSY_SECONDS = 5.0
+_NO_END = "9999-12-31"
 _AMOUNTS = ("gpu", "execution", "disk", "submission")
 """Kinds of entries whose `amount` is counted."""
-# One row a run, in the order of an index: by kind, all entries would be sorted first.
+# One row per run, in the order of an index: grouped by kind, all entries would be sorted first.
 _SPENT = f"""
     SELECT run_id, count(*) FILTER (WHERE kind = 'tokens'),
         coalesce(sum(prompt_tokens - cached_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0),
         coalesce(sum(cost_usd), 0),
         count(*) FILTER (WHERE kind = 'tokens' AND prompt_tokens + completion_tokens > 0 AND cost_usd IS NULL),
         {", ".join(f"coalesce(sum(amount) FILTER (WHERE kind = '{kind}'), 0)" for kind in _AMOUNTS)}
-    FROM ledgerentry WHERE at >= ? GROUP BY run_id
+    FROM ledgerentry WHERE at >= ? AND at < ? GROUP BY run_id
 """  # noqa: S608 - of constants
-_LAST = "SELECT at FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1"
+_LAST = "SELECT at FROM event WHERE run_id = ? AND at < ? ORDER BY seq DESC LIMIT 1"
 
 
 @dataclass(frozen=True)
@@ -38,42 +44,50 @@ class Ledger:
     unpriced: int = 0
     """Calls whose price is unknown; their cost is in no sum."""
     wall_seconds: float = 0.0
-    """In which somebody worked on the run, up to its last event."""
+    """Time in which a process worked on the run, up to its last event."""
     amounts: dict[str, float] = field(default_factory=dict)
     """Sums of `LedgerEntry.amount` by kind."""
 
 
 @contextmanager
-def read_only(path: Path) -> Iterator[sqlite3.Connection]:
+def read_only(path: Path) -> Iterator[Session]:
     """Open a database file to read one consistent state of it; nothing is written, upgraded or locked for others.
 
     Raises:
-        InfrastructureFailure: it cannot be read, or holds other tables than ours.
+        InfrastructureFailure: it cannot be read, or its tables are not ours.
     """
-    # Without a log beside it nobody has it open, and SQLite would leave an empty log behind that it may not remove.
+    # Without a log beside it nobody has it open, and SQLite would leave behind an empty log that it may not remove.
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    address = f"{path.absolute().as_uri()}?{mode}"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=_BUSY_SECONDS)) as opened:
-            opened.row_factory = sqlite3.Row
-            opened.execute("BEGIN")
-            yield opened
-    except sqlite3.Error as error:
-        raise InfrastructureFailure(f"{path} cannot be read: {error}") from error
+        with Session(create_engine("sqlite://", creator=connect, poolclass=NullPool)) as session:
+            session.connection().exec_driver_sql("BEGIN")
+            yield session
+    except (DBAPIError, sqlite3.Error) as error:
+        why = error.orig if isinstance(error, DBAPIError) else error
+        raise InfrastructureFailure(f"{path} cannot be read: {why}") from error
 
 
-def read_ledger(connection: sqlite3.Connection, since: datetime | None = None) -> list[Ledger]:
+def read_ledger(session: Session, since: datetime | None = None, until: datetime | None = None) -> list[Ledger]:
     """Return the ledger of each run in a database.
 
     Args:
-        connection: as `read_only` opens it, or any other.
+        session: on one state of the database.
         since: aware; leave out what was spent before.
+        until: aware; leave out what was spent then or later.
     """
-    start = "" if since is None else since.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-    spent = {run_id: sums for run_id, *sums in connection.execute(_SPENT, (start,))}
+    connection = session.connection()
+    start, end = as_stored(since) if since else "", as_stored(until) if until else _NO_END
+    spent = {run_id: sums for run_id, *sums in connection.exec_driver_sql(_SPENT, (start, end))}
     found = []
-    for id, competition, created_at, gaps in connection.execute("SELECT id, competition, created_at, gaps FROM run"):
+    runs = connection.exec_driver_sql("SELECT id, competition, created_at, gaps FROM run")
+    for id, competition, created_at, gaps in runs.all():
         calls, tokens, cost, unpriced, *amounts = spent.get(id, [0] * (4 + len(_AMOUNTS)))
-        last = connection.execute(_LAST, (id,)).fetchone()
+        last = connection.exec_driver_sql(_LAST, (id, end)).first()
         begin = _time(max(start, created_at))
         wall = worked_seconds(json.loads(gaps), begin, _time(last[0]) if last else begin)
         by_kind = dict(zip(_AMOUNTS, amounts, strict=True))
@@ -82,7 +96,7 @@ def read_ledger(connection: sqlite3.Connection, since: datetime | None = None) -
 
 
 def worked_seconds(gaps: Iterable[tuple[str, float]], begin: datetime, end: datetime) -> float:
-    """Return the seconds between two times in which somebody worked on a run; never negative, whatever its clock did.
+    """Return the seconds between two times in which a process worked on a run; never negative, whatever its clock did.
 
     Args:
         gaps: as `Run.gaps` holds them.

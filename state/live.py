@@ -1,11 +1,11 @@
-"""Live runs, and when the competitions end that they are on."""
+"""Live runs, and the deadlines of their competitions."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from sqlmodel import Session, col, select
 
-from state.series import last
+from state.series import last_reading
 from state.tables import Run
 
 
@@ -25,7 +25,7 @@ def deadline_of(
     card: datetime | None = None,
     as_of: datetime | None = None,
 ) -> datetime | None:
-    """Return when a competition ends: as the owner says, else the site (at a time), else the task card."""
-    facts = last(session, competition, "competition", as_of=as_of)
+    """Return a competition's deadline: the owner's, else the site's (as of a time), else the task card's."""
+    facts = last_reading(session, competition, "competition", as_of=as_of)
     at_site = facts.data.get("deadline") if facts is not None else None
     return own or (datetime.fromisoformat(at_site) if at_site else card)

@@ -1,4 +1,4 @@
-"""Patience: what was paid for is written down as soon as the database can be written to again."""
+"""Patience: a result that was paid for is stored as soon as the database can be written to again."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,7 +7,7 @@ from state.errors import StateUnavailable
 from state.store import Store, Transaction
 
 PATIENCE = 600.0
-"""Seconds for which a full disk, a lock or missing descriptors are waited out."""
+"""Seconds to wait for the end of a full disk, a lock or a lack of descriptors."""
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 15.0
 
@@ -19,11 +19,11 @@ async def patiently(store: Store, work: Callable[[Transaction], ResultT], *, sec
 
     Args:
         store: where to write.
-        work: writes, and may be called several times; nothing of a try that failed stays.
-        seconds: for how long to try, besides the tries themselves, by the store's clock.
+        work: writes, and may be called several times; a failed try leaves nothing behind.
+        seconds: total pauses between the tries, by the store's clock.
 
     Raises:
-        StateUnavailable: the trouble lasted longer.
+        StateUnavailable: the database stayed unavailable for longer.
         StateCorrupted: waiting would not help.
         Whatever `work` raises.
     """

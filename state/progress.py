@@ -1,4 +1,4 @@
-"""Progress of a run: each function writes a row and the event that tells of it, in the caller's transaction."""
+"""Progress of a run: each function writes a row and its event, in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,8 +8,8 @@ from sqlalchemy import func
 from sqlmodel import select
 
 from state.ledgers import worked_seconds
-from state.outward import check_score
 from state.store import Transaction, put_blob
+from state.submissions import check_score
 from state.tables import Evaluation, Event, Execution, Node, Run, Step
 from state.words import iso
 
@@ -28,7 +28,7 @@ def create_run(
     signals: Literal["asof", "collected"] = "asof",
     config: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Begin a run; `cutoff` None means live. Raises IntegrityError when it is there already."""
+    """Begin a run; `cutoff` None means live. Raises IntegrityError if it exists already."""
     row = Run(
         id=run_id,
         competition=competition,
@@ -48,7 +48,7 @@ def create_run(
 
 
 def resume_run(tx: Transaction, run_id: str) -> Run:
-    """Note that a stopped or killed run goes on, and for how long nobody worked on it: since its last event.
+    """Record that a stopped or killed run goes on, and the gap in which nobody worked on it, since its last event.
 
     Raises NoResultFound for an unknown run.
     """
@@ -85,7 +85,7 @@ def create_node(
     model: str | None = None,
     id: int | None = None,
 ) -> Node:
-    """Begin a node; without `id` it takes the run's next number. One that is there already is given back as it is."""
+    """Begin a node; without `id` it takes the run's next number. If it exists already, it is returned unchanged."""
     if id is None:
         last = tx.session.exec(select(func.max(Node.id)).where(Node.run_id == run_id)).one()
         id = (last or 0) + 1
@@ -103,8 +103,8 @@ def create_node(
         model=model,
     )
     tx.add(row)
-    told = {"action": action, "parents": row.parents, "draft": draft_id, "code_sha": row.code_sha, "model": model}
-    tx.record("node.created", run_id=run_id, node=id, status=row.status, **told)
+    fields = {"action": action, "parents": row.parents, "draft": draft_id, "code_sha": row.code_sha, "model": model}
+    tx.record("node.created", run_id=run_id, node=id, status=row.status, **fields)
     return row
 
 
@@ -117,7 +117,7 @@ def update_node(
     code: str | None = None,
     model: str | None = None,
 ) -> Node:
-    """Set what became known of a node while it runs; None leaves a field as it is."""
+    """Set fields of a running node; None leaves a field as it is."""
     row = tx.session.get_one(Node, (run_id, node))
     row.plan = row.plan if plan is None else plan
     row.model = row.model if model is None else model
@@ -128,10 +128,10 @@ def update_node(
 
 
 def restart_node(tx: Transaction, run_id: str, node: int) -> int:
-    """Note that a node is begun anew because the bot ended while it was worked on.
+    """Record that a node starts again because the bot ended while working on it.
 
     Returns:
-        How often that was in a row without a step of it having ended meanwhile; 1 is the first time.
+        The number of restarts in a row without a step of the node finishing in between, this one included.
     """
     done: int = tx.session.exec(
         select(func.count())
@@ -158,10 +158,10 @@ def end_node(
     self_reported: bool = False,
     since: datetime | None = None,
 ) -> Node:
-    """End a node; the event alone keeps whether its score is what its script printed.
+    """End a node; only the event records whether the score is the one that its script printed.
 
-    Its seconds are those that the caller has measured, by a clock that never jumps; without them those since it was
-    begun (`since`; None: created) in which somebody worked on the run.
+    `seconds` are measured by the caller with a clock that never jumps; without them they are the seconds since the
+    node began (`since`; None: since it was created) in which a process worked on the run.
 
     Raises:
         ValueError: the score is not finite, or a node that is not valid has one.
@@ -173,15 +173,15 @@ def end_node(
         seconds = worked_seconds(tx.session.get_one(Run, run_id).gaps, since or row.created_at, row.ended_at)
     row.seconds = max(0.0, seconds)
     tx.add(row)
-    told = {"self_reported": True} if self_reported else {}
+    fields = {"self_reported": True} if self_reported else {}
     tx.record(
-        "node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error, **told
+        "node.ended", run_id=run_id, node=node, status=status, score=score, seconds=row.seconds, error=error, **fields
     )
     return row
 
 
 def start_execution(tx: Transaction, run_id: str, id: str, *, node: int, view: str, attempt: int = 0) -> Execution:
-    """Begin an execution; one that was begun before and never ended starts anew under its id."""
+    """Begin an execution; one that began before and never ended starts again under its id."""
     row = tx.session.merge(
         Execution(run_id=run_id, id=id, node=node, view=view, attempt=attempt, started_at=tx.now()),
     )
@@ -204,17 +204,17 @@ def end_execution(
     notes: Sequence[str] = (),
     peak_gpu_memory_bytes: int | None = None,
 ) -> Execution:
-    """End an execution with an exit reason, the wall and processor seconds it took, and its log, kept as a blob.
+    """End an execution with an exit reason, the wall and processor seconds it took, and its log, stored as a blob.
 
-    `detail` says more on the reason, such as why a rule ended it, `notes` tell of oddities, such as a child that ran out of
-    memory though all ended well; the event alone keeps these and the GPUs' peak.
+    `detail` adds to the reason, such as why a rule ended it; `notes` name oddities, such as a child that ran out of
+    memory though the script ended well. Only the event records these two and the GPUs' peak memory.
     """
     row = tx.session.get_one(Execution, (run_id, id))
     row.reason, row.exit_code, row.seconds, row.cpu_seconds = reason, exit_code, seconds, cpu_seconds
     row.peak_memory_bytes, row.ended_at = peak_memory_bytes, tx.now()
     row.log_sha = None if log is None else put_blob(tx, log)
     tx.add(row)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "execution": id,
         "reason": reason,
         "exit_code": exit_code,
@@ -222,18 +222,18 @@ def end_execution(
         "log_sha": row.log_sha,
     }
     more = {"detail": detail, "notes": list(notes), "peak_gpu_memory_bytes": peak_gpu_memory_bytes}
-    told |= {key: value for key, value in more.items() if value}
-    tx.record("execution.ended", run_id=run_id, node=row.node, **told)
+    fields |= {key: value for key, value in more.items() if value}
+    tx.record("execution.ended", run_id=run_id, node=row.node, **fields)
     return row
 
 
 def add_evaluation(
     tx: Transaction, run_id: str, execution_id: str, *, score: float | None, valid: bool, message: str | None = None
 ) -> Evaluation:
-    """Keep the evaluator's verdict on an execution; another one on the same execution replaces it.
+    """Store the evaluator's verdict on an execution; another one on the same execution replaces it.
 
     Raises:
-        ValueError: the score is not finite, or there is one without `valid`.
+        ValueError: the score is not finite, or given without `valid`.
     """
     _check_score(score, valid)
     execution = tx.session.get_one(Execution, (run_id, execution_id))
@@ -249,8 +249,8 @@ def add_evaluation(
             at=tx.now(),
         )
     )
-    told = {"execution": execution_id, "view": row.view, "score": score, "valid": valid, "message": message}
-    tx.record("evaluation.added", run_id=run_id, node=row.node, **told)
+    fields = {"execution": execution_id, "view": row.view, "score": score, "valid": valid, "message": message}
+    tx.record("evaluation.added", run_id=run_id, node=row.node, **fields)
     return row
 
 

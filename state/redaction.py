@@ -1,4 +1,4 @@
-"""Redaction: the process's own secrets, in whatever form they stand in a text, and what looks like one, become `[secret]`."""
+"""Redaction: the process's own secrets, in any encoding, and whatever looks like a secret become `[secret]`."""
 
 import base64
 import html
@@ -12,30 +12,30 @@ from urllib.parse import quote, quote_plus
 
 MASK = "[secret]"
 SHORTEST = 8
-"""Characters; what is shorter stands in too many texts by chance."""
+"""Characters; shorter texts occur in too many others by chance."""
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_WORDS = 18
-"""Characters; a password of words that is longer stands in no text by chance."""
+"""Characters; a longer password made of words occurs in no text by chance."""
 _WORD = r"(?:[A-Z]?[a-z]{0,13}|[A-Z]{1,14})[0-9]{0,4}"
 _WORDS = re.compile(rf"{_WORD}(?:[ ._-]{_WORD})*")
 _FEWEST_CHARACTERS = 5
-"""Different ones; `xxxxxxxx` and `11111111` have fewer."""
+"""Distinct characters; `xxxxxxxx` and `11111111` have fewer."""
 _FEWEST_DIGITS = 16
-"""Of what is digits alone, which is otherwise a number that a text may hold."""
+"""Of a secret made of digits alone; a shorter one may be any number in a text."""
 _PREFIX = re.compile(
     r"(?:sk-(?:[a-z]+-)?|gsk_|hf_|AIza|KGAT_|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA)(?=\S{6})"
 )
 _BASE64_BITS = 6
 _LONG = 40
-"""Characters from which on a text is first looked at for whether it holds any secret."""
+"""Characters above which a text is first searched for any secret at all."""
 
 
 def can_be_secret(text: str) -> bool:
-    """Return whether a text is long and random enough for a secret, so that it stands in no other text by chance.
+    """Return whether a text is long and random enough for a secret, so that it occurs in no other text by chance.
 
-    What people give to servers that check no key is none (`EMPTY`, `changeme`, `sk-no-key-required`, `xxxxxxxx`), nor is
-    anything else that consists of a few words; taking those out of every text would change what it says.
+    Dummy keys for servers that check none (`EMPTY`, `changeme`, `sk-no-key-required`, `xxxxxxxx`) are not secrets, nor is
+    anything else made of a few words; removing those from every text would change its meaning.
     """
     prefix = _PREFIX.match(text)
     rest = text[prefix.end() :] if prefix else text
@@ -47,31 +47,31 @@ def can_be_secret(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What looks like a secret, whosever it is."""
+class SecretPattern:
+    """A pattern that matches what looks like a secret, whosever it is."""
 
     pattern: re.Pattern[str]
-    """It must take a time that is linear in the text."""
+    """Its matching time must be linear in the text."""
     any_of: tuple[str, ...] = ()
-    """Texts one of which is in whatever it matches, as looking for these is faster; none: it is always tried."""
+    """Every match contains one of these, which are faster to search for; empty: the pattern is always tried."""
 
-    def taken_out(self, text: str) -> str:
-        """Return a text without what it matches."""
+    def mask(self, text: str) -> str:
+        """Return a text with each match masked."""
         if self.any_of and not any(one in text for one in self.any_of):
             return text
         return self.pattern.sub(MASK, text)
 
 
 class Redactor:
-    """Takes secrets out of texts; one that knows neither any nor how any looks leaves all as it is."""
+    """Removes secrets from texts; without secrets and patterns it changes nothing."""
 
-    def __init__(self, secrets: Mapping[str, str] | None = None, looks: Iterable[Look] = ()) -> None:
-        """Take up the secrets.
+    def __init__(self, secrets: Mapping[str, str] | None = None, patterns: Iterable[SecretPattern] = ()) -> None:
+        """Prepare the searches.
 
         Args:
-            secrets: what each is called, such as the name of its variable, by its value; one that can be none (see
-                `can_be_secret`) is left out.
-            looks: what else looks like a secret.
+            secrets: the name of each, such as that of its variable, by its value; values that cannot be secrets (see
+                `can_be_secret`) are left out.
+            patterns: what else looks like a secret.
         """
         self._names = {
             form: name for secret, name in (secrets or {}).items() if can_be_secret(secret) for form in _forms(secret)
@@ -84,34 +84,34 @@ class Redactor:
         # Where none of these is, no form is; looking for each by itself is five times as fast as the pattern.
         self._cores = tuple(form for form in ordered if not any(one in form for one in ordered if one != form))
         self._cores_bytes = tuple(core.encode(errors="surrogatepass") for core in self._cores)
-        self._looks = tuple(looks)
-        self._told: set[tuple[str, str]] = set()
+        self._patterns = tuple(patterns)
+        self._warned: set[tuple[str, str]] = set()
 
     def __repr__(self) -> str:
         """Show no secret."""
-        return f"Redactor({'some secrets' if self._own else 'no secret'}, {len(self._looks)} looks)"
+        return f"Redactor({'some secrets' if self._own else 'no secret'}, {len(self._patterns)} patterns)"
 
     def __bool__(self) -> bool:
-        """Whether there is anything that it would take out."""
-        return self._own is not None or bool(self._looks)
+        """Whether there is anything that it would remove."""
+        return self._own is not None or bool(self._patterns)
 
     def may_hold_own(self, text: str) -> bool:
         """Return whether a text may hold one of the process's own secrets."""
         return any(core in text for core in self._cores)
 
     def may_hold_any(self, text: str) -> bool:
-        """Return whether `text` may change a text, or a value whose JSON it is; a look that is quickly told."""
+        """Return whether `text` may change a text, or a value whose JSON it is; a quick check."""
         return self.may_hold_own(text) or any(
-            not look.any_of or any(one in text for one in look.any_of) for look in self._looks
+            not look.any_of or any(one in text for one in look.any_of) for look in self._patterns
         )
 
     def own(self, text: str, place: str = "") -> str:
-        """Return a text without the process's own secrets; for what others wrote, which may look like anything.
+        """Return a text without the process's own secrets; for the texts of others, which may look like anything.
 
         Args:
             text: the text.
-            place: what it is, such as `the prompt draft`, where a change of it must not go unnoticed: a warning names the
-                place and what the secret is called, once for each.
+            place: a name for the text, such as `the prompt draft`, where a change must not go unnoticed: a warning names
+                the place and the secret, once for each.
         """
         if self._own is None or len(text) < SHORTEST:
             return text
@@ -125,9 +125,9 @@ class Redactor:
 
         text = self._own.sub(masked, text)
         for name in sorted(found) if place else ():
-            if (name, place) not in self._told:
-                self._told.add((name, place))
-                _LOG.warning("the secret in %s stood in %s, and was replaced by %s", name, place, MASK)
+            if (name, place) not in self._warned:
+                self._warned.add((name, place))
+                _LOG.warning("the secret in %s occurred in %s, and was replaced by %s", name, place, MASK)
         return text
 
     def own_bytes(self, data: bytes) -> bytes:
@@ -149,12 +149,12 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text of ours without its own secrets and without what looks like one."""
         text = self.own(text)
-        for look in self._looks if len(text) >= SHORTEST else ():
-            text = look.taken_out(text)
+        for pattern in self._patterns if len(text) >= SHORTEST else ():
+            text = pattern.mask(text)
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value, all of its texts and keys as by `text`."""
+        """Return a JSON value, all of its texts and keys redacted as by `text`."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -180,7 +180,7 @@ class RedactedStream:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the forms in which a secret may stand in a text."""
+    """Yield the encodings in which a text may hold a secret."""
     yield secret
     for url in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield url
@@ -197,10 +197,10 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _base64_forms(secret: bytes) -> Iterator[str]:
-    """Yield what is seen of a secret in base64, whatever bytes stand before and after it."""
+    """Yield the part of a secret's base64 that does not depend on the bytes before and after it."""
     for before in range(3):
         coded = base64.b64encode(bytes(before) + secret).decode()
-        # Characters that also hold bits of what stands beside it.
+        # Characters that also encode bits of the neighbouring bytes.
         first = -(-before * 8 // _BASE64_BITS)
         seen = coded[first : (before + len(secret)) * 8 // _BASE64_BITS]
         if len(seen) >= SHORTEST:

@@ -1,4 +1,4 @@
-"""Restore: put a database's backup in its place; what was there is kept aside."""
+"""Restore: put a database's backup in its place; the files that were there are kept aside."""
 
 import fcntl
 import shutil
@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from state.backup import sync
-from state.checking import connect, ensure_sound, first_fault
 from state.errors import StateCorrupted, UsageError
 from state.faults import backup_path
+from state.integrity import connect, ensure_sound, first_fault
 
 _LOCK_BYTES = 0x40000000
-"""Where SQLite locks a file (https://www.sqlite.org/fileformat2.html § 1.5); each open connection holds a lock there."""
+"""Offset at which SQLite locks a file (https://www.sqlite.org/fileformat2.html § 1.5); each open connection holds one."""
 _LOCK_LENGTH = 512
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What a restore did."""
+    """The result of a restore."""
 
     path: Path
     aside: tuple[Path, ...]
@@ -28,20 +28,20 @@ class Restored:
     made_at: datetime
     """When the backup was made."""
     events: int
-    """How many events the restored database holds."""
+    """Number of events in the restored database."""
     last_event_at: datetime | None
-    """When the newest of them was."""
+    """Time of the newest of them."""
 
 
 def restore(path: Path, now: datetime, *, force: bool = False, backup: Path | None = None) -> Restored:
     """Put a backup of a database in its place; the backup itself stays.
 
-    To be called in a process that has the database not open. Killed in the middle, it can be called again: until it is
-    done the database is refused as gone.
+    To be called in a process that does not have the database open. If it is killed, it can be called again: until it is
+    done the database is refused as missing.
 
     Args:
         path: the database.
-        now: names what is kept aside.
+        now: the time in the names of the files kept aside.
         force: also where the database is sound.
         backup: such as a daily one; None: the automatic one beside it.
 
@@ -56,20 +56,20 @@ def restore(path: Path, now: datetime, *, force: bool = False, backup: Path | No
     _ensure_unused(path)
     if not force and _sound(path):
         raise UsageError(
-            f"{path} is sound, and newer than its backup: nothing was changed (--force restores all the same)"
+            f"{path} is sound, and newer than its backup: nothing was changed (--force restores it nevertheless)"
         )
     made_at = datetime.fromtimestamp(backup.stat().st_mtime, UTC)
     partial = path.with_name(path.name + ".restored")
     shutil.copyfile(backup, partial)
     sync(partial)
-    # An automatic backup that is newer than what is restored would have it refused as too old.
+    # With an automatic backup newer than it, the restored database would be refused as too old.
     aside = _keep_aside(path, now, ("", "-wal", "-shm", *((".backup",) if other else ())))
     partial.replace(path)
     return Restored(path, aside, made_at, events, newest)
 
 
 def _look(backup: Path) -> tuple[int, datetime | None]:
-    """Check a backup; return how many events it holds and when the newest was."""
+    """Check a backup; return its number of events and the time of the newest."""
     try:
         with closing(connect(backup)) as connection:
             fault = first_fault(connection)
@@ -101,13 +101,13 @@ def _sound(path: Path) -> bool:
 
 
 def _keep_aside(path: Path, now: datetime, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
-    """Rename the database and what lies beside it; never over something that was kept before."""
+    """Rename the database and the files beside it, never over files that were kept before."""
     stamp, number = f"{now:%Y%m%dT%H%M%SZ}", 1
     while path.with_name(f"{path.name}.damaged-{stamp}-{number}").exists():
         number += 1
     kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     moved = []
-    # The log and its index go by the database's name, so that they still belong together.
+    # The log and its index take the database's new name, so that they still belong together.
     for suffix in suffixes:
         there = path.with_name(path.name + suffix)
         if there.exists():

@@ -1,9 +1,8 @@
-"""Retention: what was collected for a competition goes when its time is over, and all that was made of it.
+"""Retention: what was collected for a competition is removed when its time is over, with everything derived from it.
 
-Kept are the runs themselves: what they did, scored, spent and handed in, their code and its output, and of every model
-call all but its bodies; what the owner said; and which tasks there were. Gone are posts, readings, pages, boards and
-likenesses; analyses,
-ideas, drafts and reports; plans of nodes; prompts and answers; and the bodies that nothing refers to any more.
+Kept are the runs themselves: what they did, scored, spent and submitted, their code and its output, and every model call
+without its bodies; the owner's notes; and the list of tasks. Removed are posts, readings, pages, boards and likenesses;
+analyses, ideas, drafts and reports; plans of nodes; prompts and answers; and bodies that nothing refers to any more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from state.daily import drop_daily_backups
+from state.daily_backups import drop_daily_backups
 from state.errors import UsageError
 from state.store import Store, Transaction
 
@@ -20,9 +19,9 @@ BY_COMPETITION = (
     *("observation", "likeness", "keptsketch", "message", "topic", "kernelversion"),
     *("reading", "polledtopic", "polledkernel", "watermark"),
 )
-"""Tables of what was collected, and of what is derived from it alone."""
+"""Tables of collected data, and of data derived from that alone."""
 BY_RUN = ("analysis", "idea", "ideause", "draft", "report")
-"""Tables of what runs have made of posts."""
+"""Tables of what runs derived from posts."""
 
 _RUNS = "SELECT id FROM run WHERE competition = :competition"
 _COMPETITIONS = "{table} WHERE competition = :competition"
@@ -44,12 +43,12 @@ _BODIES = """
 _BANDS = "sketchband WHERE sketch IN (SELECT id FROM keptsketch WHERE competition = :competition)"
 _WIPED = (
     "UPDATE node SET plan = '' WHERE run_id IN ({runs})",
-    # Of a decision, an execution and guards a step keeps what the run did; of all others what a model answered.
+    # The results of decisions, executions and guards record what the run did; all other results hold a model's answer.
     "UPDATE step SET result = json_object() WHERE result IS NOT NULL AND name <> 'decision'"
     " AND name NOT LIKE 'execute:%' AND name NOT LIKE 'guards:%' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.title', '') WHERE type = 'draft.added' AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
-    # Of events of no run: what a task of the competition, or the work on it, raised.
+    # Events of no run: errors of the competition's tasks.
     "UPDATE event SET data = json_set(data, '$.error', '', '$.traceback', '') WHERE run_id = 'bot'"
     " AND json_extract(data, '$.competition') = :competition AND json_extract(data, '$.traceback') IS NOT NULL",
     "UPDATE task SET error = NULL WHERE competition = :competition AND status IN ('done', 'dead')",
@@ -58,7 +57,7 @@ _WIPED = (
 
 @dataclass(frozen=True)
 class Pruned:
-    """What has gone, or would go."""
+    """What was removed, or would be."""
 
     competition: str
     posts: int
@@ -69,26 +68,26 @@ class Pruned:
     bodies: int
     """Prompts, answers and raw files that nothing else refers to."""
     runs: tuple[str, ...]
-    """That were made on the competition, and stay without these."""
+    """Runs on the competition, which stay."""
 
 
 def prunable(store: Store, competition: str) -> Pruned:
-    """Say what `prune_community` would remove."""
+    """Return what `prune_community` would remove."""
     with store.read() as session:
         return _counted(session.connection(), competition)
 
 
 def prune_community(store: Store, competition: str) -> Pruned:
-    """Remove what was collected for a competition and what was made of it, and write the file anew without it.
+    """Remove what was collected for a competition and what was derived from it, and rewrite the file without it.
 
-    Afterwards neither the file nor its log nor the backup beside it holds any of it, and its daily backups, which would,
-    are gone; copies elsewhere, such as a run folder's exports, are not looked for. It takes as long as reading and writing
-    the whole file, in which nobody else can write: call it in a thread. Broken off, it may be called again.
+    Afterwards neither the file nor its log nor the backup beside it holds any of it, and the daily backups, which would,
+    are removed; copies elsewhere, such as a run folder's exports, stay. It takes as long as reading and writing the
+    whole file, and nobody else can write meanwhile: call it in a thread. If it was interrupted, call it again.
 
     Raises:
         UsageError: a run on the competition has not ended.
-        StateUnavailable: somebody else uses the database, or the disk has no room for it twice: nothing is removed, or it
-            is removed but not yet from the file.
+        StateUnavailable: another process uses the database, or the disk has no room for a second copy: either nothing is
+            removed, or the rows are but the file still holds their text.
         StateCorrupted: it is damaged.
     """
     with store.write() as tx:
@@ -97,8 +96,8 @@ def prune_community(store: Store, competition: str) -> Pruned:
         if pruned.posts or pruned.readings or pruned.derived or pruned.bodies:
             _remove(tx, competition)
             for run in pruned.runs:
-                told = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
-                tx.record("community.pruned", run_id=run, competition=competition, **told)
+                counts = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
+                tx.record("community.pruned", run_id=run, competition=competition, **counts)
     store.compact()
     drop_daily_backups(store.path)
     return pruned
@@ -107,8 +106,8 @@ def prune_community(store: Store, competition: str) -> Pruned:
 def prune_expired(store: Store, deadlines: Mapping[str, datetime], keep_days: float, now: datetime) -> list[Pruned]:
     """Remove the communities of competitions whose deadline is more than `keep_days` ago; see `prune_community`.
 
-    One of which no posts are left, nor what was made of them, is passed over, so that this may be called every day; so is
-    one on which a run has not ended.
+    Skipped are competitions with nothing left to remove, so that this may be called every day, and those with a run that
+    has not ended.
     """
     done = []
     for competition in sorted(deadlines):
@@ -158,5 +157,5 @@ def _remove(tx: Transaction, competition: str) -> None:
 
 
 def _sql(start: str, where: str = "", table: str = "") -> str:
-    """Put a statement together from constants."""
+    """Compose a statement from constants."""
     return " ".join((start, where)).format(table=table, runs=_RUNS)

@@ -1,4 +1,4 @@
-"""The schema of a database file: made whole in a new file, and held to be this program's in one that is there."""
+"""The schema of a database file: created in a new file, and checked in an existing one."""
 
 from sqlalchemy import Connection, inspect
 from sqlmodel import SQLModel
@@ -11,7 +11,7 @@ VERSION = 2
 
 
 def create(connection: Connection) -> None:
-    """Make the tables in an empty file, within the caller's transaction; what is there already is left as it is.
+    """Create the tables in an empty file, within the caller's transaction; existing tables are left alone.
 
     Raises:
         UsageError: the tables are not ours, or another version of the program made them.
@@ -23,14 +23,14 @@ def create(connection: Connection) -> None:
 
 
 def ensure_ours(connection: Connection) -> None:
-    """Hold a file to be of this version.
+    """Check that a file has this version of our tables.
 
     Raises:
-        UsageError: it is not.
+        UsageError: it has not.
     """
     found, path = connection.exec_driver_sql("PRAGMA user_version").scalar_one(), connection.engine.url.database
     if found == 0:
-        raise UsageError(f"{path} is not a database of this program: it holds tables that are not ours, or none")
+        raise UsageError(f"{path} is not a database of this program: its tables are not ours, or it has none")
     if found != VERSION:
         raise UsageError(
             f"{path} was made by another version of this program (schema {found}, this one has {VERSION}): use that version"

@@ -1,4 +1,4 @@
-"""Series: how a page, a board, a competition's facts or a submission stood at the site, as a series without repetitions."""
+"""Series: successive states of a page, a board, a competition's facts or a submission at the site, without repetitions."""
 
 import hashlib
 import json
@@ -12,14 +12,14 @@ from state.store import Store, Transaction, put_blob
 from state.tables import Reading
 
 ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits", "watch", "output"]
-"""What a reading is of.
+"""What a reading shows.
 
 - `competition`: its deadlines and flags. `standing`: teams and our rank.
 - `page`: by name, such as `rules`; the content is a blob.
 - `board`: `top` or `whole`; the content is a blob, JSON.
 - `submission`: by the site's reference. `limits`: the quota.
-- `watch`: what we make of the boards: our place, and how far it is to the next medal.
-- `output`: by a kernel's id: which of its versions' files are kept.
+- `watch`: derived from the boards: our place, and the distance to the next medal.
+- `output`: by a kernel's id: the versions whose files are kept.
 """
 
 
@@ -33,22 +33,22 @@ def take_reading(
     content: str | None = None,
     served_at: datetime | None = None,
 ) -> bool:
-    """Add how something stands now, unless it stands as it did; return whether it is new.
+    """Add the present state of something if it has changed; return whether it has.
 
     Args:
         tx: the transaction.
-        competition: whose.
-        kind: what.
-        name: which of its kind, empty where there is one.
+        competition: its slug.
+        kind: what was read.
+        name: which one of its kind; empty if there is only one.
         data: small JSON.
-        content: a large text, which is what tells of a change then; None: `data` is.
+        content: a large text, which decides whether there is a change; None: `data` decides.
         served_at: the site's time.
     """
-    # As it will be kept, or a secret in it would look like a change each time.
+    # Redacted as it will be stored, or a secret in it would look like a change each time.
     body = json.dumps(data, sort_keys=True, ensure_ascii=False) if content is None else content
     body = tx.redactor.own(body, f"what the site shows of {competition}")
     sha256 = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
-    before = last(tx.session, competition, kind, name)
+    before = last_reading(tx.session, competition, kind, name)
     if before is not None and before.sha256 == sha256:
         return False
     if content is not None:
@@ -61,9 +61,11 @@ def take_reading(
     return True
 
 
-def gone(tx: Transaction, competition: str, kind: ReadingKind, name: str, served_at: datetime | None = None) -> bool:
-    """Record that something is there no more; return whether that is new."""
-    before = last(tx.session, competition, kind, name)
+def record_absence(
+    tx: Transaction, competition: str, kind: ReadingKind, name: str, served_at: datetime | None = None
+) -> bool:
+    """Record that something is no longer at the site; return whether that is new."""
+    before = last_reading(tx.session, competition, kind, name)
     if before is None or before.sha256 is None:
         return False
     tx.add(Reading(competition=competition, kind=kind, name=name, at=tx.now(), served_at=served_at))
@@ -71,14 +73,14 @@ def gone(tx: Transaction, competition: str, kind: ReadingKind, name: str, served
     return True
 
 
-def last(
+def last_reading(
     session: Session, competition: str, kind: ReadingKind, name: str = "", as_of: datetime | None = None
 ) -> Reading | None:
-    """Return how something stood last, at or before `as_of`; its `sha256` is None where it was gone by then."""
+    """Return the last reading of something at or before `as_of`; its `sha256` is None if it was absent by then."""
     query = (
         select(Reading)
         .where(Reading.competition == competition, Reading.kind == kind, Reading.name == name)
-        # In the order of reading: a clock that was set back must not make an older one the last.
+        # In the order of insertion: a clock that was set back must not make an older reading the last.
         .order_by(col(Reading.pk).desc())
         .limit(1)
     )
@@ -87,13 +89,13 @@ def last(
     return session.exec(query).first()
 
 
-def last_of_each(session: Session, competition: str | None, kind: ReadingKind) -> dict[tuple[str, str], Reading]:
-    """Return the last reading of each thing of a kind that is still there, by (competition, name).
+def last_readings(session: Session, competition: str | None, kind: ReadingKind) -> dict[tuple[str, str], Reading]:
+    """Return the last reading of each thing of a kind that is still at the site, by (competition, name).
 
     Args:
-        session: to read with.
-        competition: whose; None: of all.
-        kind: which.
+        session: the session to read with.
+        competition: its slug; None: all competitions.
+        kind: what was read.
     """
     newest = select(func.max(Reading.pk)).where(Reading.kind == kind).group_by(Reading.competition, Reading.name)
     if competition is not None:
@@ -109,7 +111,7 @@ def history(session: Session, competition: str, kind: ReadingKind, name: str = "
 
 
 def rules_hash(store: Store, competition: str, as_of: datetime) -> str | None:
-    """Return the sha256 of a competition's rules page as known at a time; None where it was not read, or gone, by then."""
+    """Return the sha256 of a competition's rules page as known at a time; None if it was unread or absent by then."""
     with store.read() as session:
-        reading = last(session, competition, "page", "rules", as_of)
+        reading = last_reading(session, competition, "page", "rules", as_of)
     return reading.sha256 if reading is not None else None

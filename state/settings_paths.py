@@ -1,21 +1,44 @@
-"""Paths in a file of settings: a relative one starts at the folder that the file stands in, wherever the program is started."""
+"""Paths in a settings file: a relative one starts at the file's folder, wherever the program is started."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, ValidationInfo
 
 FOLDER = "folder"
-"""In the context of validation: the file's folder; without it paths are left as they are."""
+"""Key of the validation context that holds the file's folder; without it paths are left as they are."""
 
 
 def beside_file(path: Path, info: ValidationInfo) -> Path:
-    """Return a path as seen from the file that it stands in; `~` is the user's folder."""
+    """Resolve a path relative to the folder of its file; `~` is the user's home folder."""
     folder = (info.context or {}).get(FOLDER)
-    if folder is None or path.is_absolute():
+    return path if folder is None else beside(path, folder)
+
+
+def beside(path: Path, folder: Path) -> Path:
+    """Return a path as seen from a folder; `~` is the user's folder.
+
+    Raises:
+        ValueError: it begins with a user who is not known here, or cannot be a path.
+    """
+    if path.is_absolute():
         return path
-    path = path.expanduser()
+    try:
+        path = path.expanduser()
+    except RuntimeError:
+        raise ValueError(f"must be a path, and no folder of {path.parts[0]} is known here") from None
     return path if path.is_absolute() else (folder / path).resolve()
+
+
+def state_folder(given: Path | None) -> Path:
+    """Return where a daemon's state lies: in the folder that is given, else systemd's, else the user's for state."""
+    if given:
+        return given.expanduser().absolute()
+    if told := os.environ.get("STATE_DIRECTORY"):
+        return Path(told.split(":")[0]).absolute()
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state").absolute() / "kaggle-bot"
 
 
 SettingsPath = Annotated[Path, AfterValidator(beside_file)]

@@ -16,9 +16,9 @@ from state.words import iso
 
 @dataclass(frozen=True)
 class Spent:
-    """What the ledger adds up to; `unpriced` counts entries whose tokens have no known price.
+    """Totals of the ledger; `unpriced` counts entries whose tokens have no known price.
 
-    `amount` adds up what the kind is counted in besides: see `LedgerEntry`.
+    `amount` is the total of the kind's own unit: see `LedgerEntry`.
     """
 
     entries: int = 0
@@ -54,7 +54,7 @@ def charge(
 ) -> LedgerEntry:
     """Add one item of spending, with its event; `cost_usd` None means unknown or no price.
 
-    `LedgerEntry` tells the kinds and what the `amount` of each is.
+    `LedgerEntry` lists the kinds and the meaning of `amount` for each.
     """
     amounts: dict[str, Any] = {
         "prompt_tokens": prompt_tokens,
@@ -89,7 +89,7 @@ def log_model_call(
     cost_usd: float | None = None,
     node: int | None = None,
 ) -> ModelCall:
-    """Keep one call: what its prompt held (`items`: id and time), both texts as blobs, what it took.
+    """Store one call: the items in its prompt (id and time), both texts as blobs, its tokens and its cost.
 
     `messages` are {role, content}; their blob is a JSON list. The ledger is charged separately.
     """
@@ -136,7 +136,7 @@ def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:
         cost_usd=total.cost_usd + (entry["cost_usd"] or 0.0),
         seconds=total.seconds + (entry["seconds"] or 0.0),
         unpriced=total.unpriced + (tokens > 0 and entry["cost_usd"] is None),
-        # An event of before there were amounts has none.
+        # Events written before amounts existed have none.
         amount=total.amount + (entry.get("amount") or 0.0),
     )
 

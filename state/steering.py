@@ -1,7 +1,7 @@
-"""Steering: what the owner says while the bot runs, as rows that the running process reads.
+"""Steering: the owner's instructions while the bot runs, as rows that the running process reads.
 
-A note is the owner's word to the agents of one competition. A control says whether that competition is worked on:
-`paused` begins nothing new until it is `running` again, `stopped` ends the work on it for good, in order.
+A note addresses the agents of one competition. A control decides whether that competition is worked on: while `paused`
+nothing new begins until it is `running` again; `stopped` ends the work on it for good, in an orderly way.
 """
 
 import unicodedata
@@ -23,10 +23,10 @@ _JOINERS = "\u200c\u200d"
 
 
 def add_note(tx: Transaction, competition: str, text: str, by: str = "owner") -> Note:
-    """Keep a note; its text is cleaned of characters that nobody sees.
+    """Store a note; invisible characters are removed from its text.
 
     Raises:
-        UsageError: it says nothing, is longer than `LONGEST_NOTE`, or holds control characters.
+        UsageError: it is empty, longer than `LONGEST_NOTE`, or holds control characters.
     """
     row = Note(competition=competition, text=_cleaned(text), at=tx.now(), by=by)
     tx.add(row)
@@ -42,13 +42,13 @@ def notes(session: Session, competition: str, as_of: datetime) -> list[Note]:
 
 
 def control(session: Session, competition: str) -> ControlState:
-    """Return whether a competition is worked on."""
+    """Return the state of the work on a competition."""
     row = session.get(Control, competition)
     return "running" if row is None else cast(ControlState, row.state)
 
 
 def set_control(tx: Transaction, competition: str, state: ControlState, by: str = "owner") -> bool:
-    """Say whether a competition is to be worked on; returns whether that changes anything."""
+    """Set whether a competition is to be worked on; return whether that is a change."""
     before = control(tx.session, competition)
     if before == state:
         return False
@@ -58,7 +58,7 @@ def set_control(tx: Transaction, competition: str, state: ControlState, by: str 
 
 
 def _cleaned(text: str) -> str:
-    """Return the text as it is kept.
+    """Return the text as it is stored.
 
     Raises:
         UsageError: as of `add_note`.
@@ -67,9 +67,9 @@ def _cleaned(text: str) -> str:
     kept = "".join(one for one in text if unicodedata.category(one) != "Cf" or one in _JOINERS).strip()
     wrong = next((one for one in kept if one not in "\n\t" and unicodedata.category(one) in ("Cc", "Cs")), None)
     if wrong is not None:
-        raise UsageError(f"the note holds the control character U+{ord(wrong):04X}: leave that out")
+        raise UsageError(f"the note holds the control character U+{ord(wrong):04X}: remove it")
     if not kept.strip(_JOINERS):
-        raise UsageError("the note is empty: say something, or give - to have it read from stdin")
+        raise UsageError("the note is empty: give a text, or - to have it read from stdin")
     if len(kept) > LONGEST_NOTE:
-        raise UsageError(f"the note has {len(kept)} characters, and may have {LONGEST_NOTE}: say it more shortly")
+        raise UsageError(f"the note has {len(kept)} characters, and may have {LONGEST_NOTE}: shorten it")
     return kept

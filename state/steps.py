@@ -1,4 +1,4 @@
-"""Steps: an effect that is finished is never paid for again, however often the run is killed and resumed."""
+"""Steps: a finished effect is never paid for again, however often the run is killed and resumed."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from state.patience import patiently
 from state.store import Store, Transaction
 from state.tables import Run, Step
 
-# Rows as they are, without objects: a step is written twice for each effect.
+# Plain statements instead of objects, which are slower: each effect writes its step twice.
 _STEP = SQLModel.metadata.tables[str(Step.__tablename__)]
 _KEY = ("run_id", "node", "name", "attempt")
 _Key = tuple[str, int, str, int]
@@ -32,7 +32,7 @@ def rng(seed: int, n: int) -> random.Random:
 
 
 class Steps:
-    """The steps of one run, each known by (node, name, attempt)."""
+    """The steps of one run, each identified by (node, name, attempt)."""
 
     def __init__(self, store: Store, run_id: str) -> None:
         self._store = store
@@ -49,15 +49,15 @@ class Steps:
         attempt: int = 0,
         prompt_hash: str | None = None,
     ) -> dict[str, Any]:
-        """Return what `make` gave when this step was finished, in this process or an earlier one; else run it.
+        """Return the result of `make` if this step has finished, in this process or an earlier one; otherwise run it.
 
-        The result is what JSON makes of it, the first time too (tuples are lists). A step that was started but
-        never finished runs again. A prompt's hash is only compared: another one is logged as `step.prompt_changed`.
+        The result passes through JSON, the first time too (tuples become lists). A step that was started but never
+        finished runs again. A prompt's hash is only compared: a different one is logged as `step.prompt_changed`.
 
         Raises:
             RuntimeError: the same step is running in this process.
             TypeError: the result is not JSON.
-            StateUnavailable: the database could not be written to, at the end not for ten minutes.
+            StateUnavailable: the database could not be written to; for the result this is tried for ten minutes.
             Whatever `make` raises; the step then stays unfinished.
         """
         key = (node or 0, name, attempt)
@@ -87,11 +87,11 @@ class Steps:
         return await self.once(_DECISION, make, attempt=n)
 
     def decisions(self) -> dict[int, dict[str, Any]]:
-        """Return the decisions that were made before, by number: all at once, for a run that is resumed."""
+        """Return the decisions made so far, by number: all at once, for a run that is resumed."""
         return self.finished(_DECISION)
 
     def finished(self, name: str) -> dict[int, dict[str, Any]]:
-        """Return what the finished steps of a name, of no node, gave, by attempt."""
+        """Return the results of the finished steps with a name and without a node, by attempt."""
         made = select(_STEP.c.attempt, _STEP.c.result).where(
             _STEP.c.run_id == self._run_id, _STEP.c.node == 0, _STEP.c.name == name, _STEP.c.status == "finished"
         )
@@ -101,14 +101,14 @@ class Steps:
     def _start(self, key: tuple[int, str, int], prompt_hash: str | None) -> dict[str, Any] | None:
         """Return the result of a finished step, or mark this one as started.
 
-        A start need not outlive a power cut: without it the step runs again, as it would with it.
+        A start need not outlive a power cut: the step runs again with or without it.
         """
         node, name, attempt = key
         with self._store.write(durable=False) as tx:
             return start_step(tx, self._run_id, name, node=node, attempt=attempt, prompt_hash=prompt_hash)
 
     async def _finish(self, key: tuple[int, str, int], result: dict[str, Any]) -> None:
-        """Keep the result, which was paid for: a database that is unavailable for some minutes must not lose it."""
+        """Store the result, which was paid for: a database that is unavailable for some minutes must not lose it."""
         node, name, attempt = key
         await patiently(self._store, lambda tx: finish_step(tx, self._run_id, name, result, node=node, attempt=attempt))
 
@@ -135,7 +135,7 @@ def start_step(
 def finish_step(
     tx: Transaction, run_id: str, name: str, result: dict[str, Any], *, node: int = 0, attempt: int = 0
 ) -> None:
-    """Keep the result of a step that was started."""
+    """Store the result of a started step."""
     key = (run_id, node, name, attempt)
     done = {"status": "finished", "result": result, "ended_at": tx.now()}
     tx.connection.execute(_FINISH, {**_bound(key), **done})
@@ -143,7 +143,7 @@ def finish_step(
 
 
 def _bound(key: _Key) -> dict[str, Any]:
-    """Return what the statements above know a step by."""
+    """Return the parameters by which the statements above identify a step."""
     return {f"its_{name}": value for name, value in zip(_KEY, key, strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""The store: one SQLite file, one writer at a time, events written with the rows they tell of."""
+"""The store: one SQLite file, one writer at a time, events written together with their rows."""
 
 import hashlib
 import json
@@ -16,28 +16,28 @@ from sqlmodel import Session, SQLModel, col, select
 
 from state import schema
 from state.backup import Backup, Backups, compact
-from state.checking import ensure_sound
 from state.clock import Clock
 from state.engine import BUSY_SECONDS, reading, writing
 from state.errors import UsageError
 from state.faults import damaged
+from state.integrity import ensure_sound
 from state.redaction import Redactor
 from state.tables import Blob, Event
 from state.words import iso
 
 NO_RUN = "bot"
-"""Under which events of no run are kept; no run's id is a single word."""
+"""The run id of events that belong to no run; no run's id is a single word."""
 
 _PAGE = 500
 _READER_BUSY_SECONDS = 5.0
 _RESERVED = frozenset({"id", "at"})
-# Written as SQLAlchemy writes it, at a quarter of the cost: events are most of what is written.
+# The statement that SQLAlchemy would make, at a quarter of the cost: most rows written are events.
 _INSERT_EVENT = "INSERT INTO event (run_id, seq, at, type, node, data) VALUES (?, ?, ?, ?, ?, ?)"
 _LAST_SEQ = "SELECT max(seq) FROM event WHERE run_id = ?"
 
 
 def as_stored(time: datetime) -> str:
-    """Return an aware time as its column holds it.
+    """Return an aware time in the form that its column stores.
 
     Raises:
         ValueError: the time is naive.
@@ -52,7 +52,7 @@ class Transaction:
 
     def __init__(self, connection: Connection, clock: Clock, redactor: Redactor) -> None:
         self.connection = connection
-        """For statements without objects, which cost a third."""
+        """For statements without objects, at a third of the cost."""
         self.clock = clock
         self.redactor = redactor
         self._session: Session | None = None
@@ -60,7 +60,7 @@ class Transaction:
 
     @property
     def session(self) -> Session:
-        """The session on this transaction, made when it is first asked for: an event needs none."""
+        """The session on this transaction, created on first use: an event needs none."""
         if self._session is None:
             self._session = Session(self.connection, expire_on_commit=False)
         return self._session
@@ -80,7 +80,7 @@ class Transaction:
             The event's number within the run.
 
         Raises:
-            ValueError: a field is called `id` or `at`, which an exported event has of its own, or is NaN or infinite.
+            ValueError: a field is NaN or infinite, or is called `id` or `at`, which every exported event has already.
         """
         if clash := _RESERVED & fields.keys():
             raise ValueError(f"an event's field cannot be called {', '.join(sorted(clash))}")
@@ -95,7 +95,7 @@ class Transaction:
         return seq
 
     def _next_seq(self, run_id: str) -> int:
-        """Count on within the run; the write lock makes it free of gaps and doubles."""
+        """Return the run's next number; the write lock keeps the numbers free of gaps and duplicates."""
         if run_id not in self._last_seq:
             last = self.connection.exec_driver_sql(_LAST_SEQ, (run_id,)).scalar_one()
             self._last_seq[run_id] = last or 0
@@ -103,23 +103,23 @@ class Transaction:
         return self._last_seq[run_id]
 
     def finish(self) -> None:
-        """Send what rows are still to be sent; called once, before the commit."""
+        """Flush the rows; called once, before the commit."""
         if self._session is not None:
             self._session.commit()
 
     def close(self) -> None:
-        """Let go of the rows, which stay readable."""
+        """Detach the rows, which stay readable."""
         if self._session is not None:
             self._session.close()
 
 
 class Store:
-    """A database file; hand one to whatever needs state. Transactions hold no `await`.
+    """A database file, passed to whatever needs state. Transactions hold no `await`.
 
-    Whatever is done with it raises, where the file or the disk is in trouble:
+    All methods raise, if there is a problem with the file or the disk:
 
     - StateUnavailable: locked, disk full, no descriptors left; nothing of the transaction is written, and the store can be
-      used again as soon as the trouble is over.
+      used again as soon as the problem is solved.
     - StateCorrupted: the file is damaged.
     """
 
@@ -129,7 +129,7 @@ class Store:
         self.path = path
         self.clock = clock
         self.redactor = redactor
-        """Takes secrets out of all that is written here; whoever writes files beside it asks it too."""
+        """Removes secrets from everything written here; code that writes files beside it uses it too."""
         self.backups = backups
         self._writer = writer
         self._reader = reader
@@ -144,12 +144,12 @@ class Store:
 
         Args:
             path: its file.
-            clock: the time of what is written.
-            busy_seconds: how long a lock is waited for.
-            redactor: takes the process's secrets out of every text that is written; None: all is kept as it is.
+            clock: the source of the times written.
+            busy_seconds: longest wait for a lock.
+            redactor: removes the process's secrets from every text that is written; None: texts stay as they are.
 
         Raises:
-            UsageError: the file is no database of ours, or another version of the program made it.
+            UsageError: the file is not a database of ours, or another version of the program made it.
             StateCorrupted: it is damaged.
             StateUnavailable: it cannot be used now.
         """
@@ -165,7 +165,7 @@ class Store:
             writer.dispose()
             raise
         reader = reading(path, busy_seconds=busy_seconds)
-        # A connection that is there needs no descriptor later.
+        # A connection that exists needs no descriptor later.
         reader.connect().close()
         return cls(path, writer, reader, clock, Backups(path, new=new), redactor)
 
@@ -173,10 +173,10 @@ class Store:
     def open_to_read(cls, path: Path, clock: Clock) -> Self:
         """Open a database that another process writes, as a store that refuses to write.
 
-        Nothing is checked, changed or locked: it takes as long for a large file as for a small one.
+        Nothing is checked, changed or locked: a large file takes no longer than a small one.
 
         Raises:
-            UsageError: it is not there, is no database of ours, or another version of the program made it.
+            UsageError: it does not exist, is not a database of ours, or another version of the program made it.
             StateCorrupted: it is damaged.
             StateUnavailable: it cannot be used now.
         """
@@ -198,7 +198,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close every connection, after the backup that is being made; the store cannot be used afterwards."""
+        """Close every connection, after a backup in progress; the store cannot be used afterwards."""
         self.backups.wait()
         self._reader.dispose()
         self._writer.dispose()
@@ -213,12 +213,12 @@ class Store:
         return self.backups.now()
 
     def compact(self) -> None:
-        """Write the file anew without what was deleted, and make a backup in place of the last one, which holds it still.
+        """Rewrite the file without what was deleted, and replace the backup, which still holds it.
 
-        It takes as long as reading and writing the whole file, in which nobody can write: call it in a thread.
+        It takes as long as reading and writing the whole file, and nobody can write meanwhile: call it in a thread.
 
         Raises:
-            StateUnavailable: somebody else uses it, or the disk is nearly full.
+            StateUnavailable: another process uses it, or the disk is nearly full.
             StateCorrupted: it is damaged.
         """
         with self._lock:
@@ -227,15 +227,15 @@ class Store:
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Open one transaction that holds the write lock from its first moment and commits at the end.
+        """Open one transaction that holds the write lock from its start and commits at the end.
 
-        Rows stay readable afterwards. Raises RuntimeError when opened within another of the same thread, which
+        Rows stay readable afterwards. Raises RuntimeError when opened within another one of the same thread, which
         would wait for itself.
 
         Args:
-            durable: whether what is written must outlive a power cut, as an intent to submit and whatever was paid for
-                must. Without, it outlives any end of the process, and reaches the disk with the next durable one; it is
-                for what would be made again just as well.
+            durable: whether what is written must outlive a power cut, as an intent to submit and anything paid for must.
+                Otherwise it outlives any end of the process, and reaches the disk with the next durable transaction; use
+                that for rows that can be made again.
         """
         if self._owner == threading.get_ident():
             raise RuntimeError("a write transaction cannot be opened within another")
@@ -260,7 +260,7 @@ class Store:
             yield session
 
     def foreign_version(self) -> int:
-        """Return a number that is another one after another process has written; what this one writes leaves it."""
+        """Return a number that changes when another process writes, but not when this one does."""
         with self._lock, self._writer.connect() as connection:
             # On the driver's own connection: a transaction would take the write lock.
             driver = connection.connection.driver_connection
@@ -268,11 +268,11 @@ class Store:
         return version
 
     def blob(self, sha256: str) -> bytes:
-        """Return a kept body.
+        """Return a stored body.
 
         Raises:
-            KeyError: there is none by this hash.
-            StateCorrupted: it is no longer what was kept.
+            KeyError: there is none with this hash.
+            StateCorrupted: it is no longer what was stored.
         """
         with self.read() as session:
             return read_blob(session, sha256)
@@ -293,11 +293,11 @@ class Store:
 
 
 def read_blob(session: Session, sha256: str) -> bytes:
-    """Return a kept body.
+    """Return a stored body.
 
     Raises:
-        KeyError: there is none by this hash.
-        StateCorrupted: it is no longer what was kept.
+        KeyError: there is none with this hash.
+        StateCorrupted: it is no longer what was stored.
     """
     row = session.get(Blob, sha256)
     if row is None:
@@ -313,9 +313,9 @@ def read_blob(session: Session, sha256: str) -> bytes:
 
 
 def put_blob(tx: Transaction, data: bytes | str) -> str:
-    """Keep a body (text as UTF-8) and return its sha256 in hex; a body that is there already is kept once.
+    """Store a body (text as UTF-8) and return its sha256 in hex; the same body is stored only once.
 
-    It is kept without the process's secrets, and the hash is that of what is kept.
+    It is stored without the process's secrets, and the hash is that of the stored bytes.
     """
     plain = tx.redactor.own_bytes(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
     sha256 = hashlib.sha256(plain).hexdigest()

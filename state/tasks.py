@@ -1,7 +1,7 @@
-"""Tasks: what is to be done once at some time, as rows that a worker leases; nothing is lost when the process dies.
+"""Tasks: work to be done once at some time, as rows that a worker leases; nothing is lost when the process dies.
 
-A lease says who works on a task. It is taken back because its owner is gone, which the one daemon of a folder knows
-when it starts, and not because a time is over: clocks are put back, and machines sleep.
+A lease names who works on a task. It is taken back because its owner is gone, which the one daemon of a folder knows
+when it starts, and not because a time is over: clocks are set back, and machines sleep.
 """
 
 import json
@@ -19,18 +19,18 @@ TaskStatus = Literal["queued", "leased", "done", "dead"]
 """queued: waits for its time or for a worker; leased: somebody works on it; done; dead: given up."""
 
 MOST_INTERRUPTIONS = 20
-"""A task during which the process died this often is taken to be what kills it."""
+"""A task during which the process died this often is taken to be the cause."""
 _FREE_INTERRUPTIONS = 2
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
 _MOST_WORDS = 500
 
-# Written out, at a fraction of the cost, as these are asked at every turn of a worker.
+# Plain SQL, at a fraction of the cost: a worker runs these in every cycle.
 _PUT = (
     "INSERT INTO task (key, kind, competition, payload, created_at, due_at, status, tries, interruptions) "
     "VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, 0) ON CONFLICT (key) DO NOTHING"
 )
-# Tried in the future, or put there to be done at once: the clock was put back since, and what was due once does not wait for
+# A task tried or created in the future means that the clock was set back since: a task that was due once does not wait for
 # that time again.
 _FIRST = """
     SELECT key, CASE
@@ -51,14 +51,14 @@ def put_task(
     due_at: datetime | None = None,
     payload: dict[str, Any] | None = None,
 ) -> bool:
-    """Put a task into the queue; one whose key is known, whatever became of it, is left as it is.
+    """Put a task into the queue; a task with a known key is left as it is, even if it has ended.
 
     Args:
         tx: the transaction.
         key: what is done and for when.
-        kind: who can do it.
-        competition: whose it is.
-        due_at: when to begin at the earliest; None is now.
+        kind: selects the worker that can do it.
+        competition: its slug, if it belongs to one.
+        due_at: the earliest time to begin; None means now.
         payload: small JSON.
 
     Returns:
@@ -77,13 +77,13 @@ def claim_task(
     kinds: Collection[str],
     busy: Iterable[tuple[str, str]] = (),
 ) -> Task | None:
-    """Lease the task that has been due for longest, of those that may be begun now; None where none is due.
+    """Lease the task that has been due for longest among those that may begin now; None if none is due.
 
     Args:
         tx: the transaction.
         owner: who will work on it.
-        kinds: of one of these.
-        busy: pairs of kind and competition, of which none may be begun.
+        kinds: the kinds to choose from.
+        busy: pairs of kind and competition to leave out.
     """
     now = tx.now()
     tx.session.flush()
@@ -99,13 +99,13 @@ def claim_task(
 def next_due(
     session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]] = ()
 ) -> datetime | None:
-    """Return when the next task of these kinds is due, a time that is over where one is already; None where none waits."""
+    """Return when the next task of these kinds is due, a past time if one is due already; None if none waits."""
     found = _first(session, now, kinds, busy)
     return None if found is None else found[1]
 
 
 def finish_task(tx: Transaction, key: str, owner: str) -> bool:
-    """End a task as done; returns whether the lease was the owner's, else nothing is changed."""
+    """End a task as done; return whether the lease was the owner's (otherwise nothing is changed)."""
     row = _leased(tx, key, owner)
     if row is not None:
         _let_go(tx, row, "done")
@@ -122,12 +122,12 @@ def retry_task(
         key: which task.
         owner: who worked on it.
         due_at: when to try again.
-        error: how it failed; what is longer than a few lines is cut.
-        most: how many tries may fail before it is dead.
-        counted: whether this one is among them.
+        error: how it failed; cut to a few lines.
+        most: number of failed tries after which it is dead.
+        counted: whether this try counts.
 
     Returns:
-        The task, queued or dead; None where the lease is not the owner's, and nothing was changed.
+        The task, queued or dead; None if the lease is not the owner's, and nothing was changed.
     """
     row = _leased(tx, key, owner)
     if row is None:
@@ -143,7 +143,7 @@ def retry_task(
 
 
 def release_tasks(tx: Transaction, owner: str, keys: Collection[str]) -> int:
-    """Put tasks back that their owner could not end, as though they had not been begun; returns how many."""
+    """Put back tasks that their owner could not finish, as though they had not begun; return how many."""
     rows = tx.session.exec(select(Task).where(_held(owner), col(Task.key).in_(keys))).all()
     for row in rows:
         _let_go(tx, row, "queued")
@@ -151,14 +151,14 @@ def release_tasks(tx: Transaction, owner: str, keys: Collection[str]) -> int:
 
 
 def recover_tasks(tx: Transaction, *, running: Collection[str] = ()) -> list[Task]:
-    """Put tasks back whose owner is gone, and return them, each queued or dead.
+    """Put back tasks whose owner is gone, and return them, each queued or dead.
 
-    The first interruptions delay nothing; after more of them a task waits for a growing time, so that one which kills
-    the process lets others go on in between, and in the end it is dead.
+    The first interruptions cause no delay; after further ones a task waits for a growing time, so that one which kills
+    the process leaves time for others, and in the end it is dead.
 
     Args:
         tx: the transaction.
-        running: keys of those that somebody does work on.
+        running: keys of tasks that are still worked on.
     """
     query = select(Task).where(Task.status == "leased", col(Task.key).not_in(running))
     rows = list(tx.session.exec(query).all())
@@ -182,13 +182,13 @@ def has_open_task(session: Session, kind: str, competition: str) -> bool:
 
 
 def prune_tasks(tx: Transaction, before: datetime) -> int:
-    """Forget tasks that ended before a time, and return how many; put again under the same key, one is done again."""
+    """Delete tasks that ended before a time, and return how many; a task put again under such a key is done again."""
     done = delete(Task).where(col(Task.status).in_(("done", "dead")), col(Task.ended_at) < before)
     return len(tx.session.execute(done.returning(col(Task.key))).all())
 
 
 def coming_tasks(session: Session, *, competition: str | None = None, most: int = 20) -> list[Task]:
-    """Return what is worked on and what comes next, by the time at which it is due; None: of all competitions."""
+    """Return the tasks in progress and in the queue by due time; `competition` None means all."""
     query = select(Task).where(col(Task.status).in_(("leased", "queued")))
     if competition is not None:
         query = query.where(Task.competition == competition)
@@ -198,14 +198,14 @@ def coming_tasks(session: Session, *, competition: str | None = None, most: int 
 def _first(
     session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]]
 ) -> tuple[str, datetime] | None:
-    """Return the key of the task that is to be begun next, of those that may be, and when it is due."""
+    """Return the key and the due time of the next task that may begin."""
     given = {"now": as_stored(now), "kinds": json.dumps(list(kinds)), "busy": _as_json(busy)}
     row = session.connection().exec_driver_sql(_FIRST, given).first()
     return None if row is None else (row.key, datetime.fromisoformat(row.due).replace(tzinfo=UTC))
 
 
 def _as_json(pairs: Iterable[tuple[str, str]]) -> str:
-    # As SQLite's json_array() writes them, with which they are compared.
+    # In the form of SQLite's json_array(), with which they are compared.
     return json.dumps([list(pair) for pair in pairs], separators=(",", ":"), ensure_ascii=False)
 
 

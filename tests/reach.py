@@ -22,6 +22,7 @@ STARTED = {
     "bot.__main__": "python -m bot",
     "sandbox.image.build": "make image",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
+    "sandbox.lab.client": "the command `lab`, run by its path inside a lab",
     "tests.scrapers.snapshots.demo_board": "python -m: makes the bundled leaderboard anew",
 }
 """Modules that people start, besides the console scripts, each with how."""
@@ -29,10 +30,13 @@ ELSEWHERE = ("bot/evaluation/graders/inside/", "scrapers/snapshots/demo_data/")
 """Folders whose files are run by their paths: by Alembic, and by graders and scripts in processes of their own."""
 UNUSED = {
     "pids": "tests and benchmarks watch the cleaners' processes by it",
+    "open_lab": "what a coder works in, which the coder that does is still to be written for",
+    "end_jobs": "the same",
     "UNKNOWN": "what Kaggle may answer",
     "convert_*": "markdownify calls them",
     "find_parent": "markdownify calls it",
     "handleError": "logging calls it",
+    "handle_error": "socketserver calls it",
     "main_loop": "uvicorn calls it",
 }
 """Names that nothing uses by name, each with why it is there."""

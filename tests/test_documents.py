@@ -1,5 +1,6 @@
-"""What the documents say is so: their links, commands, options, targets and examples of bot.toml."""
+"""What the documents say is so: their links, commands, options, targets, messages and examples of bot.toml."""
 
+import ast
 import re
 import tomllib
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 
 from bot.configuration.settings import Settings
 from tests import commands
-from tests.source_tree import ROOT
+from tests.source_tree import ROOT, sources
 
 DOCUMENTS = (
     ROOT / "README.md",
@@ -85,6 +86,37 @@ def test_examples_of_settings_are_settings(path: Path) -> None:
         # Faults of a rehearsal have a file of their own.
         if "fault" not in content:
             Settings.model_validate(content)
+
+
+def test_messages_that_are_quoted_are_messages_of_the_program() -> None:
+    rows = re.findall(r"^\| (.*?) \|", _text(ROOT / "docs" / "errors.md"), re.MULTILINE)
+    quoted = [message for row in rows for message in re.findall(r"`(.*?)`", row)]
+    assert len(quoted) > 30
+    # Of what is left out between two dots, nothing is known: the two sides may be texts of their own.
+    parts = [part for message in quoted for part in message.split("...") if re.search(r"\w", part)]
+    assert [part for part in parts if not any(map(_pattern(part).search, _texts()))] == []
+
+
+def _pattern(message: str) -> re.Pattern[str]:
+    """Return what a text holds that becomes a message: its words but for names in capitals, names of files, and numbers."""
+    fixed = re.split(r"\b[A-Z]{2,}\b|\b\w+\.(?:json|csv|toml)\b|\b\d[\d.]*", message)
+    return re.compile(".*".join(re.escape(part) for one in fixed if (part := one.strip(" :;,'"))), re.DOTALL)
+
+
+@cache
+def _texts() -> frozenset[str]:
+    """Return the texts in the program's code without backticks, those for its readers aside; what is filled in is a gap."""
+    found = set()
+    for path in sources(ROOT):
+        tree = ast.parse(_text(path))
+        nodes = list(ast.walk(tree))
+        documenting = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
+            if isinstance(node, ast.JoinedStr):
+                found.add("".join(str(one.value) if isinstance(one, ast.Constant) else "\0" for one in node.values))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documenting:
+                found.add(node.value)
+    return frozenset(text.replace("`", "") for text in found)
 
 
 def _examples(path: Path) -> Iterator[str]:

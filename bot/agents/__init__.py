@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from bot.engine.context import RunContext
     from bot.engine.strategy import Strategy
 
-__all__ = ["AGENTS", "AgentName", "open_agent"]
+__all__ = ["AGENTS", "AgentName", "LiveAgentName", "open_agent"]
 
 AGENTS = {
     "comind": "bot.agents.comind.briefing:comind",
@@ -16,11 +16,16 @@ AGENTS = {
 }
 """By name, the function that makes the agent for one run; its module is loaded when it is chosen."""
 
+_REPLAYS_ONLY = ("solo",)
+"""A yardstick: nothing that it makes is scored before it would be sent."""
+
 if TYPE_CHECKING:
     AgentName = str
+    LiveAgentName = str
 else:
     # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
     AgentName = Literal[tuple(AGENTS)]
+    LiveAgentName = Literal[tuple(name for name in AGENTS if name not in _REPLAYS_ONLY)]
 
 
 def open_agent(name: AgentName, context: "RunContext") -> "Strategy":

@@ -1,1 +1,1 @@
-"""Budgets: what may be spent on what, counted at nested levels, and reserved before it is spent."""
+"""Budgets: spending limits by kind, counted at nested levels, and reserved before spending."""

@@ -1,4 +1,4 @@
-"""Charging: what executions take is reserved, then written into the ledger and counted."""
+"""Charging: an execution's resources are reserved, then written into the ledger and counted."""
 
 import time
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from state.store import Transaction
 
 
 class Meter:
-    """What one execution takes, from its start on."""
+    """The spending of one execution, from its start on."""
 
     def __init__(self, held: Held, run_id: str, request: ExecutionRequest, node: int) -> None:
         self._held = held
@@ -27,7 +27,7 @@ class Meter:
 
         Args:
             tx: the transaction.
-            seconds: wall seconds that it took; None: those since its start.
+            seconds: its wall seconds; None: those since its start.
         """
         took = time.monotonic() - self._started if seconds is None else seconds
         grown = max(0, folder_bytes(self._request.out) - self._bytes_before)
@@ -42,13 +42,13 @@ class Meter:
 
 @asynccontextmanager
 async def metered(level: Level, run_id: str, request: ExecutionRequest, node: int) -> AsyncIterator[Meter]:
-    """Reserve what an execution may take, its lease being held, while it goes on.
+    """Reserve what an execution may spend while it runs; its lease is held already.
 
     Args:
-        level: of the run.
+        level: the run's level.
         run_id: the run.
-        request: as it is run: with its lease and its time limit.
-        node: whose script it is.
+        request: the request as executed, with its lease and its time limit.
+        node: the script's node.
 
     Raises:
         BudgetExceeded: it does not fit; nothing was started.
@@ -59,7 +59,7 @@ async def metered(level: Level, run_id: str, request: ExecutionRequest, node: in
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the bytes of the files that lie in a folder; none where there is no folder."""
+    """Return the bytes of the files in a folder; 0 if there is no folder."""
     if not folder.is_dir():
         return 0
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

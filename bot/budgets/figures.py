@@ -1,4 +1,4 @@
-"""What was spent, what is left and what it may come to, as result.json and `bot status` show it."""
+"""Figures of a budget for result.json and `bot status`: spent, left and projected."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,7 +7,7 @@ from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 
 _NOT_PROJECTED = frozenset({Kind.SUBMISSIONS})
-"""What comes at the end, and not as the work goes on."""
+"""Kinds that are spent at the end, not as the work goes on."""
 
 
 @dataclass(frozen=True)
@@ -18,26 +18,26 @@ class Figure:
     spent: float
     left: float | None
     projected: float | None
-    """What it comes to when the run uses all of its nodes or time; None where that cannot be said."""
+    """Expected spending when the run has used all of its nodes or time; None if unknown."""
 
 
 def share(nodes: int, steps: int | None, wall: float, seconds: float) -> float:
-    """Return how much of a run is done, 0 to 1: of its nodes where they are bounded, else of its time."""
+    """Return the share of a run that is done, 0 to 1: of its nodes if they are bounded, else of its time."""
     done = nodes / steps if steps else wall / seconds
     return min(1.0, max(0.0, done))
 
 
 def project(kind: Kind, spent: float, done: float | None, around: float = 0.0) -> float | None:
-    """Return what spending comes to when the run goes on to its end at the pace that it had so far.
+    """Return the expected spending at the end of the run, at its pace so far.
 
-    It is linear: `spent / done`, `done` being the `share` of the run that is done; None before anything is, and for
-    submissions, which come at the end alone.
+    It is linear: `spent / done`, with `done` from `share`; None before anything is done, and for submissions, which come
+    only at the end.
 
     Args:
         kind: what is spent.
-        spent: by the run.
+        spent: spending of the run.
         done: share of the run that is done, 0 to 1; None: the run has ended, and nothing more will be spent.
-        around: what others have spent at the same level, to which the run adds.
+        around: spending of others at the same level, to which the run adds.
     """
     if done is None or done <= 0 or kind in _NOT_PROJECTED:
         return None
@@ -51,7 +51,7 @@ def figure(kind: Kind, cap: float | None, spent: float, projected: float | None)
 
 
 def figures(run: Level, done: float | None) -> dict[str, Mapping[str, Mapping[str, float | None]]]:
-    """Return {level: {kind: {cap, spent, left, projected}}} of a run's level and all around it.
+    """Return {level: {kind: {cap, spent, left, projected}}} of a run's level and all levels around it.
 
     Args:
         run: the level of the run.

@@ -1,4 +1,4 @@
-"""What is spent, kind by kind, and how an amount of each reads."""
+"""Kinds of spending, and the wording of their amounts."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """A kind of spending; its amounts are in the unit that it says."""
+    """A kind of spending, with the unit of its amounts."""
 
     MONEY = "money"
     """USD."""
@@ -23,11 +23,11 @@ class Kind(StrEnum):
     DISK_BYTES = "disk_bytes"
     """Bytes that executions left in the run's folder."""
     SUBMISSIONS = "submissions"
-    """Files that were handed in."""
+    """Files that were submitted."""
 
 
 KNOWN_AFTERWARDS = frozenset({Kind.WALL_SECONDS, Kind.DISK_BYTES})
-"""Kinds that nothing reserves: their cap is reached when so much is spent, and then nothing else is begun."""
+"""Kinds that nothing reserves: once their cap is spent, nothing further begins."""
 
 _UNITS: Mapping[Kind, str] = {
     Kind.MONEY: "USD",

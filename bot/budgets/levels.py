@@ -1,4 +1,4 @@
-"""Levels of a budget, one within another: what is spent at one counts at all around it, and all must have room."""
+"""Nested levels of a budget: spending at one counts at all levels around it, and all must have room."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -11,20 +11,20 @@ from bot.budgets.settings import Caps
 from state.errors import BudgetExceeded
 
 Measured = Mapping[Kind, Callable[[], float]]
-"""Kinds that are read off something, such as a stopwatch, instead of being added up."""
+"""Kinds that are measured, as by a stopwatch, instead of being added up."""
 
 
 class Held:
-    """What one piece of work may spend; it may spend more, which is counted as it is."""
+    """The reserved amounts of one piece of work; if it spends more, that is counted too."""
 
     def __init__(self, level: "Level", amounts: Mapping[Kind, float]) -> None:
         self.left = dict(amounts)
-        """What is still held back, by kind."""
+        """Amounts still reserved, by kind."""
         self._level = level
         self._over = False
 
     def spend(self, **amounts: float) -> None:
-        """Count what was spent; so much less is held back. Kinds that were not reserved are counted as well.
+        """Count spending, which reduces the reservation. Kinds that were not reserved are counted as well.
 
         Raises:
             RuntimeError: the reservation is over.
@@ -38,31 +38,31 @@ class Held:
         self._level.count(spent)
 
     def give_back(self) -> None:
-        """End it: what is left is nobody's again."""
+        """End the reservation: the rest becomes available again."""
         self._over = True
         self._level.give_back(self)
 
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why a reservation has no room; `final` if it would have none even if all that is held back came back unspent."""
+    """Why a reservation has no room; `final` if it would have none even if all reservations came back unspent."""
 
     sentence: str
     final: bool
     renews: bool
-    """Whether the level begins anew some day."""
+    """Whether the level starts again with a new period."""
 
     @property
     def error(self) -> BudgetExceeded:
-        """What is raised."""
+        """The error to raise."""
         return BudgetExceeded(self.sentence, renews=self.renews)
 
 
 class Reservation:
-    """A wish for amounts; a context manager that gives them as `Held`, and takes back what is not spent, however it ends.
+    """A request for amounts: a context manager that gives them as `Held`, and releases the unspent rest, however it ends.
 
-    `with` refuses at once what does not fit. `async with` waits for what others hold, and refuses only what would not fit
-    if all of that came back unspent; who waits is served in the order of coming, and somebody new who fits need not wait.
+    `with` refuses at once what does not fit. `async with` waits for other reservations, and refuses only what would not
+    fit if all of them came back unspent; waiting requests are served in order, and a new one that fits need not wait.
 
     Raises:
         BudgetExceeded: on entering; names the level, its cap, what is spent and what was wanted.
@@ -109,7 +109,7 @@ class Reservation:
         self._give_back()
 
     def retry(self) -> None:
-        """Let it in, or refuse it for good, where what has come back since decides that."""
+        """Grant it, or refuse it for good, if released amounts decide that."""
         if self._let_in is None or self._let_in.done():
             return
         try:
@@ -123,18 +123,18 @@ class Reservation:
             self._let_in.set_exception(refusal.error)
 
     def _take(self) -> _Refusal | None:
-        """Hold the amounts at every level, or at none and say why."""
+        """Reserve the amounts at every level, or at none and return why."""
         self._level.ensure_open()
         refusals = [found for level in self._level.levels if (found := self._refusal(level)) is not None]
         if refusals:
-            # Where one level will not have room on any day, what another has tomorrow is no comfort.
+            # If one level will never have room, another one's renewal tomorrow does not help.
             return min(refusals, key=lambda refusal: (not refusal.final, refusal.renews))
         self._held = Held(self._level, self._wanted)
         self._level.hold(self._held)
         return None
 
     def _refusal(self, level: "Level") -> _Refusal | None:
-        """Say why one level has no room, None where it has."""
+        """Return why one level has no room, None if it has."""
         blocked = None
         for kind in Kind:
             cap, wanted = level.caps.of(kind), self._wanted.get(kind, 0.0)
@@ -151,8 +151,8 @@ class Reservation:
                 )
             if spent + held + wanted > cap:
                 under_way = f"{words(kind, held)} are held back for what is under way"
-                said = f"{_reached(level, kind, cap, spent)}, {under_way}, and the next step may take {words(kind, wanted)}"
-                blocked = blocked or _Refusal(said, False, level.renews)
+                sentence = f"{_reached(level, kind, cap, spent)}, {under_way}, and the next step may take {words(kind, wanted)}"
+                blocked = blocked or _Refusal(sentence, False, level.renews)
         return blocked
 
     def _taken(self) -> Held:
@@ -171,9 +171,9 @@ def _reached(level: "Level", kind: Kind, cap: float, spent: float) -> str:
 
 
 class Level:
-    """One level: its caps, what is spent, and what is held back for work that is under way.
+    """One level: its caps, what is spent, and what is reserved for work in progress.
 
-    All levels that hang together belong to one event loop; nothing in here waits but `async with reserve(...)`.
+    All connected levels belong to one event loop; only `async with reserve(...)` waits.
     """
 
     def __init__(
@@ -189,19 +189,19 @@ class Level:
         """Begin a level; `closing` ends it.
 
         Args:
-            name: how messages call it, such as `day`.
+            name: its name in messages, such as `day`.
             caps: its caps.
-            spent: what was spent before, by kind; it is not counted at the levels around, which are told by themselves.
-            measured: kinds that are read off something; added to what `spent` says of them.
-            period: returns the day that it is; with a new one, what was spent starts at nothing again.
-            around: the level that this one is within.
+            spent: earlier spending by kind; it is not counted at the levels around, which get their own.
+            measured: functions that measure a kind; added to its value in `spent`.
+            period: returns the current day; with a new one, spending starts at zero again.
+            around: the level that contains this one.
         """
         self.name = name
         self.caps = caps
         self.levels: tuple[Level, ...] = (self, *(around.levels if around else ()))
         """This level and all around it, the widest last."""
         self.renews = period is not None
-        """Whether what is spent is forgotten with each new period."""
+        """Whether spending is reset with each new period."""
         self._spent = dict(spent or {})
         self._measured = dict(measured or {})
         self._period = period
@@ -217,7 +217,7 @@ class Level:
 
     @property
     def remaining(self) -> dict[Kind, float | None]:
-        """What may still be reserved here, by kind: neither spent nor held back; None where there is no cap."""
+        """What may still be reserved here, by kind: neither spent nor reserved; None if there is no cap."""
         caps = {kind: self.caps.of(kind) for kind in Kind}
         return {
             kind: None if cap is None else max(0.0, cap - self.spent(kind) - self.held(kind))
@@ -231,8 +231,8 @@ class Level:
         return self._spent.get(kind, 0.0) + (measure() if measure else 0.0)
 
     def held(self, kind: Kind) -> float:
-        """Return what is held back of a kind for work that is under way."""
-        # Summed anew, so that nothing is left of rounding once all has come back.
+        """Return the reserved amount of a kind for work in progress."""
+        # Summed each time, so that no rounding error is left once all is released.
         return sum(held.left.get(kind, 0.0) for held in self._held.values())
 
     def capped(self, kind: Kind) -> bool:
@@ -242,7 +242,7 @@ class Level:
     def reserve(self, **wanted: float) -> Reservation:
         """Return a reservation, to be entered by `with` (refused at once) or `async with` (waits while it may still fit).
 
-        Whoever holds a kind must not wait for more of the same.
+        A holder of a kind must not wait for more of the same kind.
         """
         return Reservation(self, by_kind(wanted))
 
@@ -259,12 +259,12 @@ class Level:
                 level._spent[kind] = level._spent.get(kind, 0.0) + amount
 
     def hold(self, held: Held) -> None:
-        """Keep amounts back here and at all levels around."""
+        """Reserve amounts here and at all levels around."""
         for level in self.levels:
             level._held[id(held)] = held
 
     def give_back(self, held: Held) -> None:
-        """Let go of what is kept back, and let those in who wait for it."""
+        """Release reserved amounts, and grant waiting reservations."""
         for level in self.levels:
             level._held.pop(id(held), None)
         self.retry()
@@ -278,7 +278,7 @@ class Level:
         self.levels[-1]._waiting.remove(reservation)
 
     def retry(self) -> None:
-        """Try again, in the order in which they came, what waits at any level within the widest one."""
+        """Retry, in their order, the waiting reservations at any level within the widest one."""
         for reservation in tuple(self.levels[-1]._waiting):
             reservation.retry()
 
@@ -293,7 +293,7 @@ class Level:
         self._closed = True
 
     def _renew(self) -> None:
-        """Forget what was spent in a period that is over; a clock that is put back renews nothing."""
+        """Reset spending if the period is over; a clock that is set back renews nothing."""
         if self._period is None or self._now is None:
             return
         now = self._period()

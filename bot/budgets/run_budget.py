@@ -1,4 +1,4 @@
-"""Opening a run's budget: three levels, each told by the ledgers what was spent before."""
+"""Opening a run's budget: three levels, each with its earlier spending from the ledgers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -23,23 +23,23 @@ class RunAccount:
     id: str
     competition: str
     database: Path
-    """`<out>/<run id>/state.db`; what lies beside its folder counts at the wider levels."""
+    """`<out>/<run id>/state.db`; runs beside its folder count at the wider levels."""
 
 
 @contextmanager
 def open_budget(
     settings: BudgetSettings, run: RunAccount, clock: Clock, wall: Callable[[], float], say: Callable[[str], None]
 ) -> Iterator[Level]:
-    """Give the level of a run, within those of its competition and of the day, while this lasts.
+    """Yield the level of a run, within those of its competition and of the day.
 
-    What other bots spend from now on below the same `--out` is not seen until the next opening.
+    What other bots spend meanwhile below the same `--out` is not seen until the next opening.
 
     Args:
         settings: the caps.
         run: the run, which must be in its database.
-        clock: says which day it is (UTC).
+        clock: the source of the current day (UTC).
         wall: returns the run's wall seconds so far, those before a resume included.
-        say: told of each ledger that cannot be read, and is left out.
+        say: receives a sentence on each ledger that cannot be read, and is left out.
 
     Raises:
         InfrastructureFailure: the run's own database cannot be read.
@@ -83,7 +83,7 @@ def wall_limit(level: Level, seconds: float) -> float:
 
 
 class _Before:
-    """What was spent before, at each level; the run's own wall time is left to its stopwatch."""
+    """Earlier spending at each level; the run's own wall time is left to its stopwatch."""
 
     def __init__(self) -> None:
         self.run = dict.fromkeys(Kind, 0.0)
@@ -91,10 +91,10 @@ class _Before:
         self.day = dict.fromkeys(Kind, 0.0)
 
     def add(self, database: Path, run: RunAccount, midnight: datetime, say: Callable[[str], None]) -> None:
-        """Add what the runs of one database have spent; one that cannot be read is told and left out."""
+        """Add what the runs of one database have spent; an unreadable one is reported and left out."""
         try:
-            with read_only(database) as connection:
-                all_time, today = read_ledger(connection), read_ledger(connection, midnight)
+            with read_only(database) as session:
+                all_time, today = read_ledger(session), read_ledger(session, midnight)
         except InfrastructureFailure as error:
             if database.parent == run.database.parent:
                 raise
@@ -110,7 +110,7 @@ class _Before:
 
 
 def used(ledger: Ledger) -> Mapping[Kind, float]:
-    """Return what a ledger says was spent, by kind."""
+    """Return a ledger's spending by kind."""
     return {
         Kind.MONEY: ledger.cost_usd,
         Kind.TOKENS: ledger.tokens,

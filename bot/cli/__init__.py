@@ -11,7 +11,7 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command line: errors of ours become one sentence on stderr and the exit status 2."""
-    # Importing makes many objects and leaves none to collect: looking for some after each 700 takes a twelfth of a start.
+    # Imports create many objects and no garbage: collecting after every 700 would take a twelfth of the start.
     gc.set_threshold(50_000)
     try:
         app()

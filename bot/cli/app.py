@@ -1,4 +1,4 @@
-"""The command tree: each command's module is imported when the command runs, so that none pays for the others."""
+"""The command tree: a command's module is imported when the command runs, so that none pays for the others."""
 
 from importlib import import_module
 from typing import Any
@@ -10,7 +10,7 @@ from typer.main import get_group
 COMMANDS = {
     "run": (
         "bot.cli.run:run",
-        "Compete in the configured competitions until it is ended: watch, learn, train, submit, and notify the owner.",
+        "Compete in the configured competitions until stopped: watch, learn, train, submit, and notify the owner.",
     ),
     "replay": (
         "bot.cli.replay:replay",
@@ -18,11 +18,11 @@ COMMANDS = {
     ),
     "resume": (
         "bot.cli.resume:resume",
-        "Finish runs: what was paid, trained or decided is not done again; finished runs are shown as they are.",
+        "Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.",
     ),
     "grade": (
         "bot.cli.grade:grade",
-        "Grade a submission file: validity with reasons, score, medals, win rate. Or a list of them, of many competitions.",
+        "Grade a submission file: validity with reasons, score, medals, win rate. Or a list of files for many competitions.",
     ),
     "status": (
         "bot.cli.status:status",
@@ -30,15 +30,15 @@ COMMANDS = {
     ),
     "submissions": (
         "bot.cli.submissions:submissions",
-        "Show what was submitted and what waits, with both scores and why; and of what was decided otherwise the last.",
+        "Show what was submitted and what waits, with both scores and the reason; and the last decision not to submit.",
     ),
     "submit": (
         "bot.cli.submit:submit",
-        "Have one node's file submitted: under the same checks as any other, but whatever its validation score.",
+        "Have one node's file submitted: with the same checks as any other, but whatever its validation score.",
     ),
     "approve": (
         "bot.cli.approve:approve",
-        "Let a held submission go; the daemon sends it under the same checks as any other.",
+        "Approve a held submission; the daemon sends it with the same checks as any other.",
     ),
     "logs": (
         "bot.cli.logs:logs",
@@ -46,24 +46,24 @@ COMMANDS = {
     ),
     "note": (
         "bot.cli.steering:note",
-        "Leave a note on a competition: it goes into the next prompts as your word, marked and dated, and is kept.",
+        "Leave a note on a competition: the next prompts hold it, dated and marked as the owner's, and it is kept.",
     ),
     "pause": (
         "bot.cli.steering:pause",
-        "Begin nothing new on a competition until `bot unpause`; what runs ends, and posts are still read.",
+        "Start nothing new on a competition until `bot unpause`; what runs may end, and posts are still read.",
     ),
     "unpause": ("bot.cli.steering:unpause", "Go on with a competition that was paused or stopped."),
     "stop": (
         "bot.cli.steering:stop",
-        "End the work on a competition, in order: its result and report are written, and nothing more is sent.",
+        "End the work on a competition in order: its result and report are written, and nothing more is submitted.",
     ),
     "ideas": (
         "bot.cli.knowledge:ideas",
-        "Show the pool of ideas, best supported first: what speaks for each, whether it was tried, and whose it is.",
+        "Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.",
     ),
     "reports": (
         "bot.cli.knowledge:reports",
-        "Show the reports on what was tried, or with its number one in full.",
+        "Show the reports on what was tried, or one of them in full.",
     ),
     "rehearse": (
         "bot.cli.rehearse:rehearse",
@@ -75,11 +75,11 @@ COMMANDS = {
     ),
     "prune": (
         "bot.cli.prune:prune",
-        "Remove what killed runs left (containers, processes, work folders) and the views of runs that ended long ago.",
+        "Remove what killed runs left behind (containers, processes, work folders) and the views of runs that ended long ago.",
     ),
     "restore": (
         "bot.cli.restore:restore",
-        "Put the automatic backup, or another one, in the place of a damaged database, which is kept aside, never deleted.",
+        "Replace a damaged database by its automatic backup, or by another one; the damaged file is kept aside, never deleted.",
     ),
     "doctor": (
         "bot.cli.doctor:doctor",
@@ -90,13 +90,13 @@ COMMANDS = {
     "env": ("bot.cli.env:env_app", "Environments: the packages that scripts run with, apart from the bot's own."),
     "weights": ("bot.cli.weights:weights_app", "Pretrained weights that scripts find read-only in weights/."),
     "notify": ("bot.cli.notify:notify_app", "Messages to the owner."),
-    "service": ("bot.cli.service:service_app", "The bot as a service of systemd."),
+    "service": ("bot.cli.service:service_app", "The bot as a systemd service."),
 }
-"""Each command's function or group, and the first paragraph of its help: what `bot --help` shows without importing it."""
+"""Each command's function or group, and the first paragraph of its help, which `bot --help` shows without importing it."""
 
 
 class _LazyGroup(TyperGroup):
-    """Lists commands by their first paragraphs alone, and imports the one that is used."""
+    """Lists commands with their first paragraphs, and imports only the one that is used."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -113,7 +113,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
-    # Plain text: what draws boxes takes longer to import than all else that the help needs.
+    # Plain text: the library that draws boxes takes longer to import than everything else that the help needs.
     rich_markup_mode=None,
     context_settings={"max_content_width": 100},
 )
@@ -138,7 +138,7 @@ def _imported(name: str) -> Any:
 
 
 def _list_whole_summaries(command: Any) -> None:
-    """Have a group list its commands by their whole first paragraphs, which are cut to one line otherwise."""
+    """Make a group list its commands with their whole first paragraphs, which are otherwise cut to one line."""
     for one in getattr(command, "commands", {}).values():
         one.short_help = (one.help or "").partition("\n\n")[0]
         _list_whole_summaries(one)

@@ -1,4 +1,4 @@
-"""`bot approve`: let a submission go that is held, or refuse it; and accept a rules page that has changed."""
+"""`bot approve`: approve or refuse a held submission; or accept a changed rules page."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 def approve(
     id: Annotated[
         str,
-        typer.Argument(help="the number that you were asked with, or the submission's tag; with --rules a competition"),
+        typer.Argument(help="the number in the request, or the submission's tag; with --rules, a competition"),
     ],
-    refuse: Annotated[bool, typer.Option("--refuse", help="it must not go")] = False,
+    refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
     rules: Annotated[
-        bool, typer.Option("--rules", help="you have read a competition's changed rules, and it goes on by them")
+        bool, typer.Option("--rules", help="accept a competition's changed rules, which you have read")
     ] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Let a held submission go; the daemon sends it under the same checks as any other.
+    """Approve a held submission; the daemon sends it with the same checks as any other.
 
     Example: bot approve 7
     """
     if rules and refuse:
-        raise UsageError("--rules accepts what has changed; --refuse is of a submission")
+        raise UsageError("--rules accepts changed rules; --refuse is for a submission")
     with open_daemon_store(config) as store:
         if rules:
             _accept_rules(store, id, json=json)
@@ -40,11 +40,11 @@ def approve(
         row = _decide(store, id, "refused" if refuse else "approved")
         running = daemon_is_running(store)
     if json:
-        told = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
-        print_json({**told, "daemon_runs": running})
+        answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
+        print_json({**answer, "daemon_runs": running})
         return
-    what = "is refused, and will not be sent" if refuse else "may go"
-    later = "" if running else "; no daemon runs now, so that it will be looked at when `bot run` starts"
+    what = "is refused, and will not be sent" if refuse else "is approved"
+    later = "" if running else "; no daemon runs now: the decision takes effect when `bot run` starts"
     typer.echo(f"submission {row.id} {what}{later}")
 
 
@@ -55,22 +55,22 @@ def _decide(store: "Store", name: str, verdict: str) -> "Approval":
         held = find_approval(tx.session, name)
         if held is None or held.id is None:
             waiting = ", ".join(str(row.id) for row in undecided(tx.session))
-            known = f"waiting are {waiting}" if waiting else "none is waiting"
-            raise UsageError(f"there is no submission {name} that waits for your word: {known}")
+            known = f"waiting: {waiting}" if waiting else "none is waiting"
+            raise UsageError(f"no submission {name} is waiting for approval; {known}")
         return decide_approval(tx, held.id, verdict, who())  # type: ignore[arg-type]  # one of the two
 
 
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
     from bot.status.work import latest_runs
     from bot.submission.facts import ACCEPTED
-    from state.series import last
+    from state.series import last_reading
 
     with store.write() as tx:
-        run, page = latest_runs(tx.session).get(competition), last(tx.session, competition, "page", "rules")
+        run, page = latest_runs(tx.session).get(competition), last_reading(tx.session, competition, "page", "rules")
         if run is None or page is None or page.sha256 is None:
             raise UsageError(f"there is no run on {competition} whose rules page was read")
         tx.record(ACCEPTED, run_id=run.id, sha256=page.sha256, by=who())
     if json:
         print_json({"competition": competition, "rules": page.sha256})
     else:
-        typer.echo(f"{competition}: the rules page as it was read on {page.at:%Y-%m-%d %H:%M} UTC is accepted")
+        typer.echo(f"{competition}: the rules page as read on {page.at:%Y-%m-%d %H:%M} UTC is accepted")

@@ -20,9 +20,7 @@ from state.store import Store
 
 def audit(
     run: Annotated[Path, typer.Argument(help="a run's folder")],
-    snapshot: Annotated[
-        Path | None, typer.Option(help="the snapshot, where it is no longer where the run found it")
-    ] = None,
+    snapshot: Annotated[Path | None, typer.Option(help="the snapshot, if it has moved since the run began")] = None,
     json: Json = False,
 ) -> None:
     """Check every prompt of a run against its database and the snapshot; exits with 1 if anything is found.
@@ -32,7 +30,7 @@ def audit(
     folder = RunFolder(run)
     run_id, settings = read_config(folder)
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
-    rows = asyncio.run(cleaned_rows(loaded.posts()))
+    rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
         found = audit_run(folder, store, loaded, rows, run_id, settings)
     if json:

@@ -1,4 +1,4 @@
-"""`bot config`: check bot.toml, show what holds, or print an example of it."""
+"""`bot config`: check bot.toml, show the settings in effect, or print an example."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -21,9 +21,9 @@ File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.to
 
 @config_app.command()
 def check(file: File = None, json: Json = False) -> None:
-    """Name everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
+    """List everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
 
-    Whether a competition's own grader can be used is checked by `bot doctor`.
+    `bot doctor` also checks whether a competition's own grader can be used.
 
     Example: bot config check bot.toml
     """
@@ -45,7 +45,7 @@ def check(file: File = None, json: Json = False) -> None:
 
 @config_app.command()
 def show(file: File = None, json: Json = False) -> None:
-    """Show every setting that holds, and where it comes from: the default, a line of the file, or a variable.
+    """Show every setting in effect, and where it comes from: the default, a line of the file, or a variable.
 
     Example: bot config show
     """
@@ -85,10 +85,10 @@ def _summary(configuration: "Configuration") -> dict[str, Any]:
 def _print(configuration: "Configuration") -> None:
     summary = _summary(configuration)
     if configuration.file is None:
-        typer.echo("there is no bot.toml here: all is as by default (`bot config example` prints one to begin with)")
+        typer.echo("there is no bot.toml here: all settings are the defaults (`bot config example` prints a bot.toml)")
     else:
         count = len(summary["given"])
-        typer.echo(f"{configuration.file}: nothing is wrong; it gives {count} key{'' if count == 1 else 's'}")
+        typer.echo(f"{configuration.file}: nothing is wrong; it sets {count} key{'' if count == 1 else 's'}")
     from bot.configuration.shown_settings import given
 
     for one in given(configuration):

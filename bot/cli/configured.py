@@ -1,4 +1,4 @@
-"""The configuration that a command works by: the file it is given, else bot.toml of the current folder, else none."""
+"""The configuration of a command: the file it is given, else bot.toml in the current folder, else the defaults."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,29 +10,29 @@ if TYPE_CHECKING:
 
 
 def settings_file(given: Path | None) -> Path | None:
-    """Return the file as an absolute path; None where none is given and the current folder holds none."""
+    """Return the file as an absolute path; None if none is given and the current folder has none."""
     default = Path("bot.toml")
     file = given or (default if default.is_file() else None)
     return file.resolve() if file else None
 
 
 def configured(given: Path | None) -> "Settings":
-    """Read the settings of the file that is given, else of bot.toml in the current folder, else those by default.
+    """Read the settings from the given file, else from bot.toml in the current folder, else return the defaults.
 
     Raises:
         ConfigurationError: something in the file is wrong; the error holds every mistake.
     """
-    # Here, as it imports every part that has a table, and only commands that read one should pay for that.
+    # Imported here: it imports every part with a table, which only commands that read one should pay for.
     from bot.configuration import read_settings
 
     return read_settings(settings_file(given))
 
 
 def model_settings(settings: "Settings") -> "ModelSettings":
-    """Return what is configured about models, this process's environment included.
+    """Return the settings of models, including this process's environment.
 
     Raises:
-        UsageError: the environment holds an address or a key that is none.
+        UsageError: the environment holds an invalid address or key.
     """
     from bot.models.settings import Environment, ModelSettings
 
@@ -40,7 +40,7 @@ def model_settings(settings: "Settings") -> "ModelSettings":
 
 
 def redactor_of(settings: "Settings") -> "Redactor":
-    """Return what takes this process's own secrets, and whatever looks like one, out of what it sends and writes."""
-    from bot.configuration.own_secrets import open_redactor  # here, as it imports every part that has a table
+    """Return a redactor of this process's own secrets, and of whatever looks like one, for all that it sends and writes."""
+    from bot.configuration.own_secrets import open_redactor  # imported here: it imports every part with a table
 
     return open_redactor(settings)

@@ -1,27 +1,23 @@
-"""Reading the daemon's database for a command that only shows something: no check, no change, nothing held up."""
+"""Reading the daemon's database for commands that only show something, without checking, changing or locking it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from bot.cli.configured import configured
 from bot.cli.daemon_store import daemon_database
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
 from state.tables import Run
 
-if TYPE_CHECKING:
-    from bot.status.accounts import Allowance
-
 
 @contextmanager
 def daemon_to_read(config: Path | None) -> Iterator[Store]:
-    """Open the daemon's database to read while this lasts.
+    """Open the daemon's database for reading.
 
     Raises:
         UsageError: there is none, or another version of the program made it.
@@ -36,19 +32,11 @@ def daemon_to_read(config: Path | None) -> Iterator[Store]:
         yield store
 
 
-def allowance(config: Path | None) -> "Allowance":
-    """Return what the configuration lets be spent."""
-    from bot.status.accounts import Allowance
-
-    settings = configured(config)
-    return Allowance(settings.budget, settings.competitions)
-
-
 def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     """Return the live run of each competition, or of one.
 
     Raises:
-        UsageError: that one has no run.
+        UsageError: the named one has no run.
     """
     from bot.status.work import latest_runs
 
@@ -63,7 +51,7 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
 
 
 def daemon_now(store: Store) -> datetime:
-    """Return the time by the clock of the daemon that began last."""
+    """Return the time by the latest daemon's clock."""
     from bot.status.presence import daemon_clock
 
     with store.read() as session:
@@ -71,6 +59,6 @@ def daemon_now(store: Store) -> datetime:
 
 
 def as_json(value: Any) -> dict[str, Any]:
-    """Return a frozen value as JSON holds it: times as ISO strings in UTC."""
+    """Return a frozen value as JSON data, with times as ISO strings in UTC."""
     found: dict[str, Any] = TypeAdapter(type(value)).dump_python(value, mode="json")
     return found

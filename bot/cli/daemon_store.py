@@ -1,36 +1,37 @@
-"""The daemon's database, as other commands open it: while the daemon runs, and while it does not."""
+"""The daemon's database, opened by other commands, whether the daemon runs or not."""
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.configured import configured
-from sandbox.locks import is_held
-from state.clock import SystemClock
+from bot.cli.configured import configured, settings_file
 from state.errors import UsageError
+from state.settings_paths import state_folder
 
 if TYPE_CHECKING:
     from state.store import Store
 
 
 def daemon_database(config: Path | None) -> Path:
-    """Return where the daemon's database lies, or will lie.
+    """Return where the daemon's database is, or will be.
 
     Raises:
         ConfigurationError: the configuration is wrong.
     """
-    return configured(config).daemon.folder / "bot.db"
+    # Without a file nothing can be wrong, and what would check it takes long to import.
+    folder = configured(config).daemon.folder if settings_file(config) else state_folder(None)
+    return folder / "bot.db"
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
-    """Open the daemon's database, by the clock of the daemon that began last.
+    """Open the daemon's database, with the latest daemon's clock.
 
     Args:
-        config: the bot.toml that is named; None: that of the current folder, if it holds one.
-        create: make it where there is none, so that the daemon finds in it what it is told before its first start.
+        config: the given bot.toml; None: the current folder's, if it has one.
+        create: create it if it is missing, so that the daemon finds orders from before its first start.
 
     Raises:
-        UsageError: there is none, or it may not be made.
+        UsageError: there is none, or it may not be created.
         ConfigurationError: the configuration is wrong.
         StateCorrupted: it is damaged.
         StateUnavailable: it cannot be used now.
@@ -43,8 +44,9 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
             )
         _refuse_foreign(path.parent)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Here, as the database's libraries take long to import, and there may be no database.
+    # Imported here: the database's libraries take long to import, and there may be no database.
     from bot.status.presence import daemon_clock
+    from state.clock import SystemClock
     from state.store import Store
 
     store = Store.open(path, SystemClock())
@@ -55,14 +57,14 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
 
 
 def daemon_is_running(store: "Store") -> bool:
-    """Return whether a daemon works on this database."""
-    from bot.status.presence import LOCK
+    """Return whether a daemon uses this database."""
+    from bot.status.presence import is_running
 
-    return is_held(store.path.with_name(LOCK))
+    return is_running(store.path.parent)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Make no file that the folder's owner, who runs the daemon, could not write to."""
+    """Refuse to create a file that the folder's owner, who runs the daemon, could not write to."""
     if folder.is_dir() and (owner := folder.stat().st_uid) != os.geteuid():
         raise UsageError(
             f"there is no database in {folder}, which is another user's (number {owner}): start `bot run` once, or do "

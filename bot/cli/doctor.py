@@ -1,4 +1,4 @@
-"""`bot doctor`: check every part, and say how to mend what fails."""
+"""`bot doctor`: check every part, and show how to fix what fails."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -18,6 +18,7 @@ from bot.doctor.daemon import (
     check_daemon,
     check_daemon_database,
     check_log_file,
+    check_notify,
     check_service,
 )
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
@@ -29,7 +30,6 @@ from bot.doctor.machine import (
     check_share,
 )
 from bot.doctor.models import check_models, is_foreign
-from bot.doctor.notify import check_notify
 from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_environment, check_isolation, engine_info
 from bot.service.status import status_here
 from sandbox.gpu import open_gpus
@@ -55,8 +55,8 @@ def doctor(
         print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
     else:
         for check in checks:
-            mend = f" -> {check.mend}" if check.mend else ""
-            typer.echo(f"{check.status:8} {check.part:15} {check.found}{mend}")
+            fix = f" -> {check.fix}" if check.fix else ""
+            typer.echo(f"{check.status:8} {check.part:15} {check.found}{fix}")
     if not ok:
         raise typer.Exit(1)
 
@@ -89,13 +89,15 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
 
 
 def _configuration(file: Path | None) -> tuple[list[Check], Settings]:
-    """Return what is found of the file, and its settings; those by default where it is wrong, to go on with."""
+    """Return the check of the file, and its settings; if the file is wrong, the defaults, to go on with."""
     try:
         settings = configured(file)
     except ConfigurationError as error:
-        mend = "mend that line; `bot config example` shows what may stand there. The other checks go by the defaults"
-        return [Check("configuration", "fails", str(one), mend) for one in error.problems], Settings()
-    return [Check("configuration", "ok", str(file) if file else "there is no bot.toml: all is as by default")], settings
+        fix = "fix that line; `bot config example` shows what is allowed. The other checks use the defaults"
+        return [Check("configuration", "fails", str(one), fix) for one in error.problems], Settings()
+    return [
+        Check("configuration", "ok", str(file) if file else "there is no bot.toml: all settings are the defaults")
+    ], settings
 
 
 def _engine() -> dict[str, object] | None:

@@ -23,21 +23,21 @@ def create(
     with_: Annotated[
         str,
         typer.Option(
-            "--with", help="tabular, text, vision, audio or all; several with commas; tabular is always in it"
+            "--with", help="tabular, text, vision, audio or all; several with commas; tabular is always included"
         ),
     ] = "tabular",
     cuda: Annotated[bool, typer.Option("--cuda", help="torch and XGBoost for NVIDIA's GPUs")] = False,
     requirements: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="a file of pip's form with more packages")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="a requirements file for pip with more packages")
     ] = None,
     pip: Annotated[
         bool | None,
-        typer.Option("--pip/--uv", help="installer; default: pip where its configuration names an index, else uv"),
+        typer.Option("--pip/--uv", help="installer; default: pip if its configuration names an index, else uv"),
     ] = None,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Make an environment for scripts, which is used from then on; broken off, the same command goes on.
+    """Create an environment for scripts, which is used from then on; if interrupted, run the same command again.
 
     Example: bot env create --with text
     """
@@ -49,20 +49,20 @@ def create(
     about = estimate(recipe)
     more = " and what the requirements need" if requirements else ""
     typer.echo(
-        f"making {folder / name} by {installer}: {', '.join(recipe.groups)} take about {about.gigabytes:.1f} GB of disk{more}, "
-        f"and {about.minutes:.0f} min on a quick network",
+        f"creating {folder / name} with {installer}: {', '.join(recipe.groups)} take about {about.gigabytes:.1f} GB of disk"
+        f"{more}, and {about.minutes:.0f} min on a quick network",
         err=True,
     )
     made = make_environment(folder, name, recipe)
     if json:
         print_json(_record(made))
     else:
-        typer.echo(f"{name}: {made.about()}, made in {made.record.seconds:.0f} s; `bot env check {name}` tries it out")
+        typer.echo(f"{name}: {made.about()}, made in {made.record.seconds:.0f} s; `bot env check {name}` tests it")
 
 
 @env_app.command("list")
 def list_environments(config: Config = None, json: Json = False) -> None:
-    """Show the environments that are there.
+    """List the environments.
 
     Example: bot env list
     """
@@ -72,18 +72,18 @@ def list_environments(config: Config = None, json: Json = False) -> None:
         print_json({"dir": str(folder), "environments": [_record(one) for one in complete], "incomplete": begun})
         return
     rows = [(one.name, one.about(), f"{one.record.made:%Y-%m-%d}") for one in complete]
-    rows += [(name, f"incomplete: `bot env create {name}` makes it anew", "") for name in begun]
-    print_table(("name", "what is in it", "made"), rows, title=str(folder))
+    rows += [(name, f"incomplete: `bot env create {name}` finishes it", "") for name in begun]
+    print_table(("name", "contents", "created"), rows, title=str(folder))
 
 
 @env_app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="of the environment")] = DEFAULT,
-    sandbox: Annotated[BackEndChoice, typer.Option(help="where it is tried out")] = "auto",
+    name: Annotated[str, typer.Argument(help="the environment's name")] = DEFAULT,
+    sandbox: Annotated[BackEndChoice, typer.Option(help="the sandbox to test it in")] = "auto",
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Import each package in the sandbox, and fit a tiny model with each library that fits models.
+    """Test an environment: import each package in the sandbox, and fit a tiny model with each library that can.
 
     Exits with 1 if something does not work.
 
@@ -113,7 +113,7 @@ def check(
 
 
 @env_app.command()
-def remove(name: Annotated[str, typer.Argument(help="of the environment")], config: Config = None) -> None:
+def remove(name: Annotated[str, typer.Argument(help="the environment's name")], config: Config = None) -> None:
     """Remove an environment; no bot should be running scripts in it.
 
     Example: bot env remove vision

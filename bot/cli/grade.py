@@ -1,4 +1,4 @@
-"""`bot grade`: grade one submission file against a snapshot, many against many, or average over reports of many."""
+"""`bot grade`: grade one submission file or a list of them against snapshots, or average over reports."""
 
 import asyncio
 from contextlib import aclosing
@@ -26,18 +26,18 @@ def grade(
     ] = None,
     submissions: Annotated[
         Path | None,
-        typer.Option(help="grade all of this list: lines of JSON with competition_id and submission_path"),
+        typer.Option(help="grade everything in this list: lines of JSON with competition_id and submission_path"),
     ] = None,
     snapshots: Annotated[
-        Path | None, typer.Option(help="the folder of snapshots that the list's competitions are in")
+        Path | None, typer.Option(help="the folder with the snapshots of the list's competitions")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="the folder that gets the list's grading report")] = None,
+    out: Annotated[Path | None, typer.Option(help="the folder for the list's grading report")] = None,
     aggregate: Annotated[
         bool, typer.Option("--aggregate", help="average over the seeds in grading reports, as MLE-bench does")
     ] = False,
     split: Annotated[
         Path | None,
-        typer.Option(help="file with the competitions to average over, one a line; default: all in the reports"),
+        typer.Option(help="file with the competitions to average over, one per line; default: all in the reports"),
     ] = None,
     pad_missing: Annotated[
         bool,
@@ -45,9 +45,9 @@ def grade(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Grade a submission file: validity with reasons, score, medals, win rate. Or a list of them, of many competitions.
+    """Grade a submission file: validity with reasons, score, medals, win rate. Or a list of files for many competitions.
 
-    Exits with 1 where the file is not a valid submission; of a list, where none is valid or one could not be graded.
+    Exits with 1 if the file is not a valid submission; for a list, if none is valid or one could not be graded.
 
     Example: bot grade snapshots/spooky-author-identification submission.csv
 
@@ -59,19 +59,19 @@ def grade(
     if submissions is not None:
         if given or aggregate or snapshots is None or out is None or split is not None or pad_missing:
             raise UsageError(
-                "A list is graded by --submissions LIST --snapshots FOLDER --out FOLDER, and nothing else."
+                "To grade a list, give --submissions LIST --snapshots FOLDER --out FOLDER, and nothing else."
             )
         usable = grade_list(submissions, snapshots, out, json=json)
     elif aggregate:
         if not given or snapshots is not None or out is not None:
             raise UsageError(
-                "Reports are averaged by --aggregate REPORT..., and with --split FILE over those of a split."
+                "To average reports, give --aggregate REPORT..., and --split FILE for the competitions of a split."
             )
         average(given, split, pad_missing=pad_missing, json=json)
         usable = True
     else:
         if len(given) != 2 or snapshots is not None or out is not None or split is not None or pad_missing:
-            raise UsageError("Name a snapshot's folder and a submission file; many are graded by --submissions LIST.")
+            raise UsageError("Name a snapshot's folder and a submission file; --submissions LIST grades many.")
         usable = _grade_one(given[0], given[1], json=json)
     if not usable:
         raise typer.Exit(1)

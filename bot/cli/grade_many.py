@@ -1,4 +1,4 @@
-"""What `bot grade` does with a list of submissions, and with the reports of such lists."""
+"""`bot grade` for a list of submissions, and for the reports on such lists."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ _FLAGS = ("submission_exists", "valid_submission", "gold_medal", "silver_medal",
 
 
 def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> bool:
-    """Grade a list, write its report into `out`, and print it; returns whether all were graded and one is valid.
+    """Grade a list, write its report to `out`, and print it; returns whether all were graded and at least one is valid.
 
     Raises:
-        UsageError: the list is wrong, or a competition of it has no snapshot; nothing was graded.
+        UsageError: the list is wrong, or one of its competitions has no snapshot; nothing was graded.
     """
     listed = read_list(submissions)
     found = find_snapshots(listed, snapshots)
@@ -37,8 +37,8 @@ def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> 
         graded = asyncio.run(work(say))
     summary = graded.summary()
     path = write_report(summary, out, SystemClock().now())
-    for said in (*_invalid(graded), f"report: {path}"):
-        typer.echo(said, err=True)
+    for line in (*_invalid(graded), f"report: {path}"):
+        typer.echo(line, err=True)
     if json:
         print_json(summary)
     else:
@@ -56,8 +56,8 @@ def average(reports: Sequence[Path], split: Path | None, *, pad_missing: bool, j
     competitions = sorted({row.competition_id for row in rows}) if split is None else read_split(split)
     result = aggregate(rows, competitions, pad_missing=pad_missing)
     if left := sum(row.competition_id in competitions for row in rows) - _used(result, rows, competitions, pad_missing):
-        told = f"{left} of {len(rows)} reports are of seeds that not every competition has one of, and are left out"
-        typer.echo(f"{told}; --pad-missing counts what is missing as not sent.", err=True)
+        why = f"{left} of {len(rows)} reports are left out, as their seeds are missing for some competitions"
+        typer.echo(f"{why}; --pad-missing counts a missing report as no submission.", err=True)
     if (seeds := result["num_seeds_averaged"]) < ASKED_FOR:
         typer.echo(f"{seeds} seeds are few: MLE-bench asks for {ASKED_FOR} or more.", err=True)
     if json:
@@ -73,7 +73,7 @@ def average(reports: Sequence[Path], split: Path | None, *, pad_missing: bool, j
 
 
 def _used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence[str], pad_missing: bool) -> int:
-    """Return how many reports the means are of."""
+    """Return how many reports are in the means."""
     if pad_missing:
         return sum(row.competition_id in competitions for row in rows)
     return int(result["num_seeds_averaged"]) * len(competitions)

@@ -19,17 +19,17 @@ Competition = Annotated[str | None, typer.Argument(help="the competition; defaul
 _WIDTH = 100
 _SHOWN_SOURCES = 4
 _WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a kernel that was reproduced"}
-"""What a report is on that is on no draft, by the action of its node."""
+"""Subject of a report without a draft, by its node's action."""
 
 
 def ideas(
     competition: Competition = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object an idea")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per idea")] = False,
 ) -> None:
-    """Show the pool of ideas, best supported first: what speaks for each, whether it was tried, and whose it is.
+    """Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.
 
-    Support is the mean of how effective those who read its sources judged them, 0 to 10; 5 where nobody has.
+    Support is the mean of how effective readers judged its sources, 0 to 10; 5 if nobody has.
 
     Example: bot ideas spooky-author-identification
     """
@@ -44,19 +44,19 @@ def ideas(
     for slug, pool in pools.items():
         _print_pool(slug, pool)
     if not pools:
-        typer.echo("there is no run yet, and so there are no ideas")
+        typer.echo("there is no run yet, so there are no ideas")
 
 
 def reports(
     competition: Competition = None,
     report: Annotated[
         str | None,
-        typer.Argument(metavar="[NUMBER]", help="the number of one, to be shown in full", show_default=False),
+        typer.Argument(metavar="[NUMBER]", help="number of a report to show in full", show_default=False),
     ] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object a report")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per report")] = False,
 ) -> None:
-    """Show the reports on what was tried, or with its number one in full.
+    """Show the reports on what was tried, or one of them in full.
 
     Example: bot reports spooky-author-identification 3
     """
@@ -76,7 +76,7 @@ def reports(
         else:
             _print_reports(slug, pool)
     if not found:
-        typer.echo("there is no run yet, and so there are no reports")
+        typer.echo("there is no run yet, so there are no reports")
 
 
 def _print_as_json(found: Mapping[str, Sequence[Any]]) -> None:
@@ -157,9 +157,9 @@ def _in_full(one: "ReportShown") -> Iterator[str]:
 
 
 def _component(part: Any) -> str:
-    """Return a component of a report's as a line; a model may have written it as it liked."""
+    """Return a report's component as a line; a model may have written it in any form."""
     if isinstance(part, Mapping) and part.get("name"):
-        return f"{part['name']}: {part.get('analysis') or 'nothing is said of it'}"
+        return f"{part['name']}: {part.get('analysis') or 'no analysis'}"
     return str(part)
 
 
@@ -173,7 +173,7 @@ def _plain(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    # What others wrote, or a model, must not steer the terminal.
+    # Foreign text, or a model's, must not control the terminal.
     from bot.models.quoting import clean
 
     return clean(text)

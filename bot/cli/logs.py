@@ -1,9 +1,9 @@
-"""`bot logs`: what the daemon did, from its database, and where its own log is."""
+"""`bot logs`: what the daemon did, from its database, and where its log is."""
 
 import re
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.configured import configured
-from bot.cli.daemon_reading import daemon_now, daemon_to_read
+from bot.cli.daemon_reading import daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config
 from bot.cli.output import print_json
 from state.errors import UsageError
 
 if TYPE_CHECKING:
     from bot.logs.events import EventLog, LoggedEvent
+    from bot.logs.lab_turns import TurnText
 
 _EVERY = 1.0
 """Seconds between two looks at the database."""
@@ -26,22 +27,31 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def logs(
-    competition: Annotated[str | None, typer.Argument(help="of this competition alone; default: of all")] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on with what happens from now on")] = False,
+    competition: Annotated[
+        str | None,
+        typer.Argument(help="only this competition; default: all; with --lab also the folder of a run"),
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="keep showing new events")] = False,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="how far back, such as 90s, 30m, 1h or 2d")] = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="how many, where --since is not given")] = 100,
-    everything: Annotated[bool, typer.Option("--all", help="each call, step and charge too")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="how many events, without --since")] = 100,
+    lab: Annotated[
+        int | None, typer.Option(min=1, help="what the coder did in this lab, as a terminal shows it")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="also show each call, step and charge")] = False,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object an event")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per event")] = False,
 ) -> None:
     """Show what happened: the events in the daemon's database, while it runs or afterwards.
 
-    What the daemon says besides, such as a library's warnings, is in its log: systemd's journal, or the file
-    that `log_file` of the table `daemon` names.
+    Everything else, such as libraries' warnings, is in the daemon's log: systemd's journal, or the file that
+    `log_file` in the table `daemon` names.
 
     Example: bot logs titanic --since 1h --follow
     """
-    # Here, as no other command should pay for what they import.
+    if lab is not None:
+        _lab(competition, lab, config, follow=follow)
+        return
+    # Imported here: no other command should pay for these imports.
     from bot.logs.events import EventLog
 
     back = None if since is None else _duration(since)
@@ -53,11 +63,61 @@ def logs(
         found = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(found, json=json)
         if follow:
-            # Ctrl-C is how it ends.
+            # Ctrl-C ends it.
             with suppress(KeyboardInterrupt):
                 _follow(log, max([last, *(one.id for one in found)]), json=json)
         elif not json:
             typer.echo(_where(config), err=True)
+
+
+def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> None:
+    """Show a lab of a live competition's run, or of a run in a folder."""
+    from bot.execution.folder import RunFolder
+    from bot.logs.lab_turns import lab_turns
+    from state import labs
+    from state.clock import SystemClock
+    from state.store import Store
+
+    if run is None:
+        raise UsageError("--lab shows a lab of one run: name its competition, or its folder")
+    folder = RunFolder(Path(run))
+    with ExitStack() as stack:
+        if folder.config.is_file():
+            store = stack.enter_context(Store.open_to_read(folder.database, SystemClock()))
+            run_id = folder.path.resolve().name
+        else:
+            store = stack.enter_context(daemon_to_read(config))
+            run_id = runs_of(store, run)[run].id
+        row = labs.lab(store, run_id, lab)
+        if row is None:
+            known = ", ".join(str(one.id) for one in labs.labs(store, run_id)) or "none"
+            raise UsageError(f"there is no lab {lab} in this run; its labs: {known}")
+        typer.echo(f"lab {lab}: {row.title}")
+        last = 0
+        with suppress(KeyboardInterrupt):
+            while True:
+                row = labs.lab(store, run_id, lab)
+                with store.read() as session:
+                    turns = lab_turns(session, run_id, lab, last)
+                for turn in turns:
+                    typer.echo(_turn(turn))
+                    last = turn.turn
+                if row is not None and row.ended_at is not None:
+                    typer.echo(f"closed: {row.reason}")
+                    return
+                if not follow:
+                    return
+                time.sleep(_EVERY)
+
+
+def _turn(turn: "TurnText") -> str:
+    from bot.models.commands import prose_and_command
+    from bot.models.quoting import clean
+
+    prose, command = prose_and_command(turn.reply) or (turn.reply, "")
+    said = [f"# {line}" for line in clean(prose).strip().splitlines()]
+    typed = [f"$ {clean(command)}"] if command else []
+    return "\n".join(["", f"[{turn.turn}] {turn.at:%H:%M:%S}", *said, *typed, clean(turn.seen)])
 
 
 def _follow(log: "EventLog", last: int, *, json: bool) -> None:
@@ -82,7 +142,7 @@ def _print(found: "Iterable[LoggedEvent]", *, json: bool) -> None:
 def _duration(text: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd])", text)
     if found is None:
-        raise UsageError(f"{text} is no time: write it as 90s, 30m, 1h or 2d")
+        raise UsageError(f"{text} is not a duration: write 90s, 30m, 1h or 2d")
     return timedelta(seconds=min(float(found[1]) * _UNITS[found[2]], _LONGEST))
 
 

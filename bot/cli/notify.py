@@ -1,4 +1,4 @@
-"""`bot notify`: send a message to each of the owner's services, to try them out."""
+"""`bot notify`: send a test message to each of the owner's services."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated
@@ -26,13 +26,13 @@ def _notify() -> None:
 @notify_app.command()
 def test(
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object a service")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per service")] = False,
 ) -> None:
-    """Send one message to each service of the table `notify`, and say of each whether it took it. Exits with 1 if one did not.
+    """Send one message to each service in the table `notify`, and show which accepted it. Exits with 1 if one did not.
 
     Example: bot notify test
     """
-    # Here, as no other command should pay for what they import.
+    # Imported here: no other command should pay for these imports.
     from bot.notify.events import Trial
     from bot.notify.services import open_services
 
@@ -47,7 +47,7 @@ def test(
         if json:
             print_json({"service": name, "address": shown, "arrived": outcome is None, "error": outcome})
         else:
-            typer.echo(f"{name:20} {shown}: {'taken' if outcome is None else f'failed: {outcome}'}")
+            typer.echo(f"{name:20} {shown}: {'accepted' if outcome is None else f'failed: {outcome}'}")
     if any(outcome is not None for outcome in outcomes.values()):
         raise typer.Exit(1)
 
@@ -57,7 +57,7 @@ async def _try_all(services: "dict[str, AppriseNotifier]", notice: "Notice") -> 
 
 
 async def _try(service: "AppriseNotifier", notice: "Notice") -> str | None:
-    """Return why the service did not take it; None: it did."""
+    """Return why the service did not accept it; None: it did."""
     try:
         await service.send(notice)
     except NotificationFailed as error:

@@ -1,4 +1,4 @@
-"""What commands print: a table and a progress line for people, JSON for programs."""
+"""Output of commands: a table and a progress line for people, JSON for programs."""
 
 import json
 import math
@@ -20,8 +20,8 @@ def print_json(value: Mapping[str, Any]) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, width: int = 200
 ) -> None:
-    """Print a table on stdout, as wide as it needs to be, but no wider than `width`, where stdout is no terminal."""
-    # Here, as it takes long to import and many commands print no table.
+    """Print a table on stdout; if that is no terminal, at most `width` characters wide."""
+    # Imported here: it takes long, and many commands print no table.
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -31,22 +31,22 @@ def print_table(
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        # Brackets in what others wrote are no markup.
+        # As Text, so that brackets in foreign text are not taken for markup.
         table.add_row(*map(Text, row))
     console.print(table)
 
 
 def number(value: float | None, digits: int = 5) -> str:
-    """Return a figure for a table; a dash where there is none."""
+    """Return a number for a table; a dash for None."""
     return "–" if value is None else f"{value:.{digits}g}"
 
 
 @contextmanager
 def progress_line(every: float = 0.0) -> Iterator[Callable[[str], None]]:
-    """Show on stderr what goes on: one line that changes on a terminal, else plain lines.
+    """Show progress on stderr: one line that changes on a terminal, else plain lines.
 
     Args:
-        every: the least seconds between two plain lines; what comes sooner is not shown.
+        every: least seconds between two plain lines; what comes sooner is not shown.
     """
     from rich.console import Console
     from rich.live import Live

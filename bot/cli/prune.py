@@ -1,4 +1,4 @@
-"""`bot prune`: remove what killed runs left, the views of runs that ended long ago, and a community that must go."""
+"""`bot prune`: remove what killed runs left behind, views of old runs, and a competition's community data."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,25 +19,28 @@ from state.store import Store
 
 
 def prune(
-    folder: Annotated[Path, typer.Argument(help="folder that holds runs, the `--out` of `bot replay`")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="folder with runs, the `--out` of `bot replay`")] = Path("runs"),
     keep_days: Annotated[
-        float | None, typer.Option(min=0, help="keep the views of runs that ended since; default: 14, or as configured")
+        float | None,
+        typer.Option(min=0, help="keep views of runs that ended within so many days; default: 14, or as configured"),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would go")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be removed")] = False,
     config: Config = None,
     forget: Annotated[
         str | None,
-        typer.Option(metavar="COMPETITION", help="remove from --database what was collected for it and made of that"),
+        typer.Option(
+            metavar="COMPETITION", help="remove what was collected for it, or derived from that, from --database"
+        ),
     ] = None,
     database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,
     json: Json = False,
 ) -> None:
-    """Remove what killed runs left (containers, processes, work folders) and the views of runs that ended long ago.
+    """Remove what killed runs left behind (containers, processes, work folders) and the views of runs that ended long ago.
 
-    Results, reports, databases and what executions left stay, and so does all of a run that may be resumed.
+    Results, reports, databases and files of executions stay, and so does everything of a run that may be resumed.
 
-    With --forget only a database is pruned: of its posts, readings, analyses, ideas, drafts, reports, prompts and answers on
-    a competition nothing remains in the file or its backup; scores, submissions, code and spending stay.
+    With --forget only a database is pruned: none of its posts, readings, analyses, ideas, drafts, reports, prompts and
+    answers on a competition remain in the file or its backup; scores, submissions, code and spending stay.
 
     Example: bot prune runs --keep-days 7 --dry-run
     """

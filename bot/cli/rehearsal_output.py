@@ -1,4 +1,4 @@
-"""What `bot rehearse` says: where the site is, how it goes, and what came of each competition."""
+"""What `bot rehearse` prints: the site's address, its progress, and each competition's result."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bot.cli.output import number, print_json, print_table
-from bot.rehearsal.time_shift import moved
+from bot.rehearsal.time_shift import shift_in_words
 from state.clock import FastClock
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def environment(url: str, token: str) -> dict[str, str]:
 
 
 def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
-    """Return all that a program needs to compete on a site; `competition` is there where it is the only one."""
+    """Return all that a program needs to compete on a site; `competition` is set if there is only one."""
     settings = site.settings
     times = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
     alone = {"competition": site.competitions[0].slug} if len(site.competitions) == 1 else {}
@@ -43,7 +43,7 @@ def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
 
 
 def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
-    """Say where a site is, what is played there, and how it is reached."""
+    """Print where a site is, what it plays back, and how to reach it."""
     if json:
         print_json(announcement(site, clock, url))
         return
@@ -62,7 +62,7 @@ def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
 
 
 def progress(site: "Site", clock: FastClock) -> str:
-    """Return how it goes, on one line."""
+    """Return the progress on one line."""
     now = clock.now()
     each = [_going(one, clock, now, named=len(site.competitions) > 1) for one in site.competitions]
     asked, faults = sum(site.requests.values()), len(site.faults.injected)
@@ -74,7 +74,7 @@ def progress(site: "Site", clock: FastClock) -> str:
 
 
 def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
-    """Print what came of each competition: a line of JSON, or a table."""
+    """Print each competition's result: a line of JSON, or a table."""
     for result in results:
         if json:
             print_json(result)
@@ -105,7 +105,7 @@ def _played(one: "Competition") -> dict[str, Any]:
 
 
 def _line(one: "Competition") -> str:
-    words = moved(one.snapshot.shift)
+    words = shift_in_words(one.snapshot.shift)
     span = f"{one.card.enabled_at:%Y-%m-%d %H:%M} to {one.card.deadline:%Y-%m-%d %H:%M}"
     return f"{one.slug}: {span}{', all of it ' if words else ''}{words}"
 

@@ -13,7 +13,7 @@ import typer
 from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, show_results
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.time_shift import begun_together
+from bot.rehearsal.time_shift import align_starts
 from scrapers.snapshots.fields import parse_time
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
@@ -24,56 +24,56 @@ if TYPE_CHECKING:
     from bot.rehearsal.site import Site
 
 _AFTERWARDS = timedelta(hours=1)
-"""Of the site's clock: for how long a site goes on after the last deadline, so that clients see the end."""
+"""By the site's clock: how long a site goes on after the last deadline, so that clients see the end."""
 _LOOK = 0.25
 _LINE = 10.0
-"""Seconds between two progress lines where there is no terminal."""
+"""Seconds between two progress lines if there is no terminal."""
 
 
 def rehearse(
     snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="the snapshots' folders")],
     speed: Annotated[float, typer.Option(min=0.001, help="how many times faster the site's clock runs")] = 2000.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="where it listens on loopback; 0 is a free one")] = 8899,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port on loopback; 0: a free one")] = 8899,
     start: Annotated[
         str | None,
-        typer.Option(help="the site's time at the beginning (ISO, UTC); default: the earliest competition's"),
+        typer.Option(help="the site's time at the start (ISO, UTC); default: the earliest competition's start"),
     ] = None,
     as_dated: Annotated[
-        bool, typer.Option("--as-dated", help="let several competitions keep their own times, years apart or not")
+        bool, typer.Option("--as-dated", help="keep the original times of several competitions, even if years apart")
     ] = False,
-    token: Annotated[str | None, typer.Option(help="the API token that it takes")] = None,
-    seed: Annotated[int, typer.Option(help="of all that is drawn: teams' arrival, the public part, delays")] = 0,
+    token: Annotated[str | None, typer.Option(help="the API token that it accepts")] = None,
+    seed: Annotated[int, typer.Option(help="seed of everything random: teams' arrival, the public part, delays")] = 0,
     faults: Annotated[Path | None, typer.Option(help="a file of faults to inject (TOML)")] = None,
-    faults_seed: Annotated[int | None, typer.Option(help="inject faults at random by this seed")] = None,
+    faults_seed: Annotated[int | None, typer.Option(help="inject random faults by this seed")] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="end when all competitions have, and print the final standings")
+        bool, typer.Option("--until-end", help="end when all competitions have ended, and print the final standings")
     ] = False,
     json: Annotated[
         bool,
-        typer.Option("--json", help="print one JSON object a line: the address, then a result for each competition"),
+        typer.Option("--json", help="print one JSON object per line: the address, then a result for each competition"),
     ] = False,
 ) -> None:
     """Play snapshots back as live competitions, for a daemon or the unmodified `kaggle` command to compete on.
 
-    Several are competitions of one site, with one address, account and clock; each is moved in time as a whole, so that
-    all begin when the earliest does. It ends with Ctrl-C; a page at its address shows what it is doing. With --until-end
-    it exits with 1 if there is a competition without a scored submission.
+    Several snapshots are competitions of one site, with one address, account and clock; each is moved in time as a whole,
+    so that all begin when the earliest does. Ctrl-C ends it; a page at its address shows what it is doing. With
+    --until-end it exits with 1 if a competition has no scored submission.
 
     Example: bot rehearse snapshots/spooky-author-identification --speed 2000 --until-end
     """
     played = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
-    # Imported here, so that other commands do not pay for a web server.
+    # Imported here: other commands should not pay for a web server.
     from bot.rehearsal.results import result_of
     from bot.rehearsal.serving import serving
     from bot.rehearsal.settings import SiteSettings
     from bot.rehearsal.site import Site
 
-    played = played if as_dated else begun_together(played)
+    played = played if as_dated else align_starts(played)
     begins = _begins(start, played)
     settings = SiteSettings(seed=seed, **({} if token is None else {"token": token}))
-    trouble = _faults(faults, faults_seed)
+    injected = _faults(faults, faults_seed)
     clock = FastClock(begins, speed)
-    site = Site(played, clock, settings, trouble)
+    site = Site(played, clock, settings, injected)
     with _stopping() as stop, serving(site, port) as url:
         site.warm()
         announce(site, clock, url, json=json)
@@ -113,7 +113,7 @@ def _faults(file: Path | None, seed: int | None) -> "Faults":
 
 @contextmanager
 def _stopping() -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C and SIGTERM set; the old handlers are put back afterwards."""
+    """Yield an event that Ctrl-C and SIGTERM set; the old handlers are restored afterwards."""
     stop = threading.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(one, lambda *_: stop.set()) for one in signals]
@@ -125,7 +125,7 @@ def _stopping() -> Iterator[threading.Event]:
 
 
 def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime | None) -> None:
-    """Show the progress line until somebody stops it, or the end has come."""
+    """Show the progress line until it is stopped, or the end has come."""
     with progress_line(_LINE) as say:
         while not stop.is_set() and (end is None or clock.now() < end):
             say(progress(site, clock))

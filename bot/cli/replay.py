@@ -1,4 +1,4 @@
-"""`bot replay`: run agents on past competitions and compare with the real leaderboards."""
+"""`bot replay`: run agents on past competitions and compare them with the real leaderboards."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,8 +14,7 @@ from bot.agents.comind.policy import RoundsSettings
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
 from bot.cli.running import Job, report, run_all
-from bot.community.learning import NEWEST_POSTS
-from bot.community.settings import ReadingSettings
+from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
@@ -34,7 +33,7 @@ from state.errors import UsageError
 
 def replay(
     snapshots: Annotated[list[Path], typer.Argument(help="folders of snapshots")],
-    agent: Annotated[str, typer.Option(help=f"{' or '.join(AGENTS)}, or several with a comma")] = "comind",
+    agent: Annotated[str, typer.Option(help=f"{' or '.join(AGENTS)}, or several with commas")] = "comind",
     model: Annotated[
         str | None,
         typer.Option(
@@ -44,27 +43,27 @@ def replay(
     record: Annotated[Path | None, typer.Option(help="record every model call into this folder")] = None,
     cutoff: Annotated[
         str,
-        typer.Option(help="`deadline` or an ISO time from the competition's start on: nothing later is known"),
+        typer.Option(help="`deadline` or an ISO time after the competition's start: nothing later is known"),
     ] = "deadline",
     pace: Annotated[
         Literal["all", "stream"],
         typer.Option(
-            help="all: all up to the cutoff is known from the start; stream: the clock moves from the competition's start to "
-            "the cutoff, with the nodes that are begun where --steps is given (so that a run can be repeated), else with the "
+            help="all: everything up to the cutoff is known from the start; stream: the clock moves from the competition's "
+            "start to the cutoff, with the number of nodes if --steps is given (so that a run can be repeated), else with "
             "time, and posts appear when they were posted"
         ),
     ] = "all",
     signals: Annotated[
         Literal["asof", "collected"],
-        typer.Option(help="votes, scores and tiers as of the clock, or where unknown as they were collected"),
+        typer.Option(help="votes, scores and tiers as of the clock; collected: if unknown, as they were collected"),
     ] = "asof",
-    no_community: Annotated[bool, typer.Option("--no-community", help="go without posts (CoMind's ablation)")] = False,
-    steps: Annotated[int | None, typer.Option(min=1, help="nodes, the first safe one included")] = None,
+    no_community: Annotated[bool, typer.Option("--no-community", help="show no posts (CoMind's ablation)")] = False,
+    steps: Annotated[int | None, typer.Option(min=1, help="most nodes, including the safe baseline")] = None,
     time: Annotated[
-        str | None, typer.Option(help="a run's wall time to its exit, such as 90s, 5m or 5h; default 5h")
+        str | None, typer.Option(help="a run's wall time until its exit, such as 90s, 5m or 5h; default 5h")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="cap in USD a run; an unknown price then refuses to start")
+        float | None, typer.Option(min=0, help="cap in USD per run; with an unknown price the run does not start")
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=0, help="cap on a run's new tokens: sent and not cached, or received")
@@ -79,16 +78,14 @@ def replay(
         ),
     ] = None,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
-    parallel: Annotated[int, typer.Option(min=1, help="nodes that a run works on at a time")] = 1,
+    parallel: Annotated[int, typer.Option(min=1, help="nodes that a run works on at once")] = 1,
     cpus: Annotated[
         int | None, typer.Option(min=1, help="cores an execution may use; default: all, shared among --parallel")
     ] = None,
-    gpus: Annotated[
-        int | None, typer.Option(min=0, help="GPUs an execution holds; default: 1 where there is one")
-    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=0, help="GPUs per execution; default: 1 if there is one")] = None,
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="folder that receives a folder for each run")] = Path("runs"),
-    json: Annotated[bool, typer.Option("--json", help="print one result.json a line")] = False,
+    out: Annotated[Path, typer.Option(help="folder in which each run gets a folder")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
 ) -> None:
     """Replay past competitions under their clock, and compare what is handed in with the real leaderboard.
 
@@ -131,7 +128,7 @@ def replay(
         "environment": described.environment,
         **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
         "config": file,
-        # Every slot finds a draft of its own in a round, and new posts are read where they come.
+        # A round has a draft for every slot, and new posts are read where the clock brings any.
         "rounds": RoundsSettings(
             coder=_coder(coder, choice.kind, described),
             drafts_per_round=max(RoundsSettings().drafts_per_round, parallel),
@@ -139,6 +136,7 @@ def replay(
         "reading": ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0),
         "calls_in_flight": settings.models.in_flight,
         "watch": settings.watch,
+        "lab": settings.lab,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
     }

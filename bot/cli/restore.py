@@ -1,4 +1,4 @@
-"""`bot restore`: put a run's automatic backup in the place of its damaged database."""
+"""`bot restore`: replace a damaged database by its automatic backup."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,16 +14,16 @@ from state.restore import restore as restore_database
 
 def restore(
     run: Annotated[Path, typer.Argument(help="a run's folder, or a database file")],
-    force: Annotated[bool, typer.Option("--force", help="restore though the database is sound")] = False,
+    force: Annotated[bool, typer.Option("--force", help="restore even if the database is sound")] = False,
     backup: Annotated[
         Path | None, typer.Option("--from", help="a daily backup; default: the automatic one beside the database")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Put the automatic backup, or another one, in the place of a damaged database, which is kept aside, never deleted.
+    """Replace a damaged database by its automatic backup, or by another one; the damaged file is kept aside, never deleted.
 
-    What happened after the backup was made is lost to the database: a resumed run does it again, looks up at the site
-    what it may have handed in, and counts as spent only what the backup knows of.
+    The database loses what happened after the backup was made: a resumed run does it again, asks the site what it may
+    have submitted, and counts only the spending that the backup records.
 
     Example: bot restore runs/spooky_author_identification-comind-builtin-0-20261120T101500000000Z
     """

@@ -1,4 +1,4 @@
-"""`bot resume`: go on with runs that were stopped or killed, or never begun."""
+"""`bot resume`: finish runs that were stopped, killed or never started."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,13 +23,13 @@ from state.errors import BotError, UsageError
 
 
 def resume(
-    paths: Annotated[list[Path], typer.Argument(help="folders of runs, or folders that hold such")],
+    paths: Annotated[list[Path], typer.Argument(help="folders of runs, or folders with such folders")],
     snapshot: Annotated[
-        list[Path] | None, typer.Option(help="a snapshot that is no longer where the runs found it; may be repeated")
+        list[Path] | None, typer.Option(help="a snapshot that has moved since the runs began; may be repeated")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="print one result.json a line")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
 ) -> None:
-    """Finish runs: what was paid, trained or decided is not done again; finished runs are shown as they are.
+    """Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.
 
     Example: bot resume runs
     """
@@ -52,7 +52,7 @@ def resume(
 
 
 def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterator[Job | Outcome]:
-    """Yield the result of each finished run, and of each other one what it needs, or why it cannot go on."""
+    """Yield the outcome of each finished run, and for each other run its job, or why it cannot be resumed."""
     for folder in folders:
         if result := finished_result(folder):
             yield Outcome(folder.path, result.run_id, result)

@@ -12,7 +12,7 @@ from bot.cli.options import Config
 from state.errors import BotError, ConfigurationError, UsageError
 
 EX_CONFIG = 78
-"""Exit status for a configuration that cannot work, as in sysexits.h: systemd does not start it again."""
+"""Exit status for a configuration that cannot work, as in sysexits.h: systemd does not restart the bot."""
 
 
 def run(
@@ -21,13 +21,14 @@ def run(
         bool, typer.Option("--until-over", help="end when all competitions are over, as for a rehearsal")
     ] = False,
 ) -> None:
-    """Compete in the configured competitions until it is ended: watch, learn, train, submit, and notify the owner.
+    """Compete in the configured competitions until stopped: watch, learn, train, submit, and notify the owner.
 
-    SIGTERM and Ctrl-C end it in order, SIGHUP has the configuration read again. Exits with 78 for a configuration that
-    cannot work, and with 1 if a part of it fails again and again.
+    SIGTERM and Ctrl-C end it in order, SIGHUP makes it read the configuration again. Exits with 78 for a configuration
+    that cannot work, and with 1 if a part of it fails again and again.
 
     Example: bot run --config bot.toml
     """
+    from bot.cli.status_daemon import look
     from bot.configuration import read_configuration
     from bot.configuration.own_secrets import open_redactor
     from bot.daemon.log import open_log, sayer
@@ -42,16 +43,16 @@ def run(
         raise typer.Exit(EX_CONFIG) from None
     if not configuration.settings.competitions:
         print(
-            "bot: no competition is configured: write a table [competitions.SLUG] into bot.toml (`bot config example`)",
+            "bot: no competition is configured: add a table [competitions.SLUG] to bot.toml (`bot config example`)",
             file=sys.stderr,
         )
         raise typer.Exit(EX_CONFIG)
-    # Where a watchdog ends a process that hangs, its log says where.
+    # If a watchdog kills a process that hangs, the log shows where it hung.
     faulthandler.enable()
     redactor = open_redactor(configuration.settings)
     try:
         with open_log(configuration.settings.daemon, redactor, sys.stderr) as logs:
-            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log)))
+            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log), look))
     except UsageError as error:
         print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
         raise typer.Exit(EX_CONFIG) from None

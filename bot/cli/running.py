@@ -1,4 +1,4 @@
-"""Running replays one after another, and printing what came of them: what `bot replay` and `bot resume` share."""
+"""Running replays one after another, and printing their results, for `bot replay` and `bot resume`."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ from rich.console import Console
 from bot.cli.output import number, print_json, print_table
 from bot.engine.patience import may_pass
 from bot.evaluation.answers.board import MEDALS
-from bot.evaluation.answers.findings import told_together
+from bot.evaluation.answers.findings import grouped_findings
 from bot.models.settings import ModelSettings
 from bot.replay.prepare import PreparedRun
-from bot.replay.progress_line import shown
+from bot.replay.progress_line import show_progress
 from bot.replay.run import Show
 from bot.replay.run import replay as replay_one
 from bot.replay.settings import ReplaySettings
@@ -35,7 +35,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be worked on, and with what."""
+    """A run to do, and what it needs."""
 
     run: PreparedRun
     sandbox: Sandbox
@@ -56,25 +56,25 @@ class Failed:
 
     @classmethod
     def by(cls, error: Exception, settings: ReplaySettings, competition: str) -> Self:
-        """Return that an error ended it."""
+        """Return a run that an error ended."""
         status: Literal["stopped", "failed"] = "stopped" if isinstance(error, Interrupted) else "failed"
         return cls(competition, settings.agent, settings.seed, str(error), isinstance(error, UsageError), status)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     run: Path
-    """Its folder."""
+    """The run's folder."""
     run_id: str
     result: RunResult | Failed
 
 
 def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> list[Outcome]:
-    """Run one after another, outcomes that are there already passed on; what fails is shown and stops no other.
+    """Run one after another, and pass on existing outcomes; a failure is shown and stops no other run.
 
-    When somebody asks to stop, the runs that are left are not begun.
+    After a request to stop, the remaining runs are not started.
     """
     console = Console(stderr=True)
     outcomes: list[Outcome] = []
@@ -85,7 +85,7 @@ def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> lis
         outcomes.append(one)
         if one.result.status == "stopped":
             if left := len(jobs) - position:
-                console.print(f"{left} more were not begun: `bot resume` with the folder of all runs finishes them")
+                console.print(f"{left} more were not started: `bot resume` with the folder of all runs finishes them")
             break
     return outcomes
 
@@ -94,7 +94,7 @@ def _work(job: Job | Outcome, count: str, leases: Leases, console: Console) -> O
     if isinstance(job, Outcome):
         return job
     run = job.run
-    with shown(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
+    with show_progress(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
         result = _run(job, leases, show)
     if isinstance(result, Failed):
         console.print(f"{run.id}: {result.error}", markup=False, highlight=False, soft_wrap=True)
@@ -128,7 +128,7 @@ def _status(result: RunResult | Failed) -> int:
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
-    """Yield what the table does not say."""
+    """Yield what the table does not show."""
     result = outcome.result
     if isinstance(result, Failed):
         yield f"{outcome.run_id}: {result.error}"
@@ -136,15 +136,15 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if not result.valid_submission:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.self_reported:
-        yield f"validation scores are self-reported, only what scripts print counts: {result.self_reported}"
+        yield f"validation scores are self-reported, that is, scripts print them: {result.self_reported}"
     doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
-    for node, guards, verdict, sentence in told_together(doubts):
+    for node, guards, verdict, sentence in grouped_findings(doubts):
         of = "the data" if node is None else f"node {node}"
         yield f"guard{'s' if ',' in guards else ''} of {of}, {guards} ({verdict}): {sentence}"
     if result.stopped_by:
         yield f"ended early: {result.stopped_by}"
     if result.status != "finished":
-        yield f"it can go on: bot resume {outcome.run}"
+        yield f"it can be resumed: bot resume {outcome.run}"
     yield f"report: {outcome.run}/report.html"
 
 
@@ -163,7 +163,7 @@ def _spent(result: RunResult) -> str:
 
 
 def _expected(result: RunResult) -> str:
-    """Return where the hidden score was to be expected by the validation score, and whether it lay there."""
+    """Return the interval expected for the hidden score, and whether the score lay outside."""
     if result.self_reported:
         return "self-reported"
     if result.validation_interval is None:

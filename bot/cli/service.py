@@ -1,4 +1,4 @@
-"""`bot service`: install the bot as a service of systemd, look at it, take it away again."""
+"""`bot service`: install the bot as a systemd service, show its status, uninstall it."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from bot.service.status import ServiceStatus
     from bot.service.systemd import Systemd
 
-service_app = typer.Typer(name="service", help="The bot as a service of systemd.", no_args_is_help=True)
+service_app = typer.Typer(name="service", help="The bot as a systemd service.", no_args_is_help=True)
 
 Root = Annotated[
     Path | None, typer.Option(help="write files below this folder, as for a package, and touch nothing else")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what would be done")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only show what would be done")]
 
 
 @service_app.command()
@@ -40,10 +40,9 @@ def install(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Install units, a user, folders and a bot.toml to begin with, or bring them up to date; safe to run again.
+    """Install units, a user, folders and a first bot.toml, or update them; safe to run again.
 
-    bot.toml, the environment's file and credentials are made once and never changed. Of the units the timer alone is
-    started.
+    bot.toml, the environment file and the credentials are created once and never changed. Only the timer is started.
 
     Example: sudo /opt/kaggle-bot/bin/bot service install --docker
     """
@@ -71,7 +70,7 @@ def uninstall(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Stop the service and remove what was installed; configuration and state stay, unless --purge says otherwise.
+    """Stop the service and remove what was installed; configuration and state stay, unless --purge is given.
 
     Example: sudo /opt/kaggle-bot/bin/bot service uninstall --purge --dry-run
     """
@@ -112,7 +111,7 @@ def _layout(root: Path | None) -> Layout:
 
 
 def _program(given: Path | None, layout: Layout) -> Path:
-    """Return the program that units name; raises UsageError where the service could not read it."""
+    """Return the program that units name; raises UsageError if the service could not read it."""
     from bot.service.program import check_readable, parts_of_this, this_program
 
     if not layout.is_machine:
@@ -129,12 +128,12 @@ def _systemd(layout: Layout, *, dry_run: bool) -> "Systemd | None":
     systemd = Systemd()
     systemd.check()
     if os.geteuid() != 0 and not dry_run:
-        raise UsageError("only root may change a machine's services: run it with sudo, or with --dry-run to look first")
+        raise UsageError("only root may change a machine's services: run it with sudo, or first with --dry-run")
     return systemd
 
 
 def _configuration() -> str:
-    """Return the bot.toml to begin with; it names the folder, so that `bot status` and others find it, too."""
+    """Return the first bot.toml; it names the state folder, so that `bot status` and others find it, too."""
     from bot.configuration import Settings
     from bot.configuration.daemon import DaemonSettings
     from bot.configuration.example import example
@@ -146,27 +145,27 @@ def _report(done: Sequence[str], *, dry_run: bool, json: bool) -> None:
     if json:
         print_json({"dry_run": dry_run, "changes": list(done)})
         return
-    for said in done:
-        typer.echo(f"would {said}" if dry_run else said)
+    for sentence in done:
+        typer.echo(f"would {sentence}" if dry_run else sentence)
     if not done:
-        typer.echo("all is as it should be: nothing to change")
+        typer.echo("everything is up to date: nothing to change")
 
 
 def _next_steps(layout: Layout, systemd: "Systemd", *, changed: bool) -> Iterator[str]:
     if not (layout.credentials / CREDENTIALS[0]).read_bytes().strip():
-        yield f"next: put your Kaggle API token into {layout.credentials / CREDENTIALS[0]}, other keys beside it"
+        yield f"next: put your Kaggle API token in {layout.credentials / CREDENTIALS[0]}, other keys beside it"
         yield f"next: name your competitions in {layout.bot_toml}; `bot config check {layout.bot_toml}` reads it"
     if not systemd.is_active(SERVICE):
         yield f"next: systemctl start {SERVICE}"
     elif changed:
-        yield f"next: systemctl restart {SERVICE}, which takes up what has changed"
+        yield f"next: systemctl restart {SERVICE}, for the changes to take effect"
 
 
 def _lines(found: "ServiceStatus") -> Iterator[str]:
     if found.installed:
         yield f"{SERVICE}: {found.state}{f' since {found.since}' if found.active else ''}"
-    if found.said:
-        yield f"it says: {found.said}"
+    if found.status_text:
+        yield f"its status: {found.status_text}"
     if found.active:
         memory = "" if found.memory_bytes is None else f", {found.memory_bytes / 1e6:.0f} MB of memory with its scripts"
         yield f"process {found.process}, restarted {found.restarts} times{memory}"

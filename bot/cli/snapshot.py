@@ -1,4 +1,4 @@
-"""`bot snapshot`: check a snapshot, make snapshots of what lies on a disk, or write the bundled one."""
+"""`bot snapshot`: check a snapshot, import snapshots from disk, or write the bundled one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +25,7 @@ def check(
     snapshot: Annotated[Path, typer.Argument(help="the snapshot's folder")],
     json: Json = False,
 ) -> None:
-    """Check a snapshot against format 1, and name everything that is wrong, with file and line.
+    """Check a snapshot against format 1, and list everything that is wrong, with file and line.
 
     Example: bot snapshot check snapshots/spooky-author-identification
     """
@@ -55,7 +55,7 @@ def check(
 def demo(
     folder: Annotated[Path, typer.Argument(help="an empty folder, or one that does not exist yet")],
 ) -> None:
-    """Write the bundled demo snapshot, made from a data set that scikit-learn carries.
+    """Write the bundled demo snapshot, made from a data set that comes with scikit-learn.
 
     Example: bot snapshot demo demo-snapshot
     """

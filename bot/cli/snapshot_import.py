@@ -1,4 +1,4 @@
-"""`bot snapshot import`: snapshots of past competitions that lie on a disk in other formats."""
+"""`bot snapshot import`: make snapshots of past competitions from other formats on disk."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.imports import IMPORTERS
-from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
+from scrapers.imports.mle_live.importing import ImportRequest, Outcome, import_mle_live
 from scrapers.imports.staging import importing_into, staged
 from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
@@ -23,16 +23,16 @@ from state.errors import UsageError
 import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)
 
 _LINE = 5.0
-"""Seconds between two progress lines where there is no terminal."""
+"""Seconds between two progress lines if there is no terminal."""
 
 
 def _command(lay_out: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
     def command(
-        folder: Annotated[Path, typer.Argument(help="what is imported; it is never written to")],
+        folder: Annotated[Path, typer.Argument(help="the folder to import; it is never written to")],
         out: Annotated[Path, typer.Option(help="the new snapshot's folder")],
     ) -> None:
         if out.exists():
-            raise UsageError(f"{out} is there already: nothing is replaced")
+            raise UsageError(f"{out} exists already, and nothing is replaced")
         with importing_into(out.parent), staged(out) as place:
             lay_out(folder, place)
             lines = format_summary(Snapshot.load(place, METRIC_DIRECTIONS))
@@ -49,33 +49,33 @@ for _name, _place in IMPORTERS.items():
 
 @import_app.command("mle-live")
 def mle_live(
-    folder: Annotated[Path, typer.Argument(help="an MLE-Live folder, or that of one of its competitions")],
+    folder: Annotated[Path, typer.Argument(help="an MLE-Live folder, or the folder of one of its competitions")],
     tasks: Annotated[
         Path,
         typer.Option(
-            help="snapshots that have data, answers and leaderboard, in a folder by slug, or one; never written to"
+            help="a folder of snapshots by slug, with data, answers and leaderboard, or one snapshot; never written to"
         ),
     ],
     out: Annotated[Path, typer.Option(help="where the new snapshots go, by slug")],
     undated_at: Annotated[
         Literal["deadline"] | None,
-        typer.Option(help="date what has no time, such as all comments, at the deadline; default: it is never shown"),
+        typer.Option(help="date posts without a time, such as all comments, at the deadline; default: never show them"),
     ] = None,
     competition: Annotated[
-        list[str] | None, typer.Option(metavar="SLUG", help="only this one; may be given several times")
+        list[str] | None, typer.Option(metavar="SLUG", help="only this one; may be repeated")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Lay the forums and kernels of MLE-Live folders onto tasks: a snapshot for each competition that has both.
+    """Combine the forums and kernels of MLE-Live folders with tasks: a snapshot for each competition that has both.
 
-    MLE-Live has neither answers nor dates of comments. What is complete is not made again, so that an import that was
-    stopped goes on. Exits with 1 where a competition failed or a list of it cannot be read, or none has come in.
+    MLE-Live has neither answers nor dates of comments. Complete snapshots are not made again, so a stopped import can be
+    continued. Exits with 1 if a competition failed, a list of it cannot be read, or none was imported.
 
     Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
     """
-    wish = Wish(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
+    request = ImportRequest(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
     with progress_line(_LINE) as say:
-        outcomes = list(import_mle_live(wish, METRIC_DIRECTIONS, SystemClock(), say))
+        outcomes = list(import_mle_live(request, METRIC_DIRECTIONS, SystemClock(), say))
     good = [one for one in outcomes if one.path is not None]
     if json:
         records = [_record(one) for one in outcomes]
@@ -88,9 +88,9 @@ def mle_live(
 
 def _record(outcome: Outcome) -> dict[str, Any]:
     path = None if outcome.path is None else str(outcome.path)
-    came = None if outcome.came is None else to_jsonable_python(asdict(outcome.came))
+    counts = None if outcome.counts is None else to_jsonable_python(asdict(outcome.counts))
     facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
-    return facts | (came or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
+    return facts | (counts or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
 
 
 def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
@@ -100,21 +100,21 @@ def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
     for one in outcomes:
         if one.sentence:
             typer.echo(f"{one.competition}: {one.status}: {one.sentence}")
-        for what in one.came.broken if one.came else ():
+        for what in one.counts.broken if one.counts else ():
             typer.echo(f"{one.competition}: failed: {what}")
-        for what in one.came.left_out if one.came else ():
+        for what in one.counts.left_out if one.counts else ():
             typer.echo(f"{one.competition}: left out: {what}")
-        for what in one.came.remarks if one.came else ():
+        for what in one.counts.remarks if one.counts else ():
             typer.echo(f"{one.competition}: {what}")
 
 
 def _row(outcome: Outcome) -> tuple[str, ...]:
-    if outcome.came is None:
+    if outcome.counts is None:
         return (outcome.competition, *"–––––", outcome.status)
-    rows, left = outcome.came.rows, sum(reason.count for reason in outcome.came.left_out)
+    rows, left = outcome.counts.rows, sum(reason.count for reason in outcome.counts.left_out)
     counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
     status = outcome.status if outcome.whole else f"{outcome.status}, with a broken list"
-    return (outcome.competition, *counts, _kinds(outcome.came.undated), f"{left:,}", status)
+    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{left:,}", status)
 
 
 def _kinds(counts: CountedRows) -> str:

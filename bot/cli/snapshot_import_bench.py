@@ -1,4 +1,4 @@
-"""`bot snapshot import mle-bench`: prepared MLE-bench competitions become snapshots."""
+"""`bot snapshot import mle-bench`: make snapshots of prepared MLE-bench competitions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from scrapers.imports.mle_bench.finding import FoundMetric, Question
-from scrapers.imports.mle_bench.importing import Importing, Outcome
+from scrapers.imports.mle_bench.importing import BenchImport, Outcome
 from scrapers.imports.mle_bench.manifest import Dates
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.imports.mle_bench.places import Place, find_places
 from scrapers.imports.staging import importing_into
 from scrapers.snapshots.fields import parse_time
@@ -22,29 +22,29 @@ from state.clock import SystemClock
 from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageError
 
 _SECONDS = 3600.0
-"""The longest search for one metric."""
+"""Time limit of the search for one metric."""
 _MEMORY = 16 * 1024**3
-"""Of address space, of the search: a submission of ten million texts is held as Python's own."""
+"""Address space of the search: a submission of ten million texts is held as Python objects."""
 
 
 def mle_bench(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="an MLE-bench data folder, or one competition's folder in it")
     ],
-    out: Annotated[Path, typer.Option(help="the folder of snapshots; what is there already is left as it is")],
+    out: Annotated[Path, typer.Option(help="the folder of snapshots; existing ones stay unchanged")],
     package: Annotated[
         Path | None,
         typer.Option(help="`mlebench/competitions` of MLE-bench's repository (default: its files beside prepared/)"),
     ] = None,
-    competition: Annotated[list[str] | None, typer.Option(help="only this one (may be given again)")] = None,
-    enabled_at: Annotated[str | None, typer.Option(help="the start, where a leaderboard has no dates")] = None,
-    deadline: Annotated[str | None, typer.Option(help="the end, where a leaderboard has no dates")] = None,
+    competition: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
+    enabled_at: Annotated[str | None, typer.Option(help="the start, if a leaderboard has no dates")] = None,
+    deadline: Annotated[str | None, typer.Option(help="the end, if a leaderboard has no dates")] = None,
     json: Json = False,
 ) -> None:
-    """Make a snapshot of each prepared MLE-bench competition; one that is there already is skipped.
+    """Make a snapshot of each prepared MLE-bench competition; existing ones are skipped.
 
-    Metric and direction are found by comparing scores of each competition's own grade.py, which is run. Exits with 1 where
-    a competition could not be imported.
+    Metric and direction are found by comparing scores with those of each competition's own grade.py, which is run. Exits
+    with 1 if a competition could not be imported.
 
     Example: bot snapshot import mle-bench ~/.cache/mle-bench/data --package mle-bench/mlebench/competitions --out snapshots
     """
@@ -58,21 +58,21 @@ def mle_bench(
 
 
 def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Outcome]:
-    """Import one after another, with a line on stderr that says how far it is."""
+    """Import one after another, with a progress line on stderr."""
     outcomes: list[Outcome] = []
     with asyncio.Runner() as runner, progress_line() as say:
         worker = Worker(seconds=_SECONDS, memory_bytes=_MEMORY)
 
-        def told(slug: str, doing: str) -> None:
+        def report(slug: str, doing: str) -> None:
             say(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}")
 
         def find_metric(question: Question) -> FoundMetric:
             return runner.run(_find(worker, question))
 
-        importing = Importing(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, told)
+        importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
         try:
             for number, place in enumerate(places, start=1):
-                say(f"{number} of {len(places)}: {place.slug}: begun")
+                say(f"{number} of {len(places)}: {place.slug}: started")
                 outcomes.append(importing.run(place))
                 say(_line(outcomes[-1], number, len(places)))
         finally:
@@ -91,7 +91,7 @@ def _dates(enabled_at: str | None, deadline: str | None) -> Dates | None:
     if enabled_at is None and deadline is None:
         return None
     if enabled_at is None or deadline is None:
-        raise UsageError("--enabled-at and --deadline go together")
+        raise UsageError("--enabled-at and --deadline must be given together")
     begins, ends = _time("--enabled-at", enabled_at), _time("--deadline", deadline)
     if ends < begins:
         raise UsageError("--deadline is before --enabled-at")
@@ -115,7 +115,7 @@ def _show(outcomes: Sequence[Outcome], *, json: bool) -> None:
         status: sum(one.status == status for one in outcomes) for status in ("imported", "there already", "failed")
     }
     if json:
-        print_json({"competitions": [one.told() for one in outcomes], **counts})
+        print_json({"competitions": [one.as_json() for one in outcomes], **counts})
         return
     columns = ("competition", "", "metric", "rows", "teams", "left out, and what else to know")
     print_table(columns, [_row(outcome) for outcome in outcomes])
@@ -131,7 +131,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     if outcome.how:
         found.append(outcome.how)
     if outcome.problems:
-        known = ["told below"]
+        known = ["see below"]
     return (
         outcome.slug,
         outcome.status,

@@ -7,17 +7,16 @@ from datetime import UTC, datetime
 from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
 from bot.cli.output import number
+from bot.cli.status_page import WIDTH
 from bot.models.quoting import clean
 from bot.status.accounts import Account
 from bot.status.doubts import Doubt
 from bot.status.polls import PartPolled, Posts
 from bot.status.queue import Queued
-from bot.status.runs import Doing
 from bot.status.status import CompetitionStatus, DaemonStatus
 from bot.status.steering import NoteRead
+from bot.status.work import Doing
 
-WIDTH = 100
-"""Characters of a line at most."""
 COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")
 _LABEL = 10
 _NAME = 22

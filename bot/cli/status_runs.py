@@ -9,7 +9,8 @@ import typer
 from bot.budgets.figures import Figure
 from bot.cli.output import number, print_json, print_table
 from bot.execution.folder import run_folders
-from bot.status.runs import Doing, RunStanding, standing
+from bot.status.runs import RunStanding, standing
+from bot.status.work import Doing
 from state.errors import UsageError
 
 _COLUMNS = (

@@ -1,4 +1,4 @@
-"""`bot note`, `pause`, `unpause` and `stop`: what the owner says to the daemon while it runs, or before it does."""
+"""`bot note`, `pause`, `unpause` and `stop`: the owner's notes and orders to the daemon, before or while it runs."""
 
 import getpass
 import sys
@@ -17,24 +17,24 @@ from state.store import Store
 from state.tables import Note
 from state.words import iso
 
-Competition = Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")]
+Competition = Annotated[str, typer.Argument(help="the competition's name, as in its table in bot.toml")]
 
 
 def note(
     competition: Competition,
-    text: Annotated[list[str] | None, typer.Argument(help="what to say; - reads it from stdin")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="show the notes there are, one JSON object each")] = False,
+    text: Annotated[list[str] | None, typer.Argument(help="the note's text; - reads it from stdin")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="show the notes, with --json one object each")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Leave a note on a competition: it goes into the next prompts as your word, marked and dated, and is kept.
+    """Leave a note on a competition: the next prompts hold it, dated and marked as the owner's, and it is kept.
 
-    As models read it, one that holds what looks like a key or a password is refused.
+    As models read notes, one that seems to hold a key or a password is refused.
 
     Example: bot note titanic "the tickets' prefixes are worth a look"
     """
     if listed and text:
-        raise UsageError("--list shows the notes there are, and takes no text")
+        raise UsageError("--list shows the notes, and takes no text")
     _check_configured(config, competition)
     if listed:
         with open_daemon_store(config) as store:
@@ -49,7 +49,7 @@ def note(
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """Begin nothing new on a competition until `bot unpause`; what runs ends, and posts are still read.
+    """Start nothing new on a competition until `bot unpause`; what runs may end, and posts are still read.
 
     Example: bot pause titanic
     """
@@ -65,7 +65,7 @@ def unpause(competition: Competition, config: Config = None, json: Json = False)
 
 
 def stop(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """End the work on a competition, in order: its result and report are written, and nothing more is sent.
+    """End the work on a competition in order: its result and report are written, and nothing more is submitted.
 
     Example: bot stop titanic
     """
@@ -78,13 +78,13 @@ def _change(config: Path | None, competition: str, state: ControlState, *, json:
         with store.write() as tx:
             before = control(tx.session, competition)
             changed = set_control(tx, competition, state, who())
-        said = f"{competition} is {state}" + (f", and was {before}" if changed else " already")
+        message = f"{competition} is {state}, and was {before}" if changed else f"{competition} is already {state}"
         shown = {"competition": competition, "state": state, "before": before, "changed": changed}
-        _report(store, shown, said, json=json)
+        _report(store, shown, message, json=json)
 
 
 def _check_configured(config: Path | None, competition: str) -> None:
-    """Refuse what the daemon would never look at.
+    """Refuse an order that the daemon would never read.
 
     Raises:
         UsageError: the competition is not configured.
@@ -94,13 +94,13 @@ def _check_configured(config: Path | None, competition: str) -> None:
     if competition in known:
         return
     if file is None:
-        raise UsageError(f"there is no bot.toml here, so that {competition} is not configured: name it with --config")
+        raise UsageError(f"there is no bot.toml here, so {competition} is not configured: name the file with --config")
     listed = f"it has {', '.join(known)}" if known else "it has none"
     raise UsageError(f"{competition} is not among the competitions of {file}: {listed}")
 
 
 def _refuse_secrets(text: str) -> None:
-    """Refuse what would tell a model a secret; the sentence does not repeat it."""
+    """Refuse a note that would reveal a secret to a model; the error does not repeat it."""
     from bot.configuration.secret_texts import find_secrets
 
     for secret in find_secrets(text):
@@ -112,12 +112,12 @@ def _refuse_secrets(text: str) -> None:
 def _words(text: list[str]) -> str:
     if text != ["-"]:
         return " ".join(text)
-    # More than may be kept is not read: what is too long is refused for it.
+    # Reads a little more than a note may hold, so that a text that is too long is refused.
     return sys.stdin.read(LONGEST_NOTE * 4)
 
 
 def who() -> str:
-    """Return who gives the command, as the machine knows him."""
+    """Return the name of the user who gives the command."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user without a name
@@ -141,10 +141,10 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
         typer.echo(f"there are no notes on {competition}")
 
 
-def _report(store: Store, shown: dict[str, Any], said: str, *, json: bool) -> None:
+def _report(store: Store, shown: dict[str, Any], message: str, *, json: bool) -> None:
     running = daemon_is_running(store)
     if json:
         print_json({**shown, "database": str(store.path), "daemon_running": running})
         return
-    sees = "the daemon sees it within seconds" if running else "no daemon runs: it sees it when it is started"
-    typer.echo(f"{said}; {sees}")
+    when = "the daemon sees it within seconds" if running else "no daemon runs: it takes effect when one starts"
+    typer.echo(f"{message}; {when}")

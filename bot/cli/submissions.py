@@ -1,4 +1,4 @@
-"""`bot submissions`: what was sent, what waits, and why, while the daemon runs."""
+"""`bot submissions`: what was submitted, what waits, and why; also while the daemon runs."""
 
 from typing import Annotated
 
@@ -14,13 +14,13 @@ _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", 
 def submissions(
     competition: Annotated[str | None, typer.Argument(help="one competition; default: all")] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object a submission")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per submission")] = False,
 ) -> None:
-    """Show what was submitted and what waits, with both scores and why; and of what was decided otherwise the last.
+    """Show what was submitted and what waits, with both scores and the reason; and the last decision not to submit.
 
     Example: bot submissions titanic
     """
-    from bot.status.submissions import shown_submissions, undone
+    from bot.status.submissions import not_submitted, shown_submissions
     from state.live import live_runs
 
     with daemon_to_read(config) as store:
@@ -29,7 +29,7 @@ def submissions(
             found = [
                 one for run in (live_runs(session, *runs) if runs else ()) for one in shown_submissions(session, run)
             ]
-            others = [last for run in runs.values() if (last := undone(session, run)) is not None]
+            others = [last for run in runs.values() if (last := not_submitted(session, run)) is not None]
     if json:
         for one in sorted(found, key=lambda one: one.at):
             print_json(as_json(one))

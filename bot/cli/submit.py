@@ -1,4 +1,4 @@
-"""`bot submit`: ask the daemon to submit one node's file now, and wait a moment for what it says."""
+"""`bot submit`: ask the daemon to submit one node's file now, and wait a moment for its answer."""
 
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -19,15 +19,15 @@ _PAUSE = 0.2
 
 
 def submit(
-    competition: Annotated[str, typer.Argument(help="the competition, as its table in bot.toml is named")],
-    node: Annotated[int, typer.Argument(help="the node's number, as `bot status` and the report have it")],
-    wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon's word")] = 10.0,
+    competition: Annotated[str, typer.Argument(help="the competition's name, as in its table in bot.toml")],
+    node: Annotated[int, typer.Argument(help="the node's number, as in `bot status` and the report")],
+    wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon's answer")] = 10.0,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Have one node's file submitted: under the same checks as any other, but whatever its validation score.
+    """Have one node's file submitted: with the same checks as any other, but whatever its validation score.
 
-    The daemon does it. The exit status is 1 if it has not looked at it yet, or will not do it.
+    The daemon does it. The exit status is 1 if the daemon has not answered yet, or refuses.
 
     Example: bot submit titanic 17
     """
@@ -40,10 +40,10 @@ def submit(
         wish = _awaited(store, wish, wait)
         running = daemon_is_running(store)
     if json:
-        told = {"competition": competition, "node": node, "wish": wish.id, "state": wish.state, "why": wish.why}
-        print_json({**told, "seen": wish.seen_at is not None, "submission": wish.submission, "daemon_runs": running})
+        answer = {"competition": competition, "node": node, "wish": wish.id, "state": wish.state, "why": wish.why}
+        print_json({**answer, "seen": wish.seen_at is not None, "submission": wish.submission, "daemon_runs": running})
     else:
-        typer.echo(_said(competition, wish, running=running))
+        typer.echo(_sentence(competition, wish, running=running))
     raise typer.Exit(int(wish.seen_at is None or wish.state == "refused"))
 
 
@@ -64,7 +64,7 @@ def _run_of(store: "Store", competition: str, node: int) -> str:
 
 
 def _awaited(store: "Store", wish: "Wish", seconds: float) -> "Wish":
-    """Return the wish once a daemon has looked at it, or when the time is over."""
+    """Return the wish once a daemon has answered it, or when the time is over."""
     from state.tables import Wish
 
     end = time.monotonic() + seconds
@@ -75,17 +75,13 @@ def _awaited(store: "Store", wish: "Wish", seconds: float) -> "Wish":
     return wish
 
 
-def _said(competition: str, wish: "Wish", *, running: bool) -> str:
+def _sentence(competition: str, wish: "Wish", *, running: bool) -> str:
     what = f"node {wish.node} on {competition}"
     if wish.seen_at is None:
         why = (
-            "the daemon has not looked at it yet"
-            if running
-            else "no daemon runs: it will look at it when `bot run` starts"
+            "the daemon has not answered yet" if running else "no daemon runs: it will be decided when `bot run` starts"
         )
-        return f"{what} is wished for, and {why}"
+        return f"{what} is requested; {why}"
     if wish.state == "intended":
-        return (
-            f"{what} is submission {wish.submission} of its run: {wish.why}; `bot submissions` shows what becomes of it"
-        )
+        return f"{what} is submission {wish.submission} of its run: {wish.why}; `bot submissions` shows its progress"
     return f"{what} is not sent: {wish.why}" if wish.state == "refused" else f"{what} waits: {wish.why}"

@@ -15,11 +15,11 @@ from bot.cli.output import print_json, print_table, progress_line
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
 from bot.weights.folder import WeightsFolder
-from scrapers.http.download import opening
+from scrapers.http.download import public_opener
 from state.errors import BotError, UsageError
 
 _LINE = 5.0
-"""Seconds between two progress lines where there is no terminal."""
+"""Seconds between two progress lines if there is no terminal."""
 
 weights_app = typer.Typer(
     name="weights", help="Pretrained weights that scripts find read-only in weights/.", no_args_is_help=True
@@ -28,7 +28,7 @@ weights_app = typer.Typer(
 
 @weights_app.command("list")
 def list_weights(config: Config = None, json: Json = False) -> None:
-    """Show the list: what is there, sizes, release dates.
+    """List the weights: what is downloaded, sizes, release dates.
 
     Example: bot weights list
     """
@@ -45,20 +45,20 @@ def list_weights(config: Config = None, json: Json = False) -> None:
 
 @weights_app.command()
 def pull(
-    names: Annotated[list[str] | None, typer.Argument(help="names of the list")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="all of the list")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="names in the list")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="everything in the list")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Fetch weights of the list; what broke off is gone on from, and every file is checked by its hash.
+    """Download weights from the list; an interrupted download is resumed, and every file is checked by its hash.
 
-    Exits with 1 where something could not be had.
+    Exits with 1 if something could not be downloaded.
 
     Example: bot weights pull resnet50 all-minilm-l6-v2
     """
     folder = _folder(config)
     if bool(names) == all_:
-        raise UsageError("name what to fetch (`bot weights list` shows the names), or pass --all")
+        raise UsageError("name what to download (`bot weights list` shows the names), or pass --all")
     wanted = list(folder.catalog) if all_ else [folder.find(name) for name in names or ()]
     failed = asyncio.run(_pull(folder, wanted))
     for name, why in failed.items():
@@ -74,8 +74,8 @@ def pull(
 
 @weights_app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="also its folder's name: weights/NAME")],
-    urls: Annotated[list[str], typer.Argument(help="addresses of its files; FILE=URL names one otherwise")],
+    name: Annotated[str, typer.Argument(help="name, also of its folder weights/NAME")],
+    urls: Annotated[list[str], typer.Argument(help="addresses of its files; FILE=URL sets a file's name")],
     released: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="day by which it was certainly public")],
     licence: Annotated[str, typer.Option(help="its licence")],
     load: Annotated[str, typer.Option(help="line of Python that loads it from weights/NAME")],
@@ -83,9 +83,9 @@ def add(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Fetch files of your own choice, take their hashes, and pin them in your list.
+    """Download files of your own choice, and pin their hashes in your list.
 
-    Compare the hashes that it prints with those of the publisher: nobody else vouches for the files.
+    Compare the printed hashes with the publisher's: nobody else vouches for the files.
 
     Example: bot weights add my-model https://example.org/model.safetensors --released 2024-05-01 --licence MIT
     --load "state = safetensors.torch.load_file('weights/my-model/model.safetensors')"
@@ -102,9 +102,9 @@ def add(
 
 
 async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, str]:
-    """Fetch all that is wanted; return what could not be had, and why."""
+    """Download the wanted weights; return what could not be downloaded, and why."""
     failed = {}
-    async with opening() as open_:
+    async with public_opener() as open_:
         with progress_line(_LINE) as say:
             for weights in wanted:
                 try:
@@ -115,7 +115,7 @@ async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, s
 
 
 async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]) -> Weights:
-    async with opening() as open_:
+    async with public_opener() as open_:
         with progress_line(_LINE) as say:
             return await add_weights(folder, open_, facts, urls, partial(_show, say, facts["name"]))
 
@@ -129,6 +129,6 @@ def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
 
 
 def _show(say: Callable[[str], None], name: str, file: WeightFile | str, have: int) -> None:
-    """Say how much of a file there is; of one that is added its size is not known."""
+    """Show how much of a file is downloaded; the size of an added file is unknown."""
     label, total = (file, "") if isinstance(file, str) else (file.name, f" of {file.bytes / 1e6:.0f}")
     say(f"{name}/{label}: {have / 1e6:.0f}{total} MB")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bot.community.learning import learn, propose_news
-from bot.community.pool import not_asked_about
+from bot.community.pool import not_asked_about, propose_news
+from bot.community.reading import learn
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from state.tables import Analysis

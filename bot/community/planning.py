@@ -31,7 +31,15 @@ _GAIN_SECONDS = 3.0
 
 
 async def plan_drafts(
-    context: RunContext, round_number: int, first: int, count: int, each: DraftLeft, seconds: float
+    context: RunContext,
+    round_number: int,
+    first: int,
+    count: int,
+    each: DraftLeft,
+    seconds: float,
+    *,
+    lab_seconds: float | None = None,
+    start: str = "",
 ) -> None:
     """Ask for drafts of a round and keep them; nothing is done where the first is there already.
 
@@ -42,6 +50,8 @@ async def plan_drafts(
         count: of drafts.
         each: what a draft may use.
         seconds: time limit of one script.
+        lab_seconds: of the lab that works on it; None: its coder writes scripts alone.
+        start: what it starts from, in a sentence, where that is given.
     """
     if draft_row(context, first) is not None:
         return
@@ -57,6 +67,8 @@ async def plan_drafts(
         each,
         seconds,
         count,
+        lab_seconds,
+        start,
     )
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")

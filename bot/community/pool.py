@@ -95,6 +95,17 @@ async def propose_ideas(context: RunContext, name: str, task: TaskText, seconds:
     _add(context, answer, prompt.items(), asked_about)
 
 
+async def propose_news(context: RunContext) -> None:
+    """Add to the pool of ideas what the analyses suggest of which none were asked for yet.
+
+    Whatever keeps it from proposing, the next round of drafts begins with new ideas too. Raises as `Asker.ask`.
+    """
+    async with context.learning:
+        if not_asked_about(context):
+            # Each set of analyses is asked about once, however often the bot is killed.
+            await propose_ideas(context, f"propose:news:{len(known_analyses(context))}", context.task)
+
+
 def not_asked_about(context: RunContext) -> list[Analysis]:
     """Return the analyses of which no ideas were asked for yet, by id."""
     asked = select(Event).where(Event.run_id == context.run_id, Event.type == _PROPOSED)

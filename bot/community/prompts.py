@@ -1,4 +1,4 @@
-"""The community's prompts: analyse a post, propose ideas, plan drafts, report on a draft."""
+"""The prompts that are about the pools: propose ideas, plan drafts, report on a draft."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.community.reading import AnalysisText
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result
@@ -20,63 +21,6 @@ from state.errors import Unparsable
 
 class _Reply(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-@dataclass(frozen=True)
-class PostText:
-    """One post as a prompt shows it; unknown signals are None."""
-
-    item: Item
-    kind: str
-    """`message` or `kernel`."""
-    title: str
-    tier: str | None
-    votes: int | None
-    public_score: float | None
-    language: str | None
-    body: str
-
-
-class AnalysisAnswer(_Reply):
-    """What a post holds for us; the four scores run from 0 to 10."""
-
-    summary: str = Field(max_length=4_000)
-    suggestions: tuple[str, ...] = ()
-    """Each one self-contained: a technique, with its parameters and measured effect if the post gives them."""
-    code_abstract: str = ""
-    resources: tuple[str, ...] = ()
-    novelty: float = Field(ge=0, le=10)
-    feasibility: float = Field(ge=0, le=10)
-    effectiveness: float = Field(ge=0, le=10)
-    efficiency: float = Field(ge=0, le=10)
-
-
-@dataclass(frozen=True)
-class AnalyzePost(TemplatePrompt[AnalysisAnswer]):
-    """Ask what one post suggests and how good that is."""
-
-    template: ClassVar[str] = "analyze_post.j2"
-
-    task: TaskText
-    post: PostText
-
-    def parse(self, text: str) -> AnalysisAnswer:
-        """Read the JSON answer."""
-        return json_answer(text, AnalysisAnswer)
-
-    def items(self) -> Sequence[Item]:
-        """Return the post, and the owner's notes."""
-        return (self.post.item, *self.task.items())
-
-
-class AnalysisText(AnalysisAnswer):
-    """An analysis as a prompt shows it."""
-
-    item: Item
-    """The post's id, with the analysis' time."""
-    title: str
-    votes: int | None
-    public_score: float | None
 
 
 @dataclass(frozen=True)
@@ -199,7 +143,12 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
 
     template: ClassVar[str] = "plan_drafts.j2"
 
-    volatile: ClassVar[Mapping[str, object]] = {"left": (), "results": (), "execution_seconds": 0.0}
+    volatile: ClassVar[Mapping[str, object]] = {
+        "left": (),
+        "results": (),
+        "execution_seconds": 0.0,
+        "lab_seconds": None,
+    }
 
     task: TaskText
     preview: str
@@ -215,6 +164,10 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     execution_seconds: float
     """Time limit of one script."""
     count: int
+    lab_seconds: float | None = None
+    """Of a lab that works on one draft; None: its coder writes scripts alone."""
+    start: str = ""
+    """What the draft starts from, in a sentence, where that is given."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer and hold it to the rules; raises Unparsable with the rule that is broken."""

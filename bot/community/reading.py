@@ -1,23 +1,110 @@
-"""Reading: which posts are worth an analysis, and their analyses."""
+"""Reading: which posts are worth an analysis, the prompt that asks for one, and the analyses."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import ClassVar
 
-from bot.community.prompts import AnalysisAnswer, AnalysisText, AnalyzePost, PostText
+from pydantic import BaseModel, Field
+
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText
 from bot.models import Item
-from state.community import Repeat
+from bot.models.parsing import json_answer
+from bot.models.template import TemplatePrompt
+from state.community import Post, Repeat
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses
-from state.posts import Post
 from state.tables import Analysis
 
 _USEFUL = 3.0
 """Effectiveness of an analysis that is shown though it suggests nothing."""
 NO_REPEATS: Mapping[str, Repeat] = MappingProxyType({})
+
+
+class AnalysisAnswer(BaseModel, extra="ignore", frozen=True):
+    """What a post holds for us; the four scores run from 0 to 10."""
+
+    summary: str = Field(max_length=4_000)
+    suggestions: tuple[str, ...] = ()
+    """Each one self-contained: a technique, with its parameters and measured effect if the post gives them."""
+    code_abstract: str = ""
+    resources: tuple[str, ...] = ()
+    novelty: float = Field(ge=0, le=10)
+    feasibility: float = Field(ge=0, le=10)
+    effectiveness: float = Field(ge=0, le=10)
+    efficiency: float = Field(ge=0, le=10)
+
+
+@dataclass(frozen=True)
+class AnalyzePost(TemplatePrompt[AnalysisAnswer]):
+    """Ask what one post suggests and how good that is."""
+
+    template: ClassVar[str] = "analyze_post.j2"
+
+    task: TaskText
+    post: Post
+
+    def parse(self, text: str) -> AnalysisAnswer:
+        """Read the JSON answer."""
+        return json_answer(text, AnalysisAnswer)
+
+    def items(self) -> Sequence[Item]:
+        """Return the post, and the owner's notes."""
+        return (Item(self.post.item, self.post.time), *self.task.items())
+
+
+class AnalysisText(AnalysisAnswer):
+    """An analysis as a prompt shows it."""
+
+    item: Item
+    """The post's id, with the analysis' time."""
+    title: str
+    votes: int | None
+    public_score: float | None
+
+
+async def learn(context: RunContext) -> list[str]:
+    """Analyse the posts that are worth it and were not analysed yet; return their items.
+
+    Raises as `Asker.ask`.
+    """
+    async with context.learning:
+        new = _unread(context)
+        if new:
+            context.say(f"reading {len(new)} posts")
+            await _analyze_all(context, new)
+        return [post.item for post in new]
+
+
+async def _analyze_all(context: RunContext, posts: Sequence[Post]) -> None:
+    """Analyse posts side by side."""
+    task = context.task
+    try:
+        async with asyncio.TaskGroup() as group:
+            for post in posts:
+                group.create_task(_analyze(context, task, post))
+    except ExceptionGroup as failures:
+        # What stopped the first call stops the run, or the node; the others were cancelled.
+        raise failures.exceptions[0] from failures
+
+
+def _unread(context: RunContext) -> list[Post]:
+    seen, reading = context.community, context.settings_of(ReadingSettings)
+    if seen is None:
+        return []
+    repeats = seen.repeats()
+    read = {original_of(row.id, repeats) for row in known_analyses(context)}
+    best = worth_reading(seen.posts(), reading, context.card.lower_is_better, repeats)
+    unread: list[Post] = []
+    for post in (*best, *seen.newest(reading.newest)):
+        # Of posts that repeat one another one is read, whichever came first to be worth it.
+        if (original := original_of(post.item, repeats)) not in read:
+            read.add(original)
+            unread.append(post)
+    return unread
 
 
 def worth_reading(
@@ -60,23 +147,9 @@ def _by_votes(posts: Sequence[Post]) -> list[Post]:
     return sorted(posts, key=lambda p: (-(p.votes if p.votes is not None else -1), p.time, p.id))
 
 
-async def analyze_posts(context: RunContext, posts: Sequence[Post]) -> None:
-    """Analyse posts that this run has not analysed yet, side by side; a post that a model refuses is passed over."""
-    done = {f"{a.post_kind}/{a.post_id}" for a in known_analyses(context)}
-    task = context.task
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for post in posts:
-                if post.item not in done:
-                    group.create_task(_analyze(context, task, post))
-    except ExceptionGroup as failures:
-        # What stopped the first call stops the run, or the node; the others were cancelled.
-        raise failures.exceptions[0] from failures
-
-
 async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:
-    prompt = AnalyzePost(task, post_text(post, context.settings_of(ReadingSettings).post_characters))
+    """Analyse a post, or pass over it if a model refuses it."""
+    prompt = AnalyzePost(task, _shortened(post, context.settings_of(ReadingSettings).post_characters))
     try:
         answer = await context.asker.ask(prompt, role="analyst", name=f"analyze:{post.item}")
     except ModelRefused as error:
@@ -94,22 +167,13 @@ async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:
         )
 
 
-def post_text(post: Post, limit: int) -> PostText:
-    """Show a post, its middle cut where it is longer than `limit` characters: code reads data first and submits last."""
-    body = post.text
-    if len(body) > limit:
-        half = limit // 2
-        body = f"{body[:half]}\n[... {len(body) - 2 * half} characters cut ...]\n{body[-half:]}"
-    return PostText(
-        item=Item(post.item, post.time),
-        kind=post.kind,
-        title=post.title,
-        tier=post.tier,
-        votes=post.votes,
-        public_score=post.public_score,
-        language=post.language,
-        body=body,
-    )
+def _shortened(post: Post, limit: int) -> Post:
+    """Cut the middle of a text that is longer than `limit` characters: code reads data first and submits last."""
+    if len(post.text) <= limit:
+        return post
+    half = limit // 2
+    left_out = f"[... {len(post.text) - 2 * half} characters cut ...]"
+    return replace(post, text=f"{post.text[:half]}\n{left_out}\n{post.text[-half:]}")
 
 
 def analysis_texts(context: RunContext) -> list[AnalysisText]:

@@ -2,6 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+NEWEST_POSTS = 10
+"""Newest posts that are analysed at each look where posts come in mid-run, whatever their votes: what is new has none yet."""
+
 
 class ReadingSettings(BaseModel):
     """How much of a community is read."""

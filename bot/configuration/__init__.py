@@ -1,4 +1,4 @@
-"""The file bot.toml: one tree of tables, read once, checked as a whole, told as it is and by example."""
+"""The file bot.toml: one tree of tables, read once, checked as a whole, shown as configured and as an example."""
 
 from bot.configuration.reading import Configuration, read_configuration, read_settings
 from bot.configuration.settings import Settings

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bot.agents import AgentName
+from bot.agents import LiveAgentName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
 
@@ -13,12 +13,12 @@ Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")]
 
 
 class CompetitionSettings(CardOverrides):
-    """One competition that is worked on: by whom, for how much, and whether anything is sent.
+    """One competition to work on: its agent, its limits, and whether files are submitted.
 
-    The other keys say what its task is; they go before whatever Kaggle says.
+    The other keys describe its task; they take precedence over Kaggle's own description.
     """
 
-    agent: AgentName = Field(default="comind", description="the agent that works on it")
+    agent: LiveAgentName = Field(default="comind", description="the agent that works on it")
     weight: float = Field(
         default=1.0,
         gt=0,
@@ -29,7 +29,7 @@ class CompetitionSettings(CardOverrides):
         default=48, ge=1, description="scripts that are begun on one day (UTC) at most, whatever else is left"
     )
     seed: int = Field(default=0, description="of what is drawn, such as the split of the data")
-    submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this says true")
+    submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this is true")
     approve: Literal["auto", "ask"] = Field(
         default="auto",
         description="whether what is to be sent goes at once (auto), or is held until a person approves it (ask)",
@@ -92,5 +92,5 @@ class CompetitionSettings(CardOverrides):
 
     @property
     def card(self) -> CardOverrides:
-        """What is said of the task alone."""
+        """The keys that describe the task."""
         return CardOverrides(**{name: getattr(self, name) for name in CardOverrides.model_fields})

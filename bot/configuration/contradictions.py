@@ -1,4 +1,4 @@
-"""What must hold between tables of bot.toml that are each right in themselves."""
+"""Contradictions between tables of bot.toml that are each valid by themselves."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -27,11 +27,11 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _scoring(path: KeyPath, one: CompetitionSettings) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what no competition can be scored by. Whether a grader is there is not asked: one that is not is waited for."""
+    """Yield metrics that no competition can be scored by. A missing grader is no contradiction: the bot waits for it."""
     if one.grader is not None:
         kinds = get_args(PredictionKind)
-        said = (one.metric_params or {}).get("predictions", kinds[0])
-        if said not in kinds:
+        predictions = (one.metric_params or {}).get("predictions", kinds[0])
+        if predictions not in kinds:
             either = ", ".join(f'"{kind}"' for kind in kinds)
             yield (*path, "metric_params", "predictions"), f"must be one of {either} where a {OWN_GRADER} scores"
     elif one.metric is not None and one.metric not in METRICS:
@@ -47,7 +47,7 @@ def _unknown_metric(name: str) -> str:
 
 
 def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the models that no cap on money could be kept with."""
+    """Yield the models for which no cap on money could be kept."""
     named = _capped_models(settings)
     yield from _unpriced(named, Pricing(settings.models.prices))
     for number, fallback in enumerate(settings.models.fallback if named or settings.budget.money is not None else ()):
@@ -75,7 +75,7 @@ def _capped_models(settings: Settings) -> dict[KeyPath, str]:
 
 
 def _unpriced(named: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple[KeyPath, str]]:
-    # Without an address, as a variable may name another one: only what nobody sells under that name is told.
+    # Without an address, as a variable may name another one: only models that nobody sells under that name are reported.
     for path, model in named.items():
         if pricing.cost(model, Usage(prompt_tokens=1, completion_tokens=1)) is None:
             yield (

@@ -1,13 +1,12 @@
 """The table `[daemon]` of bot.toml."""
 
-import os
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox import BackEndChoice
-from state.settings_paths import SettingsPath
+from state.settings_paths import SettingsPath, state_folder
 
 
 class DaemonSettings(BaseModel):
@@ -76,9 +75,4 @@ class DaemonSettings(BaseModel):
     @property
     def folder(self) -> Path:
         """Where the state lies."""
-        if self.dir:
-            return self.dir.expanduser().absolute()
-        if given := os.environ.get("STATE_DIRECTORY"):
-            return Path(given.split(":")[0]).absolute()
-        state = os.environ.get("XDG_STATE_HOME")
-        return (Path(state) if state else Path.home() / ".local" / "state").absolute() / "kaggle-bot"
+        return state_folder(self.dir)

@@ -22,7 +22,7 @@ _SLUG = "some-competition"
 
 
 def example(settings: Settings | None = None) -> str:
-    """Return the file; what the settings have otherwise than by default stands without a `#`."""
+    """Return the file; keys that differ from their defaults have no `#`."""
     lines = _prose(_HEAD)
     for name, field in Settings.model_fields.items():
         lines += _table((name,), field, getattr(settings or Settings(), name))
@@ -51,7 +51,7 @@ def _table(path: tuple[str, ...], field: FieldInfo, value: Any) -> Iterator[str]
 
 def _keys(value: BaseModel, before: str = "") -> Iterator[str]:
     fields = type(value).model_fields
-    # What a model adds to another comes first: it is what its table is for.
+    # A model's own keys come before inherited ones: they are the purpose of its table.
     for name in sorted(fields, key=lambda name: name not in type(value).__annotations__):
         field = fields[name]
         kind, model = holds(field)
@@ -70,7 +70,7 @@ def _keys(value: BaseModel, before: str = "") -> Iterator[str]:
 
 
 def _example(field: FieldInfo) -> Any:
-    """Return a key's example, in the type that TOML has for it."""
+    """Return a key's example, in its TOML type."""
     (shown,) = field.examples or [None]
     if isinstance(shown, str) and shown.endswith("Z"):
         try:

@@ -1,4 +1,4 @@
-"""What a table of bot.toml may hold, read off its model: keys, tables within it, and collections of tables."""
+"""The possible content of a table of bot.toml, from its model: keys, inner tables, and collections of tables."""
 
 import types
 from collections.abc import Iterator, Mapping
@@ -34,14 +34,14 @@ def _holds(annotation: Any) -> tuple[Holds, type[BaseModel] | None]:
 
 
 def described(field: FieldInfo) -> str:
-    """Return the sentence that says what a key means; of a table without one, what its model says of itself."""
+    """Return the description of a key; for a table without one, its model's docstring."""
     _, model = holds(field)
     of_model = " ".join((model.__doc__ or "").split()) if model else ""
     return field.description or of_model
 
 
 def find(tree: type[BaseModel], path: KeyPath) -> tuple[FieldInfo | None, type[BaseModel] | None]:
-    """Return the field that a path leads to, and the model of the table there; None for what is not there.
+    """Return the field at a path, and the model of the table there; None for what does not exist.
 
     An element of a collection has no field.
     """
@@ -58,7 +58,7 @@ def find(tree: type[BaseModel], path: KeyPath) -> tuple[FieldInfo | None, type[B
 
 
 def places_of(tree: type[BaseModel], name: str, above: KeyPath = ()) -> Iterator[KeyPath]:
-    """Yield every place in the tables at which a key of this name is known."""
+    """Yield every place in the tables with a key of this name."""
     for key, field in tree.model_fields.items():
         kind, model = holds(field)
         if key == name:

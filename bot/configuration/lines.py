@@ -1,4 +1,4 @@
-"""On which line of a TOML text each table and key stands, which tomllib does not say."""
+"""The line of each table and key in a TOML text, which tomllib does not report."""
 
 import tomllib
 from collections.abc import Iterator
@@ -11,26 +11,26 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Lines:
-    """Where things stand, lines counted from 1; what a value of several lines holds stands where the value begins."""
+    """The lines of paths, counted from 1; the content of a value of several lines counts as at the value's first line."""
 
     at: dict[KeyPath, int]
 
     def known(self, path: KeyPath) -> KeyPath:
-        """Return the longest part of a path, from its beginning, that stands in the text."""
+        """Return the longest beginning of a path that the text holds."""
         while path and path not in self.at:
             path = path[:-1]
         return path
 
     def line(self, path: KeyPath) -> int | None:
-        """Return the line of a path, or else of the innermost thing around it that stands in the text."""
+        """Return the line of a path, or else of the innermost enclosing one that the text holds."""
         return self.at.get(self.known(path))
 
 
 def scan(text: str) -> Lines:
-    """Find where all keys, tables and elements stand.
+    """Find the lines of all keys, tables and elements.
 
     Args:
-        text: TOML with line feeds alone as the end of lines. Where it is not TOML, all is found up to the first mistake.
+        text: TOML with line feeds as line ends. If it is not valid, everything before the first mistake is found.
     """
     lines = text.split("\n")
     at: dict[KeyPath, int] = {}
@@ -51,7 +51,7 @@ def scan(text: str) -> Lines:
 def _statements(lines: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each statement: its first line, counted from 0, and what it holds by itself.
 
-    A statement is as many lines as tomllib needs to read it: it takes no part of one.
+    A statement consists of as many lines as tomllib needs to read it, as it accepts no part of one.
     """
     begin = 0
     for end in range(1, len(lines) + 1):
@@ -86,7 +86,7 @@ def _table(content: dict[str, Any], last: dict[KeyPath, int], *, of_array: bool)
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:
-    """Yield the path of everything that a value holds."""
+    """Yield the path of everything inside a value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (key,)

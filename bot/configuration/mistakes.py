@@ -1,4 +1,4 @@
-"""What is wrong with a bot.toml: each mistake with its line, its kind, and one sentence that says what is expected."""
+"""Mistakes in a bot.toml: each with its line, its kind, and one sentence on what is expected."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,16 +40,16 @@ _BOUNDS = {
 
 @dataclass(frozen=True)
 class Mistake(Problem):
-    """One thing wrong with a configuration."""
+    """One mistake in a configuration."""
 
     kind: Kind = "wrong"
     key: str | None = None
-    """The key that is wrong, such as `watch.loss`; none where it is no key."""
+    """The wrong key, such as `watch.loss`; None if it is not a key."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """A file, and on which of its lines things stand."""
+    """A file, and the lines of its content."""
 
     file: Path
     lines: Lines
@@ -61,16 +61,16 @@ class Where:
 
 
 def invalid(errors: Sequence[Any], where: Where, tree: type[BaseModel]) -> Iterator[Mistake]:
-    """Word what a validation has found, one mistake a key.
+    """Word the findings of a validation, one mistake per key.
 
     Args:
-        errors: as of pydantic, with their input and context.
+        errors: pydantic's errors, with their input and context.
         where: the file.
         tree: the model that validated it.
     """
     by_key: dict[KeyPath, list[Any]] = {}
     for error in errors:
-        # Behind the key may follow names of a union's branches.
+        # The key may be followed by names of a union's branches.
         known = where.lines.known(tuple(error["loc"]))
         by_key.setdefault(tuple(error["loc"]) if error["type"] == "missing" else known, []).append(error)
     for path, found in by_key.items():
@@ -101,7 +101,7 @@ def _expected(error: Any) -> str:
 
 
 def _instead(error: Any) -> str:
-    """Say what stands there, unless it is a text, which may be anything."""
+    """Return what the file has there, unless it is a text, which may be anything."""
     value = error["input"]
     if error["type"].startswith(("value_error", "datetime", "timezone")):
         return ""

@@ -1,4 +1,4 @@
-"""The process's own secrets: every value that it was given and nobody may read in what it writes."""
+"""The process's own secrets: all values given to it that must not appear in its output."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from bot.configuration.secret_texts import SECRET_LOOKS, SECRET_NAME
+from bot.configuration.secret_texts import SECRET_NAME, SECRET_PATTERNS
 from scrapers.kaggle.credentials import find_credentials
 from state.errors import UsageError
 from state.redaction import SHORTEST, Redactor, can_be_secret
@@ -19,22 +19,21 @@ _LONGEST_FILE = 64_000
 
 
 def open_redactor(settings: "Settings", environment: Mapping[str, str] | None = None) -> Redactor:
-    """Return what takes the process's secrets, and whatever looks like one, out of texts."""
-    return Redactor(collect_secrets(settings, environment), SECRET_LOOKS)
+    """Return the redactor of the process's secrets, and of whatever looks like one."""
+    return Redactor(collect_secrets(settings, environment), SECRET_PATTERNS)
 
 
 def collect_secrets(
     settings: "Settings", environment: Mapping[str, str] | None = None, home: Path | None = None
 ) -> dict[str, str]:
-    """Return all secrets that the process was given, each with the name of its variable or where else it was found.
+    """Return all secrets given to the process, each with the name of its variable or its other source.
 
     They are the values of variables that are named like secrets, or that the configuration names (models' keys,
-    addresses of services), what their files hold, systemd's credentials, and Kaggle's key; and of an address the
-    passwords and tokens in it. What cannot be read is no secret of this process, nor is what can be none (see
-    `can_be_secret`).
+    addresses of services), the content of their files, systemd's credentials, and Kaggle's key; and the passwords and
+    tokens in addresses. Unreadable values are left out, as are those that cannot be secrets (see `can_be_secret`).
 
     Args:
-        settings: what is configured.
+        settings: the configuration.
         environment: the variables; None: this process's.
         home: the user's folder; None: this user's.
     """
@@ -80,7 +79,7 @@ def _of_kaggle(variables: Mapping[str, str], home: Path | None) -> Iterator[tupl
 
 
 def _of_address(value: str) -> Iterator[str]:
-    """Yield the parts of an address that let somebody in."""
+    """Yield the parts of an address that grant access."""
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", value):
         return
     try:
@@ -91,7 +90,7 @@ def _of_address(value: str) -> Iterator[str]:
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
     named = [given for name, given in parse_qsl(parts.query) if SECRET_NAME.search(name) or name == "auth"]
     yield from (password, unquote(password), *named)
-    # What stands where a host would is often the first token; a user without a password may be one, too.
+    # The part in the place of the host is often the first token; a user without a password may be one, too.
     places = [*parts.path.split("/"), parts.fragment, "" if password else user, "" if "." in host else host]
     for place in places:
         yield from (place, unquote(place))
@@ -119,7 +118,7 @@ def _is_file(value: str) -> bool:
 
 
 def _file(path: Path) -> str:
-    """Return what a file holds, nothing where it cannot be read."""
+    """Return a file's content, empty if it cannot be read."""
     try:
         with path.open(encoding="utf-8") as file:
             return file.read(_LONGEST_FILE)

@@ -1,4 +1,4 @@
-"""Reading a bot.toml: once, as a whole, with all of its mistakes told at once."""
+"""Reading a bot.toml: once, as a whole, with all of its mistakes reported together."""
 
 import json
 import re
@@ -25,16 +25,16 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 @dataclass(frozen=True)
 class Configuration:
-    """What is configured, and where it stands."""
+    """The settings, and their lines in the file."""
 
     file: Path | None
     settings: Settings
     lines: Lines
-    """Of what the file gives; nothing without one."""
+    """The lines of the file's content; empty without a file."""
 
 
 def read_settings(file: Path | None) -> Settings:
-    """Return what a bot.toml says; errors as of `read_configuration`."""
+    """Return the settings in a bot.toml; errors as of `read_configuration`."""
     return read_configuration(file).settings
 
 
@@ -42,7 +42,7 @@ def read_configuration(file: Path | None) -> Configuration:
     """Read a bot.toml.
 
     Args:
-        file: None means that there is none, and all is as by default.
+        file: None means that there is none, and all settings have their defaults.
 
     Raises:
         ConfigurationError: it cannot be read, or something in it is wrong; the error holds every mistake.
@@ -59,7 +59,7 @@ def read_configuration(file: Path | None) -> Configuration:
         raise ConfigurationError(_sorted([*mistakes, _syntax(file, text, error)])) from None
     mistakes += _hidden_secrets(content, where, text)
     settings, found = _validated(content, where)
-    # What is wrong with a secret is said already.
+    # Mistakes with secrets are reported already.
     secret = {one.line for one in mistakes if one.kind == "secret"}
     mistakes += [one for one in found if one.kind == "unknown" or one.line not in secret]
     if mistakes:
@@ -83,15 +83,15 @@ def _text(file: Path) -> str:
 def _syntax(file: Path, text: str, error: Exception) -> Mistake:
     if isinstance(error, RecursionError):
         return Mistake(str(file), None, "holds values within values, deeper than can be read", "syntax")
-    told = masked(str(error))
-    place = _PLACE.search(told)
+    message = masked(str(error))
+    place = _PLACE.search(message)
     at_end = len(text.split("\n")), len(text.rsplit("\n", 1)[-1]) + 1
     line, column = (int(place[1]), int(place[2])) if place and place[1] else at_end
-    return Mistake(str(file), line, f"column {column}: no TOML: {_PLACE.sub('', told)}", "syntax")
+    return Mistake(str(file), line, f"column {column}: no TOML: {_PLACE.sub('', message)}", "syntax")
 
 
 def _secrets(text: str, where: Where) -> Iterator[Mistake]:
-    """Find secrets line by line, wherever they hide: in comments and in what is no TOML, too."""
+    """Find secrets line by line, wherever they are, even in comments and in invalid TOML."""
     keys = {line: path for path, line in where.lines.at.items()}
     for number, line in enumerate(text.split("\n"), 1):
         for secret in find_secrets(line):
@@ -99,7 +99,7 @@ def _secrets(text: str, where: Where) -> Iterator[Mistake]:
 
 
 def _hidden_secrets(content: object, where: Where, text: str, path: KeyPath = ()) -> Iterator[Mistake]:
-    """Find secrets that are seen only when what the text escapes is resolved."""
+    """Find secrets that become visible only when the text's escapes are resolved."""
     if isinstance(content, str):
         for secret in find_secrets(content):
             if secret.text not in text:
@@ -137,7 +137,7 @@ def _validated(content: dict[str, Any], where: Where) -> tuple[Settings, list[Mi
 
 
 def _settings(content: dict[str, Any], folder: Path) -> Settings:
-    # As JSON, since that is what strictness is meant for there: no text for a number, but lists, paths and times.
+    # As JSON, for pydantic's strict mode of JSON: no text for a number, but lists, paths and times.
     return Settings.model_validate_json(json.dumps(content, default=_time), strict=True, context={FOLDER: folder})
 
 

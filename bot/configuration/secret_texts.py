@@ -1,16 +1,16 @@
-"""Texts that look like secrets: found wherever they stand, never shown, each with the place where it belongs."""
+"""Texts that look like secrets: found anywhere, never shown, each with the place where it belongs."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from state.redaction import Look
+from state.redaction import SecretPattern
 
 MASK = "[a secret]"
 _ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
 _MODEL = "the variable that names it (OPENAI_API_KEY, or that of the fallback), or the systemd credential of that name"
 _KAGGLE = "the variable KAGGLE_API_TOKEN, the systemd credential of that name, or ~/.kaggle/access_token"
-# Bounded, and begun only where a word begins: a text of megabytes must not take a time that grows with its square.
+# Bounded, and starting only at the start of a word: a text of megabytes must not take quadratic time.
 _SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,40}:(?://)?"
 
 _LEGACY_KEY = re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}(?![A-Za-z0-9])")
@@ -61,16 +61,18 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
     ("a private key", _ANY, _KEY_HEAD, ("-----BEGIN",)),
 )
 
-SECRET_LOOKS = (
-    *(Look(one, hints) for _, _, one, hints in _KINDS if one not in (_LEGACY_KEY, _PARAMETER, _KEY_HEAD)),
-    # The parameter alone, as looking for the address around it takes long in a long text without one.
-    Look(re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE), ("?", "&")),
-    Look(re.compile(_KEY_HEAD.pattern + r"[\s\S]{0,10000}?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), ("-----BEGIN",)),
+SECRET_PATTERNS = (
+    *(SecretPattern(one, hints) for _, _, one, hints in _KINDS if one not in (_LEGACY_KEY, _PARAMETER, _KEY_HEAD)),
+    # The parameter alone, as searching for the address around it takes long in a long text without one.
+    SecretPattern(re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE), ("?", "&")),
+    SecretPattern(
+        re.compile(_KEY_HEAD.pattern + r"[\s\S]{0,10000}?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), ("-----BEGIN",)
+    ),
 )
-"""How secrets look, wherever they stand; 32 hexadecimal digits are one in a configuration alone: they are many things."""
+"""Patterns of secrets in any text, without 32 hexadecimal digits, which are a secret only in a configuration."""
 
 SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|passwd|pass|webhook)s?$", re.IGNORECASE)
-"""Names of keys under which people would put a secret."""
+"""Names of keys that would hold a secret."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ class Secret:
 
 def find_secrets(text: str) -> Iterator[Secret]:
     """Yield the first secret of each kind in a text."""
-    told = set()
+    found_kinds = set()
     for what, place, pattern, _ in _KINDS:
-        if (found := pattern.search(text)) and what not in told:
-            told.add(what)
+        if (found := pattern.search(text)) and what not in found_kinds:
+            found_kinds.add(what)
             yield Secret(what, place, found[0])
 
 

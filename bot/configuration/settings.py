@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
+from bot.coder.lab.settings import LabSettings
 from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
 from bot.execution.disk_space import DiskSettings
@@ -16,7 +17,7 @@ from scrapers.kaggle.settings import KaggleSection
 
 
 class Settings(BaseModel):
-    """What a bot.toml says, the defaults where it says nothing."""
+    """The settings of a bot.toml, with defaults for missing keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,6 +35,7 @@ class Settings(BaseModel):
     watch: WatchSettings = Field(
         default=WatchSettings(), description="Who looks on while a script runs, and may end it."
     )
+    lab: LabSettings = Field(default=LabSettings(), description="How much one lab of a replay may use.")
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
     disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")
@@ -49,7 +51,7 @@ class Settings(BaseModel):
     )
     notify: NotifySection = Field(
         default=NotifySection(),
-        description="How the owner is told. The services' addresses never stand in this file, as they hold tokens and "
+        description="How the owner is notified. The services' addresses never stand in this file, as they hold tokens and "
         "passwords: it names the variables or systemd credentials that hold them.",
     )
     daemon: DaemonSettings = Field(

@@ -1,4 +1,4 @@
-"""What is configured, key by key, with where each value comes from; secrets are not shown."""
+"""The settings for display, key by key, each with the source of its value; secrets are not shown."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -16,21 +16,21 @@ from bot.configuration.secret_texts import masked
 from bot.configuration.toml_values import toml_value
 
 _BEFORE: Mapping[KeyPath, str] = {("models", "base_url"): "OPENAI_BASE_URL", ("models", "model"): "OPENAI_MODEL"}
-"""Variables that go before a key."""
+"""Variables that take precedence over a key."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One key, the value that holds, and where that comes from: `default`, `FILE:LINE`, or a variable's name."""
+    """One key, its effective value, and the source of that: `default`, `FILE:LINE`, or a variable's name."""
 
     key: str
     value: Any
-    """As JSON has it."""
+    """The value in JSON types."""
     source: str
 
     @property
     def text(self) -> str:
-        """The value as it would stand in the file; a dash where there is none."""
+        """The value as it would be written in the file; a dash if there is none."""
         return "–" if self.value is None else toml_value(self.value)
 
 
@@ -38,7 +38,7 @@ def shown(configuration: Configuration, environment: Mapping[str, str] | None = 
     """Yield every key.
 
     Args:
-        configuration: what was read.
+        configuration: the configuration that was read.
         environment: the variables; None: this process's.
     """
     variables = os.environ if environment is None else environment
@@ -53,12 +53,12 @@ def shown(configuration: Configuration, environment: Mapping[str, str] | None = 
 
 
 def given(configuration: Configuration) -> list[Shown]:
-    """Return the keys that the file gives, in the order of the tables."""
+    """Return the keys that the file sets, in the order of the tables."""
     return [one for one in shown(configuration, {}) if one.source != "default" and one.value != {}]
 
 
 def keys(configuration: Configuration, environment: Mapping[str, str] | None = None) -> dict[str, bool]:
-    """Return the names of the variables that hold models' keys, and whether each is set; never what it holds."""
+    """Return the names of the variables that hold models' keys, and whether each is set; never their values."""
     variables = os.environ if environment is None else environment
     credentials = variables.get("CREDENTIALS_DIRECTORY")
     names = ["OPENAI_API_KEY", *(one.key for one in configuration.settings.models.fallback if one.key)]
@@ -70,7 +70,7 @@ def keys(configuration: Configuration, environment: Mapping[str, str] | None = N
 
 
 def _holds_something(file: Path) -> bool:
-    """Return whether a credential is given: its file is there, empty, where the service loads the usual names."""
+    """Return whether a credential is given: where the service loads the usual names, its file exists but may be empty."""
     return file.is_file() and bool(file.read_bytes().strip())
 
 

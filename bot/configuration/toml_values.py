@@ -1,4 +1,4 @@
-"""Values and keys as TOML has them, on one line each."""
+"""Values and keys in TOML, on one line each."""
 
 import json
 import re
@@ -15,10 +15,10 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: object) -> str:
-    """Return a value; of a table what differs from its defaults.
+    """Return a value; for a table the keys that differ from their defaults.
 
     Raises:
-        TypeError: TOML has nothing for it, as for None.
+        TypeError: TOML cannot express it, as with None.
     """
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -1,4 +1,4 @@
-"""Claims: on one machine one process alone works on a competition for an account, whatever its folder, file or user."""
+"""Claims: on one machine only one process works on a competition for an account, whatever its folder, file or user."""
 
 import errno
 import hashlib
@@ -16,13 +16,13 @@ class Claims:
     """The competitions that this process works on, each held until it is released or the process ends.
 
     A claim is an abstract unix socket whose name is a hash of site, account and competition: the kernel gives a name to
-    one process alone, sees every user's, and frees it however its process ends. A lock file would be hidden by a service's
-    own /tmp, and could not be opened by every user. Names are seen within one network namespace: two containers do not
+    only one process, whoever its user is, and frees it however the process ends. A lock file would be hidden by a service's
+    own /tmp, and could not be opened by every user. Names are visible within one network namespace: two containers do not
     see each other's. Only Linux has such sockets; elsewhere nothing is held.
     """
 
     def __init__(self, site: str, find: Callable[[], Credentials] = find_credentials) -> None:
-        """Take the site's address, as a rehearsal's claims are not Kaggle's, and what finds the account's key."""
+        """Set the site's address, as a rehearsal's claims are not Kaggle's, and the function that finds the account's key."""
         self._site = site.rstrip("/")
         self._find = find
         self._wanted: set[str] = set()
@@ -36,7 +36,7 @@ class Claims:
             self.release(competition)
 
     def take(self, competition: str) -> None:
-        """Claim a competition, or, while there is no key for Kaggle, have it claimed as soon as one is found.
+        """Claim a competition; while there is no key for Kaggle, it is claimed as soon as one is found.
 
         Raises:
             UsageError: another process holds it.
@@ -50,10 +50,10 @@ class Claims:
         self._wanted.add(competition)
 
     def credentials(self) -> Credentials:
-        """Find the account's key, and claim for that account what is worked on: it may be another one than before.
+        """Find the account's key, and claim all competitions for that account, which may have changed.
 
         Raises:
-            UsageError: there is no key, or another process works for that account on one of the competitions.
+            UsageError: there is no key, or another process works on one of the competitions for that account.
         """
         found = self._find()
         for competition in self._wanted:
@@ -61,7 +61,7 @@ class Claims:
         return found
 
     def release(self, competition: str) -> None:
-        """Let others work on it; one that is not held is as good as released."""
+        """Let others work on a competition; does nothing if it is not held."""
         self._wanted.discard(competition)
         for key in [key for key in self._held if key[1] == competition]:
             self._held.pop(key).close()
@@ -73,8 +73,8 @@ class Claims:
 
 
 def _name(site: str, account: str, competition: str) -> str:
-    told = json.dumps([site.lower(), account, competition.lower()])
-    return f"\0kaggle-bot/{hashlib.sha256(told.encode()).hexdigest()}"
+    text = json.dumps([site.lower(), account, competition.lower()])
+    return f"\0kaggle-bot/{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _listening(name: str, competition: str) -> socket.socket:
@@ -86,7 +86,7 @@ def _listening(name: str, competition: str) -> socket.socket:
         if error.errno != errno.EADDRINUSE:
             raise UsageError(f"{competition} cannot be claimed on this machine: {error.strerror}") from error
         raise UsageError(
-            f"another process works on {competition} for the same Kaggle account already: end that one, or take "
-            f"[competitions.{competition}] out of the bot.toml of one of the two"
+            f"another process already works on {competition} for the same Kaggle account: stop that one, or remove "
+            f"[competitions.{competition}] from the bot.toml of one of the two"
         ) from error
     return claim

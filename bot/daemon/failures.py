@@ -1,4 +1,4 @@
-"""Failures: what something that is supervised raised, as an event that keeps the traceback."""
+"""Failures of supervised code, recorded as events that keep the traceback."""
 
 import traceback
 from typing import Any
@@ -7,17 +7,17 @@ from state.errors import BotError
 from state.store import NO_RUN, Transaction
 
 TRACE_CHARACTERS = 8_000
-"""Of a traceback its end is kept, which says where it was raised."""
+"""Only the end of a traceback is kept, which shows where the error was raised."""
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an error says in one line; one that is not ours has its type before it."""
+    """Return an error's message in one line; the type comes first if the error is not ours."""
     text = str(error) if isinstance(error, BotError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())
 
 
 def record_failure(tx: Transaction, type: str, error: BaseException, **fields: Any) -> None:
-    """Write an event of no run about an error, with its traceback."""
-    # Redacted before it is cut, or half a secret would be left.
+    """Record an error as an event of no run, with its traceback."""
+    # Redacted before it is cut: otherwise half a secret could be left.
     trace = tx.redactor.text("".join(traceback.format_exception(error)))[-TRACE_CHARACTERS:]
     tx.record(type, run_id=NO_RUN, error=words_of(error), traceback=trace, **fields)

@@ -1,4 +1,4 @@
-"""The daemon's log, as it is configured."""
+"""The daemon's log, as configured."""
 
 from collections.abc import Callable
 from typing import TextIO
@@ -12,7 +12,7 @@ from state.redaction import Redactor
 
 
 def open_log(settings: DaemonSettings, redactor: Redactor, stream: TextIO) -> Logs:
-    """Have all that this process logs written where the configuration says; once, in the daemon's main.
+    """Send this process's log where the configuration names; call it once, in the daemon's main.
 
     Args:
         settings: `[daemon]` of bot.toml.
@@ -34,7 +34,7 @@ def open_log(settings: DaemonSettings, redactor: Redactor, stream: TextIO) -> Lo
 
 
 def sayer(log: BoundLogger) -> Callable[[str, str], None]:
-    """Return what logs a line of a competition, or of none (empty)."""
+    """Return a function that logs a line for a competition, or for none (empty)."""
 
     def say(competition: str, line: str) -> None:
         (log.bind(competition=competition) if competition else log).info(line)

@@ -1,4 +1,4 @@
-"""The machine that the daemon works on: its disk, its backups, and the Docker engine and GPUs that scripts need."""
+"""The daemon's machine: its disk, its backups, and the Docker engine and GPUs that scripts need."""
 
 import asyncio
 import contextlib
@@ -15,17 +15,17 @@ from bot.status.problems import begin, begin_work_broken, end
 from sandbox.docker import DockerSandbox
 from sandbox.gpu import open_gpus
 from state.backup import Backup
-from state.daily import KEEP, MOST_BYTES, daily_backup
+from state.daily_backups import KEEP, MOST_BYTES, daily_backup
 from state.errors import StateCorrupted, StateUnavailable
 from state.store import NO_RUN, Store
 
 _ENOUGH = 1.25
-"""Of what is wanted, before the problem is over: a disk at its limit would begin it again and again."""
+"""Times the wanted space that ends the problem: otherwise a disk at its limit would begin it again and again."""
 _DISK, _BACKUP = "disk", "backup"
 
 
 async def check_devices(shared: Shared) -> None:
-    """Check the Docker engine and the GPUs that scripts run on; the owner is told once of one that is gone."""
+    """Check the Docker engine and the GPUs that scripts run on; the owner is notified once of one that fails."""
     sandbox, found = shared.machinery.sandbox, dict[str, str | None]()
     if isinstance(sandbox, DockerSandbox):
         found["Docker"] = await asyncio.to_thread(sandbox.problem)
@@ -37,21 +37,20 @@ async def check_devices(shared: Shared) -> None:
             if problem is None:
                 end(tx, device)
             else:
-                begin_work_broken(tx, device, device, f"{problem}; `bot doctor` says more")
+                begin_work_broken(tx, device, device, f"{problem}; `bot doctor` shows more")
 
 
 def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime) -> list[Prunable]:
-    """Remove what is old and not needed any more; where the disk is nearly full, also what is not so old.
+    """Remove what is old and no longer needed; if the disk is nearly full, also what is newer.
 
-    What goes: what killed runs left; the views of runs that ended; predictions and submissions of executions whose nodes
-    are neither among the best of their run, nor sent, nor worked on. It takes long where there is much: call it in a
-    thread.
+    It removes what killed runs left behind, the views of runs that ended, and predictions and submissions of executions
+    whose nodes are neither among their run's best, nor sent, nor being worked on. It may take long: call it in a thread.
 
     Args:
         settings: `[disk]` of bot.toml.
         folder: the daemon's.
         store: its database.
-        now: the machine's time, by which files are dated, whatever clock the daemon works by.
+        now: the machine's time, by which files are dated, whatever the daemon's clock.
 
     Returns:
         What was removed.
@@ -77,10 +76,10 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
 
 
 def back_up_daily(store: Store, *, keep: int = KEEP, most_bytes: int = MOST_BYTES) -> Backup | None:
-    """Make the day's backup; None where it could not be made, which is a problem until one can.
+    """Make the day's backup; None if that failed, which is a problem until one succeeds.
 
     Raises:
-        StateCorrupted: the database is damaged, which no later backup will mend; the problem is written down if it can be.
+        StateCorrupted: the database is damaged, and no later backup can succeed; the problem is recorded if possible.
     """
     try:
         made = daily_backup(store, keep=keep, most_bytes=most_bytes)

@@ -25,7 +25,7 @@ _OF_DAEMON = (
     ("database_size_bytes", "The database's file.", "database_bytes"),
     ("disk_free_bytes", "On the disk of the daemon's folder.", "free_bytes"),
 )
-"""Name, description, and where the figure stands in the status; as those of a competition, too."""
+"""Name, description, and the figure's path in the status; the same for a competition's below."""
 _OF_COMPETITION = (
     ("rank", "Our rank on the leaderboard.", "rank.rank"),
     ("teams", "Teams on the leaderboard.", "rank.teams"),
@@ -35,11 +35,11 @@ _OF_COMPETITION = (
     ("submissions", "Submissions of this bot.", "sent.all"),
 )
 _COUNTS = (
-    ("posts", "Posts that are known.", "kind", ("topics", "messages", "kernels")),
+    ("posts", "Known posts.", "kind", ("topics", "messages", "kernels")),
     ("pool", "What the run of a competition knows.", "kind", ("analyses", "ideas", "drafts", "reports")),
     ("nodes", "Nodes of the run of a competition.", "status", ("running", "valid", "buggy", "failed")),
 )
-"""Counts of a competition: name, description, the label of what is counted, and what that may be."""
+"""Counts of a competition: name, description, label, and the label's values."""
 
 Sample = tuple[Sequence[str], float | datetime | None]
 
@@ -125,12 +125,12 @@ def figures(found: Status) -> Iterator[Metric]:
         spent = [([one.level, one.competition], one.figures[kind]) for one in accounts]
         labels, text = ["level", "competition"], "Spent on models, at each level of the budget."
         yield _gauge(f"spent_{unit}", text, labels, [(of, figure.spent) for of, figure in spent])
-        text = "What may be spent there; nothing where there is no cap."
+        text = "Cap on spending at that level; absent where there is none."
         yield _gauge(f"spending_cap_{unit}", text, labels, [(of, figure.cap) for of, figure in spent])
     services = daemon.letters.items()
-    text = "Messages that a service has not taken yet."
+    text = "Messages that a service has not accepted yet."
     yield _gauge("letters_waiting", text, ["service"], [([name], one.waiting) for name, one in services])
-    text = "Of these, those tried in vain."
+    text = "Those of them that were tried in vain."
     yield _gauge("letters_failing", text, ["service"], [([name], one.failing) for name, one in services])
 
 

@@ -1,4 +1,4 @@
-"""Opening: what the daemon works with, each part made from the configuration and closed at its end."""
+"""The daemon's resources, each opened as configured and closed at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -28,15 +28,15 @@ from scrapers.kaggle.rehearsal_clock import site_clock
 from scrapers.posts.cleaners import Cleaners
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 
 _SITE_SECONDS = 60.0
-"""Real seconds for which a rehearsal's site is waited for."""
+"""Longest real seconds to wait for a rehearsal's site."""
 _LOOK = 1.0
 """Real seconds between two looks at whether it answers."""
 _WORKER_IDLE = 300.0
-"""Real seconds after which the process that holds pandas is ended, if nobody needs it."""
+"""Real seconds without work after which the worker process, which holds pandas, is ended."""
 
 
 @contextmanager
@@ -56,11 +56,11 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clock:
-    """Return the machine's clock, or that of the rehearsal, whose site may still have to start.
+    """Return the machine's clock, or that of the rehearsal, whose site may not have started yet.
 
     Args:
         settings: which of the two, and where the site is.
-        say: told that the site is waited for.
+        say: logs that the daemon waits for the site.
 
     Raises:
         UsageError: there is no such site.
@@ -90,10 +90,10 @@ async def open_shared(
     say: Callable[[str, str], None],
     credentials: Callable[[], Credentials],
 ) -> AsyncIterator[Shared]:
-    """Open what competitions share, while this lasts.
+    """Open what competitions share.
 
     Raises:
-        UsageError: something that is configured cannot be had.
+        UsageError: something that is configured cannot be used.
     """
     settings, daemon = configuration.settings, configuration.settings.daemon
     models = ModelSettings(Environment.read(), settings.models)

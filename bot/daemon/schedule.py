@@ -1,7 +1,7 @@
-"""What is put into the queue when, under which keys; a tick of the schedule writes rows and does nothing itself.
+"""When tasks are put into the queue, and under which keys; a tick of the schedule only writes rows.
 
-The time of a clock is cut into slots: every so many seconds from midnight UTC of 1970-01-01 on. A tick comes at a slot's
-beginning and names the slot, so that a row that is written under it is one row however often it is ticked.
+The clock's time is cut into slots of equal length, counted from 1970-01-01T00:00Z. A tick comes at the beginning of a slot
+and names it, so that a slot's row is written only once, however often it is ticked.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ from state.tasks import has_open_task, put_task
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 _FINAL_WITHIN = timedelta(days=3)
-"""Before the deadline, from which on the owner is told which submissions should count."""
+"""Final submissions are proposed from this long before the deadline."""
 _BACKUP = 3 * _HOUR + 17 * _MINUTE
 """Seconds after midnight."""
 _SUMMARY = 5 * _MINUTE
 _LOOK, _FAST_LOOK = 1.0, 0.25
-"""Real seconds between two looks at which slots have begun; the second for a clock that is fast."""
+"""Real seconds between two checks for new slots; the second is for a fast clock."""
 
 
 @dataclass
 class _Slots:
-    """One row of ticks."""
+    """One series of ticks."""
 
     step: timedelta
     offset: timedelta
@@ -44,26 +44,26 @@ class _Slots:
     """By the machine's monotonic clock: not called before."""
 
     def slot(self, now: datetime) -> datetime:
-        """Return when the slot began that a time is in."""
+        """Return the beginning of the slot that contains a time."""
         begin = _EPOCH + self.offset
         return begin + (now - begin) // self.step * self.step
 
     def tick(self, now: datetime) -> None:
-        """Call back, once a slot."""
+        """Call back, once per slot."""
         slot = self.slot(now)
         if slot == self.last:
             return
-        # A slot that was before the clock was put back: under its own time it would pass for done.
+        # A slot from before the clock was put back would count as done under its own time.
         at = slot if self.newest is None or slot > self.newest else now
         self.callback(at)
         self.last, self.newest = slot, max(slot, self.newest or slot)
 
 
 class Ticks:
-    """Calls plain functions again and again by the bot's own clock, which may be fast; they write rows and are quick.
+    """Calls plain functions regularly by the bot's own clock, which may be fast; they write rows and are quick.
 
-    APScheduler looks again and again which slots have begun. A tick that was missed, as the machine slept, a clock jumped
-    or the callback failed, comes once, late, for the slot that it is then. On a fast clock slots are left out.
+    APScheduler checks regularly which slots have begun. A tick that was missed, because the machine slept, a clock jumped
+    or the callback failed, comes once, late, for the current slot. On a fast clock some slots are skipped.
     """
 
     def __init__(
@@ -75,19 +75,19 @@ class Ticks:
         look: float | None = None,
         again: float = 5.0,
     ) -> None:
-        """Make them; they come from `start` on.
+        """Set them up; they come from `start` on.
 
         Args:
-            clock: whose time is meant.
-            speed: its seconds in a real one.
-            failed: gets the name and what its callback raised.
-            look: real seconds between two looks; None: as suits the speed.
+            clock: counts the slots.
+            speed: its seconds per real second.
+            failed: called with the name and the exception of a callback that failed.
+            look: real seconds between two checks; None: chosen by the speed.
             again: real seconds after which a callback that failed is called again.
         """
         self._clock, self._failed, self._again = clock, failed, again
         self._look_seconds = look or (_LOOK if speed == 1.0 else _FAST_LOOK)
         self._slots: dict[str, _Slots] = {}
-        # It writes a line for every look.
+        # It would log a line for every check.
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
         defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
@@ -101,15 +101,15 @@ class Ticks:
         offset: float = 0.0,
         at_start: bool = True,
     ) -> None:
-        """Tick once in so many seconds.
+        """Tick once every `seconds`.
 
         Args:
-            name: whose ticks they are.
+            name: identifies the series of ticks.
             seconds: from one slot to the next, by the clock.
-            callback: called with the time at which the slot began; where the clock was put back so that this slot was
+            callback: called with the time at which the slot began; if the clock was put back and this slot was ticked
                 before, with the clock's time instead.
-            offset: how many seconds after 1970-01-01T00:00Z a slot begins, to keep what is alike apart.
-            at_start: whether the slot that has begun already is ticked too, at once: under its key it is done once, and
+            offset: how many seconds after 1970-01-01T00:00Z the first slot begins, to spread series over time.
+            at_start: whether the current slot is ticked at once: its key makes sure that it is done only once, and
                 what was missed while nothing ran is made up for.
         """
         slots = self._slots[name] = _Slots(timedelta(seconds=seconds), timedelta(seconds=offset), callback)
@@ -117,22 +117,22 @@ class Ticks:
             slots.last = slots.newest = slots.slot(self._clock.now())
 
     def start(self) -> None:
-        """Begin to tick, in the running event loop."""
+        """Start to tick, in the running event loop."""
         now = datetime.now(UTC)
         self._scheduler.add_job(self._look, "interval", seconds=self._look_seconds, id="look", next_run_time=now)
         self._scheduler.start()
 
     def catch_up(self) -> None:
-        """Look at once if the machine's clock was put back, of which APScheduler knows nothing; call it now and then."""
+        """Check at once if the machine's clock was put back, which APScheduler does not notice; call it now and then."""
         now, job = datetime.now(UTC), self._scheduler.get_job("look")
         if job is not None and job.next_run_time > now + timedelta(seconds=2 * self._look_seconds):
             job.modify(next_run_time=now)
 
     async def stop(self) -> None:
-        """Tick no more, for good."""
+        """Stop ticking for good."""
         if not self._scheduler.running:
             return
-        # A look that is on its way would be cancelled, and logged as one that failed: it ends in the loop's next round.
+        # A check that is under way would be cancelled, and logged as a failure: it ends in the loop's next round.
         self._slots.clear()
         self._scheduler.pause()
         await asyncio.sleep(0)
@@ -159,15 +159,15 @@ def schedule(
     speed: float,
     outputs_every: float,
 ) -> None:
-    """Set up the ticks of a daemon; whatever is due is looked up when the tick comes.
+    """Set up a daemon's ticks; each looks up what is due when it comes.
 
     Args:
-        ticks: the clock's.
+        ticks: by the daemon's clock.
         store: where tasks are put.
         entries: the competitions.
         wake: called when a task was put.
-        speed: the clock's seconds in one of the machine's.
-        outputs_every: seconds of the clock between two looks at what public kernels wrote.
+        speed: the clock's seconds per second of the machine.
+        outputs_every: seconds of the clock between two checks for public kernels' files.
     """
 
     def put(kind: str, at: datetime, competition: str = "") -> None:
@@ -197,10 +197,10 @@ def schedule(
     ticks.every("submissions", _HOUR, put_for("submit", lambda entry, at: entry.is_open), offset=11 * _MINUTE)
     ticks.every("outputs", outputs_every, put_for("outputs", lambda entry, at: entry.is_open), offset=7 * _MINUTE)
     ticks.every("final selections", 6 * _HOUR, put_for("final", ends_soon))
-    # What is looked after here is the machine, by whose time that is: a rehearsal's day is over in seconds.
+    # These look after the machine, and go by its time: a rehearsal's day is over in seconds.
     ticks.every("health", 5 * _MINUTE * speed, lambda at: put("health", at))
     ticks.every("disk", _HOUR * speed, lambda at: put("disk", at), offset=23 * _MINUTE)
-    # Before the backup, which is then without it.
+    # Before the backup, so that the backup does not hold what has expired.
     ticks.every("expiry", _DAY * speed, lambda at: put("expiry", at), offset=_BACKUP - _HOUR, at_start=False)
     ticks.every("backups", _DAY * speed, lambda at: put("backup", at), offset=_BACKUP, at_start=False)
     ticks.every("days", _DAY, lambda at: put("day", at), offset=_SUMMARY)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.configuration import Configuration, Settings, read_configuration
+from bot.daemon.answering import Look, answering
 from bot.daemon.claims import Claims
 from bot.daemon.failures import record_failure
 from bot.daemon.metrics import serve_metrics
@@ -55,7 +56,7 @@ class Options:
 
 
 async def serve(
-    configuration: Configuration, options: Options, redactor: Redactor, say: Callable[[str, str], None]
+    configuration: Configuration, options: Options, redactor: Redactor, say: Callable[[str, str], None], look: Look
 ) -> None:
     """Compete until somebody ends it.
 
@@ -64,6 +65,7 @@ async def serve(
         options: of the command line.
         redactor: takes secrets out of whatever is written.
         say: logs a line, of a competition or of none (empty).
+        look: answers `bot status`.
 
     Raises:
         UsageError: another daemon works in the same folder, or for the same account on one of the competitions; or
@@ -88,6 +90,7 @@ async def serve(
         daemon = _Daemon(shared, options, services, systemd, claims)
         if (port := settings.daemon.metrics_port) is not None:
             stack.enter_context(serve_metrics(store, port, daemon.tasks.allowance))
+        stack.enter_context(answering(store, look))
         with store.write() as tx:
             began(tx, os.getpid())
         try:

@@ -1,4 +1,4 @@
-"""Supervision: loops that shall run for as long as the daemon does; one that fails is started again, and takes no other down."""
+"""Supervision: loops that run as long as the daemon; one that fails is started again, and takes no other down."""
 
 import asyncio
 import logging
@@ -23,9 +23,9 @@ class SupervisorSettings:
     """Before a loop that failed is started again; it doubles with each failure in a row."""
     longest_pause: float = 60.0
     healthy_seconds: float = 300.0
-    """A loop that ran for so long was well: its failures are counted anew."""
+    """A loop that ran this long was healthy: its failures are counted from zero again."""
     most_failures: int = 5
-    """In a row, with which it is given up."""
+    """Failures in a row after which it is given up."""
     stop_seconds: float = 20.0
     """How long a loop may take to end when it is cancelled."""
 
@@ -34,7 +34,7 @@ class Supervisor:
     """Runs loops; those that return are done, those that raise are started again after a pause."""
 
     def __init__(self, store: Store, settings: SupervisorSettings | None = None) -> None:
-        """Make one; failures become events `loop.failed` of no run in the store."""
+        """Set it up; failures become events `loop.failed` of no run in the store."""
         self._store = store
         self._settings = settings or SupervisorSettings()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -43,26 +43,26 @@ class Supervisor:
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """The names of those that have not returned, in the order in which they were added."""
+        """The names of the loops that have not returned, in the order of adding."""
         return tuple(self._tasks)
 
     def add(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
         """Add a loop and start it.
 
         Args:
-            name: of its own.
-            start: called for each start of it.
+            name: must be unique.
+            start: called for each start.
 
         Raises:
-            ValueError: there is one of this name that has not returned.
+            ValueError: a loop with this name has not returned.
         """
         if name in self._tasks:
-            raise ValueError(f"there is a loop {name} already")
+            raise ValueError(f"there is already a loop {name}")
         task = self._tasks[name] = asyncio.create_task(self._keep(name, start), name=f"loop {name}")
         task.add_done_callback(partial(self._ended, name))
 
     async def remove(self, name: str) -> None:
-        """Cancel a loop, and return when it has ended; one that is not there is as good as removed."""
+        """Cancel a loop, and return when it has ended; does nothing if there is none."""
         task = self._tasks.get(name)
         if task is None:
             return
@@ -72,7 +72,7 @@ class Supervisor:
             _LOG.error("the loop %s does not end", name)
 
     async def run(self) -> None:
-        """Return when all have returned; cancelled, it stops them, the last added first, each before the next.
+        """Return when all loops have returned; if cancelled, stop them one by one, the last added first.
 
         Raises:
             KeepsFailing: one failed too often; the others were stopped in order.
@@ -97,7 +97,7 @@ class Supervisor:
     async def _keep(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
         """Run a loop until it returns, is cancelled, or is given up."""
         settings = self._settings
-        # A database that cannot be used is no fault of the loop's, and a new process could not use it either.
+        # An unusable database is not the loop's fault, and a new process could not use it either.
         failures = own_failures = 0
         while True:
             began = time.monotonic()
@@ -107,7 +107,7 @@ class Supervisor:
             except (KeyboardInterrupt, StateCorrupted):
                 raise
             except BaseException as error:
-                # A supervision boundary. SystemExit too, which a library may raise: it would end the event loop.
+                # A supervision boundary. SystemExit, which a library may raise, would end the event loop.
                 current = asyncio.current_task()
                 is_cancelled = current is not None and current.cancelling() > 0
                 if is_cancelled and isinstance(error, asyncio.CancelledError):
@@ -122,7 +122,7 @@ class Supervisor:
                 if own_failures >= settings.most_failures:
                     message = f"the loop {name} failed {own_failures} times in a row, the last: {words_of(error)}"
                     raise KeepsFailing(message) from error
-            # Of a bounded power: a float ends at 2**1024.
+            # The exponent is bounded: a float ends at 2**1024.
             pause = min(settings.first_pause * 2.0 ** min(failures - 1, 64), settings.longest_pause)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads starts in time
 

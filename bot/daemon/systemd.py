@@ -1,4 +1,4 @@
-"""Messages to systemd about the daemon, by the protocol of sd_notify(3); nothing where there is none."""
+"""Messages to systemd about the daemon, by the protocol of sd_notify(3); without systemd nothing is sent."""
 
 import logging
 import os
@@ -14,21 +14,21 @@ _LONGEST_STATUS = 200
 
 
 class Systemd:
-    """Sends datagrams to the socket that systemd listens on; one that cannot be sent is only logged."""
+    """Sends datagrams to systemd's socket; one that cannot be sent is only logged."""
 
     def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
-        """Say where it is.
+        """Set the socket's address.
 
         Args:
             address: a path, or `@` and an abstract name; None: nothing is sent.
-            watchdog_seconds: after so long without a ping systemd ends the process; None: it does not look.
+            watchdog_seconds: time without a ping after which systemd ends the process; None: never.
         """
         self._address = address
         self.watchdog_seconds = watchdog_seconds
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
-        """Return what an environment says: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, and `WATCHDOG_PID`, whom that is for."""
+        """Read the variables `NOTIFY_SOCKET`, `WATCHDOG_USEC`, and `WATCHDOG_PID`, the process that it is meant for."""
         address = environment.get("NOTIFY_SOCKET")
         microseconds = environment.get("WATCHDOG_USEC", "")
         is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
@@ -38,24 +38,24 @@ class Systemd:
         return cls(address, seconds)
 
     def ready(self, status: str = "") -> None:
-        """Tell that all is up, or that a reload is done."""
+        """Report that all is up, or that a reload is done."""
         self._send("READY=1", self._line(status))
 
     def status(self, text: str) -> None:
-        """Tell in one line what is being done; longer ones are cut."""
+        """Report in one line what is being done; a long line is cut."""
         self._send(self._line(text))
 
     def reloading(self) -> None:
-        """Tell that the configuration is read again, until `ready`."""
+        """Report that the configuration is being read again, until `ready`."""
         microseconds = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         self._send("RELOADING=1", f"MONOTONIC_USEC={microseconds}")
 
     def stopping(self, status: str = "") -> None:
-        """Tell that it ends."""
+        """Report that the daemon is ending."""
         self._send("STOPPING=1", self._line(status))
 
     def watchdog(self, status: str = "") -> None:
-        """Tell that it is alive, until `watchdog_seconds` from now."""
+        """Report that the daemon is alive; the next report is due within `watchdog_seconds`."""
         self._send("WATCHDOG=1", self._line(status))
 
     @staticmethod
@@ -76,4 +76,4 @@ class Systemd:
                 sender.settimeout(_SEND_SECONDS)
                 sender.sendto(message, address)
         except OSError as error:
-            _LOG.warning("systemd was not told %r: %s", lines[0], error)
+            _LOG.warning("%r could not be sent to systemd: %s", lines[0], error)

@@ -21,15 +21,15 @@ from bot.status.work import latest_runs
 from scrapers.kaggle.polling.watch import News
 from state.errors import NotAuthenticated, Retry
 from state.retention import Pruned, prune_expired
-from state.series import last_of_each
+from state.series import last_readings
 from state.store import Store
 from state.tables import Task
 from state.tasks import prune_tasks, put_task
 
 _KEPT = timedelta(days=14)
-"""For so long tasks that have ended are kept, so that none is done again under its key."""
+"""How long ended tasks are kept, so that none is done again under its key."""
 _KEY_REFUSED = "Kaggle"
-"""The problem that Kaggle does not take the key."""
+"""The problem that Kaggle refuses the key."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class TaskHandlers:
         return Allowance(self.shared.settings.budget, {slug: entry.own for slug, entry in self.entries.items()})
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Return who does what."""
+        """Return the handler of each kind of task."""
         return {
             "poll": Handler(self.poll, at_once=2, longest=3600.0, tries=3),
             "learn": Handler(self._of_run(OpenRun.learn), at_once=2, longest=7200.0, tries=3),
@@ -59,7 +59,7 @@ class TaskHandlers:
         }
 
     async def poll(self, task: Task) -> None:
-        """Read what is due of a competition, and take up what is new."""
+        """Read what is due of a competition, and act on what is new."""
         slug, store = task.competition, self.shared.store
         entry = self.entries.get(slug)
         if entry is None or entry.state == "stopped":
@@ -75,10 +75,10 @@ class TaskHandlers:
             end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():
             self.shared.say(slug, f"{part} could not be read: {failure}")
-        await self._take_up(entry, cycle.news, task.key)
+        await self._act_on(entry, cycle.news, task.key)
 
-    async def _take_up(self, entry: Entry, news: News, key: str) -> None:
-        """Have the parts that are concerned act on what a poll has found."""
+    async def _act_on(self, entry: Entry, news: News, key: str) -> None:
+        """Pass what a poll has found to the parts it concerns."""
         slug, shared = entry.slug, self.shared
         if (lower := entry.lower_is_better) is not None:
             before = standing_of(shared.store, slug)
@@ -93,7 +93,7 @@ class TaskHandlers:
         await entry.with_run(OpenRun.settle)
 
     async def day(self, task: Task) -> None:
-        """Begin a day: yesterday's summary is sent, and there is room in budgets again."""
+        """Begin a day: send yesterday's summary, and retry what waited for the day's budget."""
         shared = self.shared
         now = shared.clock.now()
         yesterday = (now - timedelta(days=1)).date()
@@ -105,7 +105,7 @@ class TaskHandlers:
         shared.slots.pulse()
 
     async def health(self, task: Task) -> None:
-        """Check the machine, and what is spent."""
+        """Check the machine and the budgets."""
         shared = self.shared
         await check_devices(shared)
         reached = await asyncio.to_thread(budget_notices, shared.store, self.allowance(), shared.clock.now())
@@ -115,7 +115,7 @@ class TaskHandlers:
                     notify(tx, event.notice())
 
     async def disk(self, task: Task) -> None:
-        """Remove what is old, and see that there is room."""
+        """Remove what is old, and check for free space."""
         shared, now = self.shared, datetime.now(UTC)
         await asyncio.to_thread(bound_disk, shared.settings.disk, shared.folder, shared.store, now)
 
@@ -123,8 +123,8 @@ class TaskHandlers:
         """Remove what was collected for competitions that ended long ago."""
         shared, days = self.shared, self.shared.settings.daemon.keep_community_days
         for one in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
-            told = f"{one.posts} posts, and {one.derived} analyses, ideas, drafts and reports made of them"
-            shared.say(one.competition, f"it ended more than {days:g} days ago: removed {told}")
+            removed = f"{one.posts} posts, and {one.derived} analyses, ideas, drafts and reports made of them"
+            shared.say(one.competition, f"it ended more than {days:g} days ago: removed {removed}")
 
     async def backup(self, task: Task) -> None:
         """Make the day's backup, and check it."""
@@ -150,11 +150,12 @@ class TaskHandlers:
 def prune_ended(store: Store, allowance: Allowance, keep_days: float, now: datetime) -> list[Pruned]:
     """Remove the communities of competitions that ended more than `keep_days` ago; see `state.retention`.
 
-    Of a competition whose end is not known nothing goes. Where there is something to remove it takes as long as writing
-    the database anew: call it in a thread. Raises as `prune_community`.
+    Nothing of a competition whose end is unknown is removed. Removing takes as long as rewriting the database: call it in
+    a thread. Raises what `prune_community` raises.
+
     """
     with store.read() as session:
         runs = latest_runs(session)
-        slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_of_each(session, None, "competition"))}
+        slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_readings(session, None, "competition"))}
         ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug)) for slug in slugs}
     return prune_expired(store, {slug: end for slug, end in ends.items() if end is not None}, keep_days, now)

@@ -1,4 +1,4 @@
-"""Workers: lease tasks as they fall due, have them done side by side, and write down what came of each."""
+"""Workers: lease tasks as they fall due, run them concurrently, and record each outcome."""
 
 import asyncio
 import contextlib
@@ -23,41 +23,41 @@ _SHORTEST_REST = 0.01
 
 @dataclass(frozen=True)
 class Handler:
-    """Who does the tasks of one kind, and within which bounds."""
+    """The function that does the tasks of one kind, and its limits."""
 
     run: Callable[[Task], Awaitable[None]]
-    """Does one; as the process may die in the middle, it may be called again for the same. Returns when it is done; raises
-    `Retry` to say when to try again, or whatever else where it failed. The row is to be read only."""
+    """Does one; as the process may die in the middle, it may be called again for the same task. It returns when the task
+    is done; raises `Retry` to set when to try again, or anything else if it failed. It must not change the row."""
     at_once: int = 1
-    """How many of the kind."""
+    """How many of the kind may run at once."""
     one_a_competition: bool = True
-    """Whether no two of the kind and of one competition are done at once."""
+    """Whether only one of the kind may run for each competition."""
     longest: float = 600.0
-    """Real seconds after which a try is broken off."""
+    """Real seconds after which a try is cancelled."""
     tries: int = 5
-    """How many may fail before a task is given up."""
+    """Failed tries after which a task is given up."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a try."""
+    """The outcome of a try."""
 
     kind: Literal["done", "failed", "later", "released"]
-    """later: to be tried again for a reason that is no failure; released: broken off, as the workers stop."""
+    """later: to be tried again, without having failed; released: cancelled because the workers stop."""
     error: BaseException | None = None
     seconds: float | None = None
-    """After how many of the bot's clock to try again; None: as after a failure."""
+    """Seconds of the bot's clock until the next try; None: as after a failure."""
     counted: bool = True
-    """Whether it is one of the tries after which the task is given up."""
+    """Whether it counts towards the tries after which the task is given up."""
 
 
 async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool]) -> Outcome:
-    """Try to do a task; whatever the handler raises is an outcome.
+    """Try to do a task; whatever the handler raises becomes an outcome.
 
     Args:
-        handler: who does it.
-        task: what to do.
-        is_stopping: whether it is the workers' end that cancels it.
+        handler: does the task.
+        task: the task.
+        is_stopping: whether a cancellation comes from the workers' end.
     """
     try:
         async with asyncio.timeout(handler.longest) as limit:
@@ -67,7 +67,7 @@ async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool])
     except Retry as error:
         return Outcome("later", error, max(0.0, error.seconds), error.counted)
     except StateUnavailable as error:
-        # What the database lacks is no fault of the task's: it waits, however long that lasts.
+        # An unusable database is not the task's fault: the task waits, however long that takes.
         return Outcome("later", error, counted=False)
     except TimeoutError as error:
         if not limit.expired():
@@ -78,31 +78,31 @@ async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool])
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # A supervision boundary. SystemExit too, which a library may raise (kaggle does): it would end the event loop.
+        # A supervision boundary. SystemExit, which a library may raise (kaggle does), would end the event loop.
         return Outcome("failed", error)
     return Outcome("done")
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """How often the workers look, and how long they wait; `real` seconds are the machine's, others those of the clock."""
+    """How often the workers look for work, and how long they wait; "real" seconds are the machine's, others the clock's."""
 
     idle_seconds: float = 5.0
-    """Real: after these they look again, whether or not anything is known to be due."""
+    """Real: longest time between two looks, whether or not anything is known to be due."""
     first_pause: float = 10.0
-    """After the first try that failed; it doubles with each, and up to a half of it is taken off by chance."""
+    """After the first failed try; it doubles with each, and a random part of up to one half is taken off."""
     longest_pause: float = 3600.0
     shortest_pause: float = 0.25
     """Real: no pause is shorter, however fast the clock is."""
-    trouble_seconds: float = 5.0
-    """Real: after these the database is tried again that could not be used."""
+    database_pause: float = 5.0
+    """Real: pause before an unusable database is tried again."""
     cancel_seconds: float = 5.0
-    """Real: how long what is broken off may take to end."""
+    """Real: how long a cancelled task may take to end."""
 
 
 @dataclass
 class _Run:
-    """A task that is worked on, until what came of it is written down."""
+    """A task that is being worked on, until its outcome is recorded."""
 
     task: Task
     outcome: Outcome | None = None
@@ -120,7 +120,7 @@ class _Run:
 
 
 class Workers:
-    """Does tasks; there is one of these for a database, as it takes every lease that is not its own for that of a dead one."""
+    """Does tasks; only one may use a database, as it takes every lease that is not its own for a dead process's."""
 
     def __init__(
         self,
@@ -132,15 +132,15 @@ class Workers:
         speed: float = 1.0,
         random: Random | None = None,
     ) -> None:
-        """Make them; `run` does the work.
+        """Set them up; `run` does the work.
 
         Args:
             store: where tasks are.
             clock: the time at which they are due.
-            handlers: who does what, by kind; tasks of other kinds are left alone.
-            settings: bounds.
-            speed: the clock's seconds in a real one.
-            random: takes something off the pauses between tries.
+            handlers: by kind; tasks of other kinds are left alone.
+            settings: pauses and limits.
+            speed: the clock's seconds per real second.
+            random: shortens the pauses between tries.
         """
         self._store, self._clock, self._handlers = store, clock, dict(handlers)
         self._settings, self._speed = settings or WorkerSettings(), speed
@@ -156,22 +156,22 @@ class Workers:
 
     @property
     def turns(self) -> int:
-        """How often they have looked for work: a number that grows at least every `idle_seconds` while all is well."""
+        """How often they have looked for work; it grows at least every `idle_seconds` while all is well."""
         return self._turns
 
     @property
     def running(self) -> tuple[Task, ...]:
-        """What is worked on now, the oldest first."""
+        """What is being worked on, oldest first."""
         return tuple(run.task for run in self._runs.values())
 
     def wake(self) -> None:
-        """Look for work at once, as there is something new; to be called in the event loop's thread."""
+        """Look for work at once, as there is something new; call it in the event loop's thread."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Do tasks until `stop`; cancelled, it breaks off what is worked on and puts it back.
+        """Do tasks until `stop`; if cancelled, cancel what is being worked on and put it back.
 
-        A database that cannot be used makes them wait.
+        While the database cannot be used, they wait.
 
         Raises:
             StateCorrupted: the database is damaged.
@@ -183,7 +183,7 @@ class Workers:
                 try:
                     rest = self._turn()
                 except StateUnavailable:
-                    await self._endure()
+                    await self._wait_for_database()
                     continue
                 finally:
                     self._turns += 1
@@ -195,7 +195,7 @@ class Workers:
                 self._ended.set()
 
     async def stop(self, grace: float) -> None:
-        """Begin nothing more, ever, and return when all has ended; what takes longer than `grace` real seconds goes back."""
+        """Start nothing more, and return when all has ended; what takes longer than `grace` real seconds is put back."""
         self._stop_at = asyncio.get_running_loop().time() + grace
         self.wake()
         await self._ended.wait()
@@ -206,7 +206,7 @@ class Workers:
         return not self._runs or asyncio.get_running_loop().time() >= self._stop_at
 
     def _turn(self) -> float:
-        """Write down what has ended, and begin what is due; returns the real seconds until there may be more to do."""
+        """Record what has ended, and start what is due; returns the real seconds until there may be more to do."""
         if not self._recovered:
             self._recover()
         self._settle()
@@ -221,14 +221,14 @@ class Workers:
         self._recovered = True
 
     def _settle(self) -> None:
-        """Write down what came of tries; no `await` is in between, so that no cancellation can."""
+        """Record outcomes; it never awaits, so that no cancellation can interrupt it."""
         for key, run in list(self._runs.items()):
             if run.outcome is not None:
                 with self._store.write() as tx:
-                    self._write_down(tx, run.task, run.outcome)
+                    self._record_outcome(tx, run.task, run.outcome)
                 del self._runs[key]
 
-    def _write_down(self, tx: Transaction, task: Task, outcome: Outcome) -> None:
+    def _record_outcome(self, tx: Transaction, task: Task, outcome: Outcome) -> None:
         if outcome.kind == "done":
             finish_task(tx, task.key, self._owner)
         elif outcome.kind == "released" or outcome.error is None:
@@ -252,17 +252,17 @@ class Workers:
         settings, shortest = self._settings, self._settings.shortest_pause * self._speed
         if outcome.seconds is not None:
             return max(outcome.seconds, shortest)
-        # Of a bounded power: a float ends at 2**1024.
+        # The exponent is bounded: a float ends at 2**1024.
         pause = min(settings.first_pause * 2.0 ** min(task.tries, 64), settings.longest_pause)
         return max(pause * self._random.uniform(0.5, 1.0), shortest)
 
     def _begin(self) -> float:
-        """Begin what is due; returns the real seconds until the next is, within bounds."""
+        """Start what is due; returns the real seconds until the next task is, at most `idle_seconds`."""
         due = self._next_rest()
         if due > 0:
             return due
         claimed: list[Task] = []
-        # A lease that a power cut forgets would have been taken back all the same.
+        # A lease that a power cut undoes would have been taken back at the next start anyway.
         with self._store.write(durable=False) as tx:
             while True:
                 kinds, busy = self._room(claimed)
@@ -285,7 +285,7 @@ class Workers:
         return min((due - now).total_seconds() / self._speed, self._settings.idle_seconds)
 
     def _room(self, claimed: list[Task] | None = None) -> tuple[list[str], set[tuple[str, str]]]:
-        """Return the kinds of which more may be begun, and the pairs of kind and competition that may not."""
+        """Return the kinds of which more may be started, and the pairs of kind and competition that may not."""
         under_way = [*self.running, *(claimed or ())]
         counts = Counter(task.kind for task in under_way)
         kinds = [kind for kind, handler in self._handlers.items() if counts[kind] < handler.at_once]
@@ -293,7 +293,7 @@ class Workers:
         return kinds, {(task.kind, task.competition) for task in under_way if task.kind in alone}
 
     async def _wait(self, seconds: float) -> None:
-        """Rest until woken; no longer than that, or than a stop allows."""
+        """Rest until woken, for at most `seconds`, and no longer than a stop allows."""
         if self._stop_at is not None:
             seconds = min(seconds, self._stop_at - asyncio.get_running_loop().time())
         with contextlib.suppress(TimeoutError):
@@ -301,15 +301,15 @@ class Workers:
                 await self._woken.wait()
         self._woken.clear()
 
-    async def _endure(self) -> None:
-        """Wait while the database cannot be used, in which nothing else is a reason to look, but a stop that is short."""
-        left = self._settings.trouble_seconds
+    async def _wait_for_database(self) -> None:
+        """Pause before the database is tried again; only a stop ends the pause early."""
+        left = self._settings.database_pause
         if self._stop_at is not None:
             left = min(left, self._stop_at - asyncio.get_running_loop().time())
         await asyncio.sleep(max(_SHORTEST_REST, left))
 
     async def _abandon(self) -> None:
-        """Break off what is worked on, and put it back; what cannot be written down is taken back at the next start."""
+        """Cancel what is being worked on, and put it back; what cannot be recorded is taken back at the next start."""
         for run in self._runs.values():
             run.is_abandoned = True
             run.work.cancel()
@@ -322,5 +322,5 @@ class Workers:
 
 
 def _record(tx: Transaction, type: str, task: Task, error: BaseException) -> None:
-    told = {"task": task.key, "kind": task.kind, "competition": task.competition, "tries": task.tries}
-    record_failure(tx, type, error, **told)
+    fields = {"task": task.key, "kind": task.kind, "competition": task.competition, "tries": task.tries}
+    record_failure(tx, type, error, **fields)

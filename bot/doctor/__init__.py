@@ -1,4 +1,4 @@
-"""The doctor: checks every part that a bot needs, and says how to mend what fails."""
+"""The doctor: checks every part that a bot needs, and names a fix for what fails."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +9,14 @@ Status = Literal["ok", "warning", "fails"]
 
 @dataclass(frozen=True)
 class Check:
-    """What was found of one part."""
+    """The result of checking one part."""
 
     part: str
     status: Status
-    """`warning`: the bot works without it, or not as well; `fails`: it does not work as it is configured."""
+    """`warning`: the bot works without it, or not as well; `fails`: it does not work as configured."""
     found: str
-    mend: str | None = None
-    """What to do, where it is not ok."""
+    fix: str | None = None
+    """What to do if it is not ok."""
 
 
 def nearest(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The check of configured competitions: has this user entered each, and is it certain what its task is?"""
+"""The check of configured competitions: has this user entered each, and is its task card certain?"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,18 +17,18 @@ _MOST_LINES = 3
 
 
 class _NotFetched(BotError):
-    """The data would have to be fetched, which a check does not do."""
+    """The data would have to be downloaded, which a check does not do."""
 
 
 async def check_competitions(
     client: KaggleClient, competitions: Mapping[str, CompetitionSettings], clock: Clock
 ) -> list[Check]:
-    """Ask Kaggle about each, with a few questions, and change nothing.
+    """Ask Kaggle a few questions about each, and change nothing.
 
     Args:
-        client: asks.
+        client: asks Kaggle.
         competitions: the tables `[competitions.SLUG]` of bot.toml.
-        clock: says which deadlines have passed.
+        clock: decides which deadlines have passed.
     """
     return [await _or_why_not(Competitions(client), slug, settings, clock) for slug, settings in competitions.items()]
 
@@ -37,17 +37,17 @@ async def _or_why_not(competitions: Competitions, slug: str, settings: Competiti
     try:
         return await _check(competitions, slug, settings, clock)
     except (NotFound, NotEntered):
-        # Kaggle says the same of a wrong name and of some competitions that were not entered.
-        mend = f"[competitions.{slug}] in bot.toml is to be named by the last part of its address; {_enter(slug)}"
-        return Check(slug, "fails", "Kaggle has no competition of this name, or it is not entered", mend)
+        # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
+        fix = f"[competitions.{slug}] in bot.toml must be named by the last part of its address; {_enter(slug)}"
+        return Check(slug, "fails", "Kaggle has no competition of this name, or it is not entered", fix)
     except (KaggleError, SiteUnavailable) as error:
-        return Check(slug, "warning", f"could not be looked at: {error}", "see the check of kaggle, or try again")
+        return Check(slug, "warning", f"could not be checked: {error}", "see the check of kaggle, or try again")
 
 
 async def _check(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:
     found = await competitions.get(slug)
-    if problem := _standing(found, slug, settings, clock):
-        return problem
+    if obstacle := _obstacle(found, slug, settings, clock):
+        return obstacle
 
     async def fetch() -> Path:
         raise _NotFetched("the data is not fetched for a check")
@@ -56,29 +56,29 @@ async def _check(competitions: Competitions, slug: str, settings: CompetitionSet
         try:
             check_grader(settings.grader)
         except UsageError as error:
-            return Check(slug, "fails", str(error), f"mend it, or name another grader below [competitions.{slug}]")
+            return Check(slug, "fails", str(error), f"fix it, or name another grader below [competitions.{slug}]")
     task = KaggleTask(competitions, slug, fetch, METRIC_DIRECTIONS, settings.card)
     try:
         derived = await task.derived()
     except _NotFetched:
-        return Check(slug, "ok", "entered; its card is certain but for what the data will show")
+        return Check(slug, "ok", "entered; its card is certain except for what the data will show")
     if derived.card is not None:
         return Check(slug, "ok", "entered; its card is certain")
     lines = "; ".join(f"{one.field}: {one.why}" for one in derived.missing[:_MOST_LINES])
-    mend = f"write into bot.toml, below [competitions.{slug}]: {', '.join(one.line for one in derived.missing)}"
-    return Check(slug, "fails", f"its card is not certain: {lines}", mend)
+    fix = f"write into bot.toml, below [competitions.{slug}]: {', '.join(one.line for one in derived.missing)}"
+    return Check(slug, "fails", f"its card is not certain: {lines}", fix)
 
 
-def _standing(found: Competition, slug: str, settings: CompetitionSettings, clock: Clock) -> Check | None:
-    """Return what keeps it from being competed in, if anything does."""
+def _obstacle(found: Competition, slug: str, settings: CompetitionSettings, clock: Clock) -> Check | None:
+    """Return what keeps the bot from competing, if anything does."""
     if not found.user_has_entered:
-        return Check(slug, "fails", "not entered: nothing of it can be fetched or sent", _enter(slug))
+        return Check(slug, "fails", "not entered: nothing can be downloaded or submitted", _enter(slug))
     if found.deadline is not None and found.deadline <= clock.now():
-        mend = f"take [competitions.{slug}] out of bot.toml, or leave it: its work is finished"
-        return Check(slug, "warning", f"its deadline was {found.deadline:%Y-%m-%d %H:%M} UTC", mend)
+        fix = f"remove [competitions.{slug}] from bot.toml, or leave it: its work is finished"
+        return Check(slug, "warning", f"its deadline was {found.deadline:%Y-%m-%d %H:%M} UTC", fix)
     if settings.submit and (found.is_kernels_submissions_only or found.submissions_disabled):
-        what = "notebooks alone" if found.is_kernels_submissions_only else "nothing now"
-        return Check(slug, "warning", f"it takes {what}, so that no file can be sent", "set submit = false")
+        what = "only notebooks" if found.is_kernels_submissions_only else "nothing now"
+        return Check(slug, "warning", f"it takes {what}, so no file can be sent", "set submit = false")
     return None
 
 

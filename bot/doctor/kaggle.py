@@ -1,4 +1,4 @@
-"""The checks of Kaggle: is there a key, whose is it, and are the configured competitions entered and certain?"""
+"""The checks of Kaggle: is there a key, whose is it, and can the bot compete in the configured competitions?"""
 
 import asyncio
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def check_kaggle(
     Args:
         section: `[kaggle]` of bot.toml.
         competitions: its tables `[competitions.SLUG]`.
-        clock: says which deadlines have passed; None: the machine's, or that of the stand-in site.
+        clock: decides which deadlines have passed; None: the machine's, or the stand-in site's.
         rehearsal: whether the site is the stand-in.
     """
     try:
@@ -54,18 +54,18 @@ def check_kaggle(
     try:
         return asyncio.run(asked())
     except KaggleError as error:
-        found, mend = f"the key from {credentials.source} does not work", credentials.hide(str(error))
+        found, fix = f"the key from {credentials.source} does not work", credentials.hide(str(error))
     except SiteUnavailable as error:
-        found, mend = f"{section.url} does not answer", credentials.hide(str(error))
+        found, fix = f"{section.url} does not answer", credentials.hide(str(error))
     except UsageError as error:
-        found, mend = "[kaggle] url cannot be used", str(error)
-    return [Check(_PART, "fails", found, mend)]
+        found, fix = "[kaggle] url cannot be used", str(error)
+    return [Check(_PART, "fails", found, fix)]
 
 
 async def _account(client: KaggleClient, credentials: Credentials) -> Check:
     name = credentials.user or "its user"
     if credentials.user is None:
-        with suppress(KaggleError):  # it knows nothing of some tokens, and they work
+        with suppress(KaggleError):  # Kaggle does not know the user of some tokens that work
             name = (await who_am_i(client, credentials.secret)).username or name
     entered = [competition.slug async for competition in Competitions(client).entered()]
     names = ", ".join(entered[:_MOST_NAMED]) + (" and more" if len(entered) > _MOST_NAMED else "")

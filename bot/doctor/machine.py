@@ -20,12 +20,12 @@ _LITTLE = 2 * 1024**3
 
 
 def check_share(settings: SandboxSettings, out: Path, slots: int) -> Check:
-    """Say what one script may use of the machine, and compare it with what the machine has.
+    """Report what one script may use of the machine, and compare it with what the machine has.
 
     Args:
         settings: the table `[sandbox]`.
         out: folder that runs are written to.
-        slots: scripts that run at a time, as the daemon is configured.
+        slots: scripts that the daemon runs at a time.
     """
     share, total = share_of(settings, out, parallel=slots), usable_memory()
     found = (
@@ -35,12 +35,12 @@ def check_share(settings: SandboxSettings, out: Path, slots: int) -> Check:
     if share.memory_bytes * slots > total:
         return Check("machine", "warning", found, "set memory_gb under [sandbox] to what the machine has")
     if share.memory_bytes < _LITTLE:
-        return Check("machine", "warning", found, "most libraries for machine learning want 2 GiB and more")
+        return Check("machine", "warning", found, "most libraries for machine learning need 2 GiB or more")
     return Check("machine", "ok", found)
 
 
 def check_disk(out: Path, settings: DiskSettings) -> Check:
-    """Compare what is free where runs are written with what a run wants."""
+    """Compare the free space where runs are written with what a run needs."""
     free = free_bytes(out) / 1e9
     found = f"{free:.1f} GB free for {out}"
     if free >= settings.free_gb:
@@ -49,25 +49,25 @@ def check_disk(out: Path, settings: DiskSettings) -> Check:
 
 
 def check_database(out: Path) -> Check:
-    """Make a database where runs are written, and remove it."""
+    """Create a database where runs are written, and remove it."""
     there = nearest(out.absolute())
     try:
         with tempfile.TemporaryDirectory(prefix=".bot-doctor-", dir=there) as folder:
             Store.open(Path(folder) / "state.db", SystemClock()).close()
     except (OSError, SQLAlchemyError, BotError) as error:
         return Check(
-            "database", "fails", f"none can be made in {there}: {error}", f"make {there} writable, on a local disk"
+            "database", "fails", f"none can be created in {there}: {error}", f"make {there} writable, on a local disk"
         )
     return Check("database", "ok", f"SQLite works in {there}")
 
 
 def check_leases() -> Check:
-    """Take and give back a lock where all bots of the machine have theirs."""
+    """Take and release a lock in the folder of all the machine's leases."""
     try:
         folder = leases_folder()
         lock = take(folder / f"doctor-{os.getpid()}")
         if lock:
             lock.release(remove=True)
     except OSError as error:
-        return Check("leases", "fails", str(error), "set BOT_LEASES to a folder on a local disk that may be written")
+        return Check("leases", "fails", str(error), "set BOT_LEASES to a writable folder on a local disk")
     return Check("leases", "ok", f"of cores and GPUs, in {folder}")

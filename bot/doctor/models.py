@@ -1,4 +1,4 @@
-"""The checks of the models: is one configured, and does its endpoint answer, and each that may be fallen back on."""
+"""The checks of the models: is one configured, and do its endpoint and those of its fallbacks answer?"""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _SECONDS = 10.0
 
 
 def is_foreign(settings: ModelSettings) -> bool:
-    """Return whether another than the built-in model writes code, as it is configured."""
+    """Return whether a model other than the built-in one is configured to write code."""
     try:
         return settings.resolve(None).kind != "builtin"
     except UsageError:
@@ -21,15 +21,15 @@ def is_foreign(settings: ModelSettings) -> bool:
 
 
 def check_models(settings: ModelSettings) -> Iterator[Check]:
-    """Ask the configured endpoint, and each that may be fallen back on, which models it has, which costs nothing."""
+    """Ask the configured endpoint, and each fallback's, which models it has, which costs nothing."""
     try:
         choice = settings.resolve(None)
     except UsageError as error:
         yield Check("model", "fails", "the configuration names no model", str(error))
         return
     if choice.kind == "builtin":
-        mend = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
-        yield Check("model", "warning", "none configured: the built-in rules answer, which are no language model", mend)
+        fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
+        yield Check("model", "warning", "none configured: the built-in rules answer, which are no language model", fix)
         return
     for number in range(len(settings.section.fallback) + 1):
         endpoint = Endpoint.configured(settings, choice, number)
@@ -42,9 +42,9 @@ def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:
     where, names, models = place(endpoint.base_url), endpoint.names, ", ".join(choice.models)
     dummy = not can_be_secret(endpoint.key.get_secret_value())
     if dummy and where in ("OpenAI", "api.openai.com"):
-        mend = f"set {names.key} to a key of platform.openai.com, or {names.address} to a server of yours"
-        return Check(part, "fails", f"{names.key} holds a dummy key, which OpenAI does not take", mend)
-    about = f"{models} at {where}{', with a dummy key, as a server of yours takes it' if dummy else ''}"
+        fix = f"set {names.key} to a key of platform.openai.com, or {names.address} to a server of yours"
+        return Check(part, "fails", f"{names.key} holds a dummy key, which OpenAI refuses", fix)
+    about = f"{models} at {where}{', with a dummy key, which is fine for a server of yours' if dummy else ''}"
     client = openai.OpenAI(
         api_key=endpoint.key.get_secret_value(),
         base_url=endpoint.base_url,
@@ -56,13 +56,13 @@ def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:
         with client:
             known = [model.id for model in client.models.list()]
     except openai.AuthenticationError:
-        return Check(part, "fails", f"{where} does not take the key", f"check {names.key}")
+        return Check(part, "fails", f"{where} refuses the key", f"check {names.key}")
     except openai.APIConnectionError:
         return Check(part, "fails", f"{where} does not answer", f"check {names.address}, and that the server runs")
     except openai.APIError as error:
-        # Not every server has a list of its models.
+        # Not every server lists its models.
         return Check(part, "ok", f"{about} (it lists no models: {type(error).__name__})")
     if missing := [name for name in choice.models if known and name not in known]:
-        mend = f"it has {', '.join(known[:10])}"
-        return Check(part, "warning", f"{where} does not list {', '.join(missing)}", mend)
+        fix = f"it has {', '.join(known[:10])}"
+        return Check(part, "warning", f"{where} does not list {', '.join(missing)}", fix)
     return Check(part, "ok", about)

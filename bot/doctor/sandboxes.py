@@ -13,7 +13,7 @@ from state.errors import UsageError
 
 
 def check_environment(settings: SandboxSettings) -> tuple[Check, Environment | None]:
-    """Look for the packages that scripts run with."""
+    """Check the environment with the packages that scripts run with."""
     try:
         environment = chosen_environment(settings.environments_folder, settings.environment)
     except UsageError as error:
@@ -36,12 +36,10 @@ def check_bubblewrap(environment: Environment | None) -> Check:
     problem = sandbox.problem()
     if problem is None:
         lacks = [gap for gap in sandbox.describe().gaps if "libseccomp" in gap]
-        mend = "install the Debian package libseccomp2" if lacks else None
-        return Check(
-            "bubblewrap", "warning" if lacks else "ok", "runs scripts" + "".join(f"; {g}" for g in lacks), mend
-        )
-    found, _, mend = problem.partition("; ")
-    return Check("bubblewrap", "warning", found, mend or "apt install bubblewrap util-linux, or the like")
+        fix = "install the Debian package libseccomp2" if lacks else None
+        return Check("bubblewrap", "warning" if lacks else "ok", "runs scripts" + "".join(f"; {g}" for g in lacks), fix)
+    found, _, fix = problem.partition("; ")
+    return Check("bubblewrap", "warning", found, fix or "apt install bubblewrap util-linux, or similar")
 
 
 def check_docker(instance: str, settings: SandboxSettings, environment: Environment | None) -> Check:
@@ -49,23 +47,23 @@ def check_docker(instance: str, settings: SandboxSettings, environment: Environm
     try:
         info = engine_info()
     except ENGINE_FAILURES as error:
-        return Check("Docker", "warning", say(error), "install and start Docker, or go without: --sandbox bubblewrap")
+        return Check("Docker", "warning", say(error), "install and start Docker, or use --sandbox bubblewrap")
     engine = f"engine {info.get('ServerVersion')}, {info.get('Driver')}, cgroup v{info.get('CgroupVersion', '1')}"
     if settings.runtime and settings.runtime not in info.get("Runtimes", {}):
         known = ", ".join(sorted(info.get("Runtimes", {})))
-        mend = f"it knows {known}: install {settings.runtime}, or change runtime under [sandbox] in bot.toml"
-        return Check("Docker", "fails", f"{engine}; no runtime {settings.runtime}", mend)
+        fix = f"it knows {known}: install {settings.runtime}, or change runtime under [sandbox] in bot.toml"
+        return Check("Docker", "fails", f"{engine}; no runtime {settings.runtime}", fix)
     sandbox = DockerSandbox(instance, settings, environment)
     if problem := sandbox.problem():
-        return Check("Docker", "warning", f"{engine}; {problem}", "make image, or go without: --sandbox bubblewrap")
+        return Check("Docker", "warning", f"{engine}; {problem}", "make image, or use --sandbox bubblewrap")
     return Check("Docker", "ok", f"{engine}; runs scripts in {sandbox.describe().image}")
 
 
 def engine_info() -> Mapping[str, Any]:
-    """Return what the Docker engine says of itself.
+    """Return what the Docker engine reports of itself.
 
     Raises:
-        EngineError: none answers.
+        EngineError: no engine answers.
     """
     with connect() as engine:
         found: dict[str, Any] = engine.info()
@@ -73,16 +71,16 @@ def engine_info() -> Mapping[str, Any]:
 
 
 def check_isolation(checks: list[Check], *, needed: bool) -> Check:
-    """Say whether any sandbox works that contains something.
+    """Report whether any sandbox works that isolates scripts.
 
     Args:
-        checks: those of the sandboxes.
-        needed: whether a model answers whose code is not ours.
+        checks: the checks of the sandboxes.
+        needed: whether a model that is not ours writes code.
     """
     working = [check.part for check in checks if check.status == "ok" or "runs scripts" in check.found]
     if working:
         return Check("isolation", "ok", " and ".join(working))
-    mend = "mend bubblewrap or Docker (above)"
+    fix = "fix bubblewrap or Docker (above)"
     if needed:
-        return Check("isolation", "fails", "no sandbox works, and a model that is not ours writes code", mend)
-    return Check("isolation", "warning", "no sandbox works: only the built-in model's scripts may run", mend)
+        return Check("isolation", "fails", "no sandbox works, and a model that is not ours writes code", fix)
+    return Check("isolation", "warning", "no sandbox works: only the built-in model's scripts may run", fix)

@@ -82,6 +82,14 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
     return [RunFolder(config.parent) for config in sorted(configs, key=lambda file: (file.stat().st_mtime_ns, file))]
 
 
+def lower_is_better(config: Any) -> bool | None:
+    """Return which way a run's scores point, by the card in its configuration; None where that does not say."""
+    try:
+        return {"minimize": True, "maximize": False}.get(config["card"]["metric"]["direction"])
+    except (KeyError, TypeError):
+        return None
+
+
 def is_live(config: Any) -> bool:
     """Whether config.json is that of a run of the daemon's."""
     return isinstance(config, dict) and config.get("live") is True

@@ -1,6 +1,5 @@
 """Files that executions left and nobody will ask for any more: those of nodes that are neither good, sent nor new."""
 
-import json
 import stat
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from sqlmodel import Session, col, select
 
-from bot.execution.folder import RunFolder
+from bot.execution.folder import RunFolder, lower_is_better
 from bot.execution.record import PREDICTIONS
 from state.approvals import open_wishes
 from state.tables import Execution, Node, Run, Submission
@@ -33,7 +32,7 @@ def spare_files(session: Session, runs: Path, before: datetime, best: int = BEST
     """
     for run in session.exec(select(Run).where(col(Run.cutoff).is_(None)).order_by(Run.id)):
         folder = RunFolder(runs / run.id)
-        needed = _needed(session, run, folder, best if run.status == "running" else 1)
+        needed = _needed(session, run, best if run.status == "running" else 1)
         if needed is None:
             continue
         executions = select(Execution.id).where(Execution.run_id == run.id, col(Execution.node).not_in(needed))
@@ -41,12 +40,12 @@ def spare_files(session: Session, runs: Path, before: datetime, best: int = BEST
             yield from (path for name in _LEFT if _is_old(path := folder.executions / id / name, before))
 
 
-def _needed(session: Session, run: Run, folder: RunFolder, best: int) -> set[int] | None:
+def _needed(session: Session, run: Run, best: int) -> set[int] | None:
     """Return the nodes whose files stay; None where it cannot be told."""
-    lower_is_better = _lower_is_better(folder)
-    if lower_is_better is None:
+    lower = lower_is_better(run.config)
+    if lower is None:
         return None
-    score = col(Node.score).asc() if lower_is_better else col(Node.score).desc()
+    score = col(Node.score).asc() if lower else col(Node.score).desc()
     scored = select(Node.id).where(Node.run_id == run.id, Node.status == "valid", col(Node.score).is_not(None))
     running = select(Node.id).where(Node.run_id == run.id, Node.status == "running")
     sent = select(Submission.node).where(Submission.run_id == run.id)
@@ -56,14 +55,6 @@ def _needed(session: Session, run: Run, folder: RunFolder, best: int) -> set[int
         *session.exec(sent),
         *(wish.node for wish in open_wishes(session, run.id)),
     }
-
-
-def _lower_is_better(folder: RunFolder) -> bool | None:
-    try:
-        content = json.loads(folder.config.read_text(encoding="utf-8"))
-        return {"minimize": True, "maximize": False}.get(content["card"]["metric"]["direction"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _is_old(path: Path, before: datetime) -> bool:

@@ -1,1 +1,1 @@
-"""Leaderboard: a live competition's board and our submissions, read back from what was polled."""
+"""Leaderboard: a live competition's board and our submissions, as last polled."""

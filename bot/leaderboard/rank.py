@@ -1,4 +1,4 @@
-"""Where the team stands on the leaderboard as it was polled: rank, medal, score, and where the lines of the medals are."""
+"""Where the team stands on the leaderboard as last polled: its rank, medal and score, and the medals' score lines."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -9,94 +9,107 @@ from math import ceil
 from sqlmodel import Session
 
 from bot.evaluation.answers.board import MEDALS, Medal, medal_at, medal_positions
-from bot.leaderboard.board import Board, Place, Seen, Sent, Stood, best_of, own_place, read_board, sent_files, stood
-from state.polled import watermark
+from bot.leaderboard.board import (
+    Board,
+    BoardParts,
+    LastReading,
+    Place,
+    SiteSubmission,
+    best_of,
+    latest_reading,
+    own_place,
+    read_board,
+    site_submissions,
+)
+from state.polling import watermark
 
 _NEAR_SHARE = 0.05
-"""A rank that moves by less than this share of itself is much the same; among the first 20 each place counts."""
+"""A rank that moves by less than this share of itself counts as unchanged; among the first 20 each place counts."""
 _FALL_SHARE, _FALL_PLACES = 0.1, 3
-"""A fall by this share of the rank, and so many places, is large."""
+"""A fall by this share of the rank, and by at least this many places, is large."""
 _LINE_SHARE = 0.1
 """A line that rises by this share of the distance between the medals' and the median's lines has moved far."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the team stands; what is not known is None. Scores are the metric's own, ranks count from 1."""
+    """Where the team stands; None means unknown. Scores are in the metric's own sign, ranks count from 1."""
 
     competition: str
     at: datetime
-    """Our time since when it stands so."""
+    """Since when, by our clock."""
     lower_is_better: bool
     private: bool
-    """Whether it is of the private leaderboard, which is final."""
+    """Whether this is the private leaderboard, which is final."""
     rank: int | None
-    """None: it has no place."""
+    """None: the team is not on the board."""
     teams: int | None
     score: float | None
-    """The best public score, or on the private leaderboard the one that counts."""
+    """The best public score; on the private leaderboard, the score that counts."""
     medal: Medal | None = None
-    """What the rank is worth."""
+    """The medal that the rank is worth."""
     lines: Mapping[str, float] = field(default_factory=dict)
-    """Scores of the first team, of the last with each medal, and the median, as far as they are known."""
+    """Known scores of the first team, of the last team with each medal, and the median."""
     others: Mapping[str, float] = field(default_factory=dict)
-    """The same of a board without our row, whose moves are never our own doing; nothing on the private one."""
+    """The same lines without our row, so that we never cause their moves; empty on the private leaderboard."""
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A rank as the site tells it beside the boards."""
+class SiteRank:
+    """The rank that the site reports apart from its boards."""
 
     rank: int
     teams: int | None
     at: datetime
-    """Our time at which it was read."""
+    """When it was read, by our clock."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What can be seen of a competition, as far as it was polled."""
+class Leaderboard:
+    """What was polled of a competition: its board, our submissions and our standing."""
 
     standing: Standing
-    sent: Sequence[Sent]
+    sent: Sequence[SiteSubmission]
     board: Board | None
     own: int | None
     """The index of our place on the board."""
     shown_at: datetime
-    """When the site showed the newest of it."""
+    """When the site showed the newest part of it."""
 
     @property
-    def seen(self) -> Seen:
+    def parts(self) -> BoardParts:
         """The bodies that the board is made of."""
-        return self.board.seen if self.board else Seen()
+        return self.board.parts if self.board else BoardParts()
 
 
-def look_at(session: Session, competition: str, now: datetime, *, lower_is_better: bool) -> Look | None:
-    """Return what can be seen; None while neither a board nor anything about us was read."""
+def read_leaderboard(session: Session, competition: str, now: datetime, *, lower_is_better: bool) -> Leaderboard | None:
+    """Return what was polled; None while neither a board nor anything about us was read."""
     board = read_board(session, competition, lower_is_better=lower_is_better)
     facts = _facts(session, competition)
-    sent = sent_files(session, competition)
+    sent = site_submissions(session, competition)
     if board is None and facts is None and not sent:
         return None
     own = own_place(board.places, sent) if board else None
     rank, teams = (facts.reading.data.get(name) if facts else None for name in ("user_rank", "team_count"))
-    told = Ranked(rank, teams or None, facts.at) if facts and rank else None
-    standing = stands(competition, now, board, sent, own, told, teams=teams or None, lower_is_better=lower_is_better)
+    site_rank = SiteRank(rank, teams or None, facts.at) if facts and rank else None
+    standing = team_standing(
+        competition, now, board, sent, own, site_rank, teams=teams or None, lower_is_better=lower_is_better
+    )
     shown = [one.shown_at for one in (board, facts) if one is not None]
-    return Look(standing, sent, board, own, max(shown, default=now))
+    return Leaderboard(standing, sent, board, own, max(shown, default=now))
 
 
-def _facts(session: Session, competition: str) -> Stood | None:
-    return stood(session, competition, "standing", "", watermark(session, "", "competitions").at)
+def _facts(session: Session, competition: str) -> LastReading | None:
+    return latest_reading(session, competition, "standing", "", watermark(session, "", "competitions").at)
 
 
-def stands(
+def team_standing(
     competition: str,
     at: datetime,
     board: Board | None,
-    sent: Sequence[Sent],
+    sent: Sequence[SiteSubmission],
     own: int | None,
-    told: Ranked | None,
+    site_rank: SiteRank | None,
     *,
     teams: int | None,
     lower_is_better: bool,
@@ -106,11 +119,11 @@ def stands(
     Args:
         competition: the competition.
         at: our time.
-        board: as it was read last; None: never.
+        board: as last read; None: never read.
         sent: our submissions.
         own: the index of our place on the board.
-        told: counts where it is newer than our place on the board, or there is none.
-        teams: how many there are, where the board does not show all of them.
+        site_rank: counts if it is newer than our place on the board, or we have none.
+        teams: how many there are, if the board does not show all of them.
         lower_is_better: the metric's direction.
     """
     places: Sequence[Place] = board.places if board else ()
@@ -118,8 +131,8 @@ def stands(
     read_at = None if board is None or own is None else board.read_at(own)
     rank = None if own is None else own + 1
     teams = len(places) if board is not None and board.complete else teams
-    if told is not None and not private and (read_at is None or told.at > read_at):
-        rank, teams = told.rank, told.teams or teams
+    if site_rank is not None and not private and (read_at is None or site_rank.at > read_at):
+        rank, teams = site_rank.rank, site_rank.teams or teams
     if rank is not None and teams is not None:
         teams = max(rank, teams)
     complete = board is not None and board.complete
@@ -133,8 +146,10 @@ def stands(
     return Standing(competition, at, lower_is_better, private, rank, teams, score, medal, lines, others)
 
 
-def _score(shown: float | None, sent: Sequence[Sent], *, private: bool, lower_is_better: bool) -> float | None:
-    """Return our score: of the public board's and our submissions' the better, as either may be read later than the other."""
+def _score(
+    shown: float | None, sent: Sequence[SiteSubmission], *, private: bool, lower_is_better: bool
+) -> float | None:
+    """Return our score: the better of the public board's and our submissions', as either may be the newer."""
     best = best_of(sent, lower_is_better=lower_is_better)
     if private or best is None or best.public is None:
         return shown
@@ -153,13 +168,13 @@ def _lines(places: Sequence[Place], teams: int | None, *, complete: bool) -> dic
     return {name: score for name, score in found.items() if score is not None}
 
 
-def far(earlier: int, rank: int) -> bool:
-    """Return whether a rank is so far from an earlier one that it is worth a notice."""
+def is_far(earlier: int, rank: int) -> bool:
+    """Return whether a rank is far enough from an earlier one to be worth a notice."""
     return abs(rank - earlier) >= max(1, ceil(_NEAR_SHARE * min(earlier, rank)))
 
 
 def lines_moved(before: Mapping[str, float], after: Mapping[str, float], *, lower_is_better: bool) -> bool:
-    """Return whether the first team, or the last with a gold medal, has become much better; lines are those of the others."""
+    """Return whether the first team's score, or the gold line, has become much better; both without our own row."""
     known = [before[name] for name in (*MEDALS, "median") if name in before]
     if len(known) < 2:
         return False
@@ -169,9 +184,9 @@ def lines_moved(before: Mapping[str, float], after: Mapping[str, float], *, lowe
 
 
 def leaderboard_moved(before: Standing, after: Standing) -> bool:
-    """Return whether what happened between two looks is reason to try something else: others' top has moved far, or we fell.
+    """Return whether a change is reason to try something else: the others' top has moved far, or we fell.
 
-    Our own submissions are none. That the private leaderboard came out is none, as nothing can be done about it any more.
+    Our own submissions are no reason. Neither is the private leaderboard, as nothing can be done about it any more.
     """
     if after.private:
         return False

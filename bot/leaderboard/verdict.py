@@ -1,4 +1,4 @@
-"""What the leaderboard says of a run's submissions, in the place of a hidden test."""
+"""The leaderboard's verdict on a run's submissions, in place of a hidden test's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from bot.evaluation.answers.board import MEDALS, standing
-from bot.leaderboard.board import Sent, same_score
-from bot.leaderboard.rank import Look
+from bot.leaderboard.board import SiteSubmission, same_score
+from bot.leaderboard.rank import Leaderboard
 from scrapers.snapshots.card import TaskCard
 from state.live import live_runs
-from state.outward import submissions_of
+from state.submissions import submissions_of
 from state.tables import Node, Run, Submission
 from state.words import iso
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission of the run, or of the competition's run before it, that the site has, and how it stands there."""
+    """A submission of this run, or of an earlier run on the competition, that the site has, with its scores there."""
 
     row: Submission
     validation: float | None
@@ -27,7 +27,7 @@ class Entry:
     at: str
     """ISO time."""
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return it as result.json holds it."""
         return {
             "tag": self.row.tag,
@@ -41,25 +41,25 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the leaderboard says of a run's submissions."""
+    """How a run's submissions did on the leaderboard."""
 
     run_id: str
     card: TaskCard
     entries: Sequence[Entry]
-    look: Look | None
+    leaderboard: Leaderboard | None
 
     @property
     def private(self) -> bool:
-        """Whether private scores are known, by which everything then goes."""
-        if self.look is not None and self.look.board is not None:
-            return self.look.standing.private
+        """Whether private scores are known; from then on only they count."""
+        if self.leaderboard is not None and self.leaderboard.board is not None:
+            return self.leaderboard.standing.private
         return any(one.private is not None for one in self.entries)
 
     @property
     def shown(self) -> float | None:
-        """The score of the team's place, of the same kind; it may be of what somebody else has sent."""
-        known = self.look is not None and self.look.standing.private == self.private
-        return self.look.standing.score if self.look is not None and known else None
+        """The score of the team's place, public or private as `private` says; another member may have sent it."""
+        known = self.leaderboard is not None and self.leaderboard.standing.private == self.private
+        return self.leaderboard.standing.score if self.leaderboard is not None and known else None
 
     def score(self, entry: Entry) -> float | None:
         """Return a submission's score of the kind that counts."""
@@ -67,13 +67,13 @@ class Verdict:
 
     @property
     def best(self) -> float | None:
-        """The best score of all that was sent."""
+        """The best score of all submissions."""
         known = [score for one in self.entries if (score := self.score(one)) is not None]
         return max(known, key=self.card.oriented, default=None)
 
     @property
     def counted(self) -> Entry | None:
-        """The submission that counts; without any score the latest."""
+        """The submission that counts; if none has a score, the latest."""
         public = sorted(
             (one for one in self.entries if one.public is not None),
             key=lambda one: self.card.oriented(one.public or 0.0),
@@ -81,20 +81,22 @@ class Verdict:
         )
         if not self.private or not any(one.private is not None for one in self.entries):
             return public[0] if public else self.entries[-1] if self.entries else None
-        told = [one for one in (*public, *self.entries) if one.private is not None]
-        selected = [one for one in told if same_score(self.shown, one.private or 0.0)]
-        # Without a person's word a site takes the better of the two with the best public scores.
-        usual = max(told[:2], key=lambda one: self.card.oriented(one.private or 0.0), default=None)
+        scored = [one for one in (*public, *self.entries) if one.private is not None]
+        selected = [one for one in scored if same_score(self.shown, one.private or 0.0)]
+        # If nobody selects one, a site takes the better of the two with the best public scores.
+        usual = max(scored[:2], key=lambda one: self.card.oriented(one.private or 0.0), default=None)
         return selected[0] if selected else usual
 
     def regret(self) -> float | None:
-        """Return by how much the one that counts is worse than the best that was sent."""
+        """Return by how much the submission that counts is worse than the best one."""
         score = None if self.counted is None else self.score(self.counted)
         return None if score is None or self.best is None else abs(self.best - score)
 
     def nodes(self) -> dict[int, tuple[float | None, float | None]]:
-        """Return the best public score of each node that was sent, and what share of the teams it beats."""
-        board = self.look.board.scores if self.look is not None and self.look.board is not None else []
+        """Return each submitted node's best public score, and the share of the teams it beats."""
+        board = (
+            self.leaderboard.board.scores if self.leaderboard is not None and self.leaderboard.board is not None else []
+        )
         own = [one.row.node for one in self.entries if one.row.run_id == self.run_id]
         return {node: self._node(node, board) for node in dict.fromkeys(own)}
 
@@ -107,15 +109,15 @@ class Verdict:
         return public, standing(board, score, lower_is_better=self.card.lower_is_better).win_rate
 
     def report(self) -> dict[str, Any]:
-        """Return what takes the place of MLE-bench's report, under its names."""
-        stands, counted = self.look.standing if self.look else None, self.counted
+        """Return the fields of MLE-bench's report, filled from the leaderboard."""
+        team, counted = self.leaderboard.standing if self.leaderboard else None, self.counted
         score = None if counted is None else self.score(counted)
-        rank = stands.rank if stands is not None and counted is not None else None
-        teams = (stands.teams or 0) if stands is not None else 0
-        medal = stands.medal if stands is not None and rank is not None else None
-        lines = stands.lines if stands is not None else {}
+        rank = team.rank if team is not None and counted is not None else None
+        teams = (team.teams or 0) if team is not None else 0
+        medal = team.medal if team is not None and rank is not None else None
+        lines = team.lines if team is not None else {}
         median, oriented = lines.get("median"), self.card.oriented
-        told = {"message": self._missing()} if score is None else {}
+        message = {"message": self._missing()} if score is None else {}
         return {
             "competition_id": self.card.slug,
             "score": score,
@@ -130,25 +132,25 @@ class Verdict:
             "submission_exists": counted is not None,
             "valid_submission": score is not None,
             "is_lower_better": self.card.lower_is_better,
-            "submissions": [one.told() for one in self.entries],
-            **told,
+            "submissions": [one.as_json() for one in self.entries],
+            **message,
             **self._note(score),
         }
 
     def _missing(self) -> str:
         refused = next((one.row.message for one in reversed(self.entries) if one.row.message), None)
-        return refused or ("the site has not told a score" if self.entries else "nothing was sent")
+        return refused or ("the site has not shown a score yet" if self.entries else "nothing was sent")
 
     def _note(self, score: float | None) -> dict[str, str]:
         if score is None or self.shown is None or same_score(self.shown, score):
             return {}
-        return {"note": f"the team's place is of a score of {self.shown:g}, which this run did not send"}
+        return {"note": f"the team's place comes from a score of {self.shown:g}, which this run did not submit"}
 
 
-def entries_of(session: Session, run_id: str, sent: Sequence[Sent]) -> list[Entry]:
-    """Return what the run and those before it on the competition have at the site, in the order in which it was made.
+def entries_of(session: Session, run_id: str, sent: Sequence[SiteSubmission]) -> list[Entry]:
+    """Return the submissions that the site has of this run and of earlier ones on the competition, oldest first.
 
-    Only the run's own nodes have their validation scores: others may be of another metric.
+    Only this run's own have validation scores: another run's may be of another metric.
     """
     by_ref, by_tag = ({getattr(one, name): one for one in sent} for name in ("ref", "tag"))
     query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))

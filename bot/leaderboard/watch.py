@@ -1,4 +1,4 @@
-"""The leaderboard watch: after each poll, where the team stands, as a series, with notices to the owner."""
+"""The leaderboard watch: after each poll it records where the team stands, and notifies the owner of changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,74 +9,75 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlmodel import Session
 
 from bot.evaluation.answers.board import MEDALS, Medal, medal_positions
-from bot.leaderboard.board import Place, Seen, own_place, read_seen
-from bot.leaderboard.rank import Look, Standing, far, lines_moved, look_at
+from bot.leaderboard.board import BoardParts, Place, own_place, read_places
+from bot.leaderboard.rank import Leaderboard, Standing, is_far, lines_moved, read_leaderboard
 from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
 from bot.notify.outbox import notify
-from state.series import last, take_reading
+from state.series import last_reading, take_reading
 from state.store import Store
 from state.tables import Reading
 
 _KIND: Literal["watch"] = "watch"
 _NAMES = 10
-"""Of the teams that passed us so many are named."""
+"""At most this many of the teams that passed us are named."""
 _REST = timedelta(days=1)
-"""The least time between two notices of moves at the top: a young board moves far every day."""
+"""The shortest time between two notices of moves at the top: a young board moves far every day."""
 _MARGIN = 20
-"""A medal counts as lost when the rank is past its last place by one in so many of its places: ranks at the edge waver."""
+"""A medal counts as lost when the rank is past its last place by a twentieth of its places: ranks at the edge waver."""
 
 
 @dataclass(frozen=True)
-class _Told:
-    """How it stood when the owner was told last."""
+class _Notified:
+    """What the owner was last notified of."""
 
     rank: int | None = None
     medal: Medal | None = None
     private: bool = False
     others: Mapping[str, float] = field(default_factory=dict)
-    """The lines of the others."""
+    """The other teams' lines."""
     lines_at: datetime | None = None
-    """When a move of them was told; None: never."""
-    seen: Seen = field(default_factory=Seen)
+    """When the last notice of their moves was written; None: never."""
+    parts: BoardParts = field(default_factory=BoardParts)
     """The board of that rank."""
 
 
-class _Kept(BaseModel):
+class _Record(BaseModel):
     """What a reading of the watch holds."""
 
-    # One of a later version may say more.
+    # A later version may have written more fields.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     standing: Standing
-    told: _Told
+    notified: _Notified
 
 
 def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id: str | None = None) -> Standing | None:
-    """Take down where the team stands, and what the owner is to be told of it, in one transaction; call it after each poll.
+    """Record where the team stands and notify the owner, in one transaction; call it after each poll.
 
-    Called again while nothing was polled it changes nothing.
+    Calling it again without a new poll changes nothing.
 
     Args:
         store: where polls are stored.
         competition: the competition.
         lower_is_better: the metric's direction.
-        run_id: the run that notices are of.
+        run_id: the run that the notices belong to.
 
     Returns:
-        How it stands; None while neither a board nor anything about us was read.
+        The standing; None while neither a board nor anything about us was read.
     """
-    # Whatever a power cut takes of it is made again from the same polls.
+    # Whatever a power cut loses is made again from the same polls.
     with store.write(durable=False) as tx:
-        look = look_at(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
-        if look is None:
+        leaderboard = read_leaderboard(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
+        if leaderboard is None:
             return None
-        row = last(tx.session, competition, _KIND)
-        before = _kept(row)
-        standing, told = look.standing, before.told if before else _Told()
-        events = _events(tx.session, look, told)
-        told = _told_after(told, look, events, tx.now())
-        kept = _Kept(standing=standing, told=told)
-        if not take_reading(tx, competition, _KIND, "", _written(kept), served_at=look.shown_at) and row is not None:
+        row = last_reading(tx.session, competition, _KIND)
+        before = _read_record(row)
+        standing, notified = leaderboard.standing, before.notified if before else _Notified()
+        events = _events(tx.session, leaderboard, notified)
+        notified = _notified_after(notified, leaderboard, events, tx.now())
+        record = _Record(standing=standing, notified=notified)
+        is_new = take_reading(tx, competition, _KIND, "", _as_data(record), served_at=leaderboard.shown_at)
+        if not is_new and row is not None:
             return replace(standing, at=row.at)
         for event in events:
             notify(tx, event.notice(run_id))
@@ -84,85 +85,87 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
 
 
 def standing_of(store: Store, competition: str) -> Standing | None:
-    """Return how it stood when it was looked at last, None where that never was."""
+    """Return the standing that the watch last recorded, None if it never did."""
     with store.read() as session:
-        kept = _kept(last(session, competition, _KIND))
-    return kept.standing if kept else None
+        record = _read_record(last_reading(session, competition, _KIND))
+    return record.standing if record else None
 
 
-def _passers(session: Session, before: Seen, look: Look) -> list[Place]:
-    """Return the teams that are before us now and were not on an earlier board, the best first."""
-    if look.board is None or look.own is None:
+def _passers(session: Session, before: BoardParts, leaderboard: Leaderboard) -> list[Place]:
+    """Return the teams that are ahead of us now and were not on an earlier board, the best first."""
+    if leaderboard.board is None or leaderboard.own is None:
         return []
-    places, _ = read_seen(session, before, lower_is_better=look.standing.lower_is_better)
-    own = own_place(places, look.sent)
+    places, _ = read_places(session, before, lower_is_better=leaderboard.standing.lower_is_better)
+    own = own_place(places, leaderboard.sent)
     if own is None:
         return []
     known = {place.team_id for place in places[:own]}
-    return [place for place in look.board.places[: look.own] if place.team_id not in known]
+    return [place for place in leaderboard.board.places[: leaderboard.own] if place.team_id not in known]
 
 
-def _events(session: Session, look: Look, told: _Told) -> list[Event]:
-    """Return what the owner is to be told, now that it was last told so."""
-    standing, found = look.standing, list[Event]()
-    name, rank, teams, at = standing.competition, standing.rank, standing.teams, look.shown_at
+def _events(session: Session, leaderboard: Leaderboard, notified: _Notified) -> list[Event]:
+    """Return what has changed since the owner was last notified, as far as it is worth a notice."""
+    standing, found = leaderboard.standing, list[Event]()
+    name, rank, teams, at = standing.competition, standing.rank, standing.teams, leaderboard.shown_at
     if rank is not None and teams is not None:
-        switched = standing.private and not told.private
-        if told.rank is None or (rank != told.rank and (switched or far(told.rank, rank))):
-            fell = told.rank is not None and rank > told.rank and not switched
-            passers = _passers(session, told.seen, look) if fell else []
+        switched = standing.private and not notified.private
+        if notified.rank is None or (rank != notified.rank and (switched or is_far(notified.rank, rank))):
+            fell = notified.rank is not None and rank > notified.rank and not switched
+            passers = _passers(session, notified.parts, leaderboard) if fell else []
             names = tuple(place.team for place in passers[:_NAMES])
             found.append(
-                RankChanged(name, rank, told.rank, teams, standing.score, at, len(passers), names, standing.private)
+                RankChanged(name, rank, notified.rank, teams, standing.score, at, len(passers), names, standing.private)
             )
-        if _is_another_medal(standing, told):
-            found.append(MedalChanged(name, standing.medal, told.medal, rank, teams, at, standing.private))
-    if _is_large(standing, told, standing.at):
-        first, gold = ((told.others.get(line), standing.others.get(line)) for line in ("first", "gold"))
+        if _is_another_medal(standing, notified):
+            found.append(MedalChanged(name, standing.medal, notified.medal, rank, teams, at, standing.private))
+    if _is_large(standing, notified, standing.at):
+        first, gold = ((notified.others.get(line), standing.others.get(line)) for line in ("first", "gold"))
         found.append(BoardMoved(name, *first, *gold, standing.score, rank, teams, at))
     return found
 
 
-def _is_another_medal(standing: Standing, told: _Told) -> bool:
-    if standing.medal == told.medal or standing.rank is None or standing.teams is None:
+def _is_another_medal(standing: Standing, notified: _Notified) -> bool:
+    if standing.medal == notified.medal or standing.rank is None or standing.teams is None:
         return False
     order = (*MEDALS, None)
-    if told.medal is None or standing.private or order.index(standing.medal) < order.index(told.medal):
+    if notified.medal is None or standing.private or order.index(standing.medal) < order.index(notified.medal):
         return True
-    end = medal_positions(standing.teams)[MEDALS.index(told.medal)]
+    end = medal_positions(standing.teams)[MEDALS.index(notified.medal)]
     return standing.rank > end + end // _MARGIN
 
 
-def _is_large(standing: Standing, told: _Told, now: datetime) -> bool:
-    if standing.private or (told.lines_at is not None and now - told.lines_at < _REST):
+def _is_large(standing: Standing, notified: _Notified, now: datetime) -> bool:
+    if standing.private or (notified.lines_at is not None and now - notified.lines_at < _REST):
         return False
-    return lines_moved(told.others, standing.others, lower_is_better=standing.lower_is_better)
+    return lines_moved(notified.others, standing.others, lower_is_better=standing.lower_is_better)
 
 
-def _told_after(told: _Told, look: Look, events: Sequence[Event], now: datetime) -> _Told:
-    """Return how it stood when the owner was told last, these events among it."""
-    standing, kinds = look.standing, {type(event) for event in events}
+def _notified_after(notified: _Notified, leaderboard: Leaderboard, events: Sequence[Event], now: datetime) -> _Notified:
+    """Return what the owner was last notified of, once these events are sent."""
+    standing, kinds = leaderboard.standing, {type(event) for event in events}
     if RankChanged in kinds:
-        told = replace(told, rank=standing.rank, seen=look.seen)
+        notified = replace(notified, rank=standing.rank, parts=leaderboard.parts)
     if MedalChanged in kinds:
-        told = replace(told, medal=standing.medal)
+        notified = replace(notified, medal=standing.medal)
     if BoardMoved in kinds:
-        told = replace(told, others=standing.others, lines_at=now)
-    # Lines that were not known before are where moves are counted from.
-    return replace(told, others={**standing.others, **told.others}, private=told.private or standing.private)
+        notified = replace(notified, others=standing.others, lines_at=now)
+    # Moves of a line count from where it was when it first became known.
+    return replace(
+        notified, others={**standing.others, **notified.others}, private=notified.private or standing.private
+    )
 
 
-def _written(kept: _Kept) -> dict[str, Any]:
-    # Since when it stands so is the reading's own time.
-    return kept.model_dump(mode="json", exclude={"standing": {"competition", "at"}})
+def _as_data(record: _Record) -> dict[str, Any]:
+    # The reading's own time is since when the team stands there.
+    return record.model_dump(mode="json", exclude={"standing": {"competition", "at"}})
 
 
-def _kept(row: Reading | None) -> _Kept | None:
-    """Read what an earlier look took down; what another version has left, and is not understood, is as none."""
+def _read_record(row: Reading | None) -> _Record | None:
+    """Read what the watch last recorded; None if another version wrote something we do not understand."""
     if row is None or row.sha256 is None:
         return None
     try:
         standing = {**row.data["standing"], "competition": row.competition, "at": row.at}
-        return _Kept.model_validate({**row.data, "standing": standing})
+        return _Record.model_validate({**row.data, "standing": standing})
     except (KeyError, TypeError, ValidationError):
         return None

@@ -1,1 +1,1 @@
-"""One live competition at work."""
+"""One live competition: its run, its search and its submissions."""

@@ -1,4 +1,4 @@
-"""What live runs may spend: the day's level around all, in it the competition's days, the competition, and the run."""
+"""What live runs may spend: levels for the day, the competition's day, the competition and the run, each within the last."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -11,19 +11,19 @@ from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
 from bot.status.accounts import Allowance, midnight
 from state.clock import Clock
-from state.ledgers import Ledger, read_ledger, read_only
+from state.ledgers import Ledger, read_ledger
 from state.store import Store
 
 _KINDS = tuple(kind for kind in Kind if kind is not Kind.WALL_SECONDS)
-"""The clock's days may be shorter than the machine's: wall time is no measure of a daemon."""
+"""The clock's days may be shorter than the machine's, so wall time does not measure a daemon."""
 
 
 @contextmanager
 def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[Level]:
-    """Give the level of all that is spent on a day (UTC of the clock), while this lasts.
+    """Open the level of everything spent on a day (UTC by the clock).
 
     Raises:
-        InfrastructureFailure: the ledger cannot be read.
+        StateUnavailable: the ledger cannot be read now.
     """
     today = _total(_since(store, midnight(clock.now())))
     with closing(Level("day", settings.day, spent=today, period=lambda: clock.now().date())) as level:
@@ -34,7 +34,7 @@ def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Iterator[L
 def open_run(
     day: Level, settings: BudgetSettings, own: CompetitionSettings, store: Store, run_id: str, competition: str
 ) -> Iterator[Level]:
-    """Give the level of a run, within those of its competition and of the day, while this lasts; raises as `open_day`."""
+    """Open the level of a run, within those of its competition and of the day; raises what `open_day` raises."""
     clock = store.clock
     ever = [one for one in _since(store, None) if one.competition == competition]
     today = [one for one in _since(store, midnight(clock.now())) if one.competition == competition]
@@ -57,8 +57,8 @@ def open_run(
 
 
 def _since(store: Store, at: datetime | None) -> list[Ledger]:
-    with read_only(store.path) as connection:
-        return read_ledger(connection, at)
+    with store.read() as session:
+        return read_ledger(session, at)
 
 
 def _total(ledgers: list[Ledger]) -> Mapping[Kind, float]:

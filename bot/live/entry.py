@@ -1,4 +1,4 @@
-"""An entry: one competition at work, from its first look to its end."""
+"""An entry: the work on one competition, from the first look to the end."""
 
 import asyncio
 import contextlib
@@ -10,15 +10,15 @@ from typing import Literal
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.folder import RunFolder
 from bot.execution.own_grader import grader_text
-from bot.live.finish import finish_live
+from bot.live.grading import grade_live_run
 from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
 from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify.events import CompetitionOver, GraderUnusable
 from bot.notify.outbox import notify
-from bot.report.finish import Ended
 from bot.report.result import RunResult
+from bot.report.run_files import EndedRun
 from bot.status.problems import begin, begin_work_broken, end
 from bot.submission.files import FILES
 from scrapers.kaggle.polling.watch import Part
@@ -39,17 +39,17 @@ from state.store import NO_RUN
 from state.tables import Run
 
 State = Literal["waiting", "working", "paused", "stopped", "over"]
-"""waiting: for a person, or for Kaggle; working: its search goes on, or would if there were room."""
+"""waiting: for a person or for Kaggle; working: its search runs, or would if a slot were free."""
 
 _LOOK_AGAIN = 3600.0
-"""Seconds of the clock after which what a competition waits for is looked at again."""
+"""Seconds of the clock after which a waiting competition is checked again."""
 _AFTER_FAILURE = 600.0
 _OVER_BY_ITSELF = timedelta(hours=1)
 _PASSING = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
 _ANOTHER_RUN = "another run was begun"
 _IN_ORDER = "its search is ended in order"
 _AFTERWARDS = timedelta(days=7)
-"""For so long after the end private scores are waited for."""
+"""How long after the end the bot waits for private scores."""
 _AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
 
 
@@ -60,7 +60,7 @@ class Entry:
         self.slug = slug
         self.own = own
         self.state: State = "waiting"
-        self.why = "it has not been looked at yet"
+        self.why = "it has not been checked yet"
         self._shared = shared
         self._open: OpenRun | None = None
         self._users = 0
@@ -70,7 +70,7 @@ class Entry:
         self._again = False
 
     async def work(self) -> None:
-        """Work on it until it is over or stopped; whatever fails is reported, and tried again later."""
+        """Work on the competition until it is over or stopped; failures are reported, and tried again later."""
         while True:
             with self._shared.store.read() as session:
                 wish = control(session, self.slug)
@@ -81,14 +81,14 @@ class Entry:
                 if await self._step():
                     return
             except NotAuthenticated:
-                self._set("waiting", "Kaggle does not take the key")
+                self._set("waiting", "Kaggle refuses the key")
                 await self._pause(_AFTER_FAILURE)
             except BotError as error:
                 self._failed(error)
                 await self._pause(_AFTER_FAILURE)
 
     def poll_is_due(self) -> bool:
-        """Return whether something of it is to be read from Kaggle now."""
+        """Return whether something is due to be read from Kaggle."""
         if self.state == "stopped":
             return False
         card = self._card()
@@ -96,7 +96,7 @@ class Entry:
         return not past and self._shared.poller.wait(self.slug) <= 0
 
     async def with_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> None:
-        """Do something with its run, which is kept open while this lasts; nothing where it is not open."""
+        """Call `act` with the open run, which is kept open meanwhile; do nothing if none is open."""
         if self._open is None:
             return
         self._users += 1
@@ -109,13 +109,13 @@ class Entry:
                 self._unused.set()
 
     def board_moved(self) -> None:
-        """Open another round of drafts, as the leaderboard has moved."""
+        """Open another round of drafts, because the leaderboard has moved."""
         if self._open is not None:
             self._open.turns.renew()
 
     async def collect_outputs(self) -> None:
-        """Fetch what public kernels have written since."""
-        # Its run is not kept open for it: that takes long, and nothing of the run is needed on the way.
+        """Fetch new files that public kernels have written."""
+        # The run is not kept open for this: it takes long, and needs nothing of the run.
         if self._open is not None:
             await self._open.outputs.collect(self._shared.settings.polling.outputs_at_once)
 
@@ -126,24 +126,24 @@ class Entry:
 
     @property
     def lower_is_better(self) -> bool | None:
-        """The direction of its metric, None where that is not known yet."""
+        """The direction of its metric, None while that is unknown."""
         card = self._card()
         return None if card is None else card.lower_is_better
 
     @property
     def run_id(self) -> str | None:
-        """Its run, None where there is none yet."""
+        """Its run, None if there is none yet."""
         row = live_run_of(self._shared.store, self.slug)
         return None if row is None else row.id
 
     @property
     def deadline(self) -> datetime | None:
-        """When it ends, as far as it is known."""
+        """When it ends, None while that is unknown."""
         card = self._card()
         return None if card is None else deadline_of(self._shared, card, self.own)
 
     def changed(self) -> None:
-        """Look again: at the owner's wishes, at what was read, at the deadline."""
+        """Check again the owner's wishes, what was read, and the deadline."""
         self._changed.set()
         if (here := self._open) is None:
             return
@@ -159,17 +159,17 @@ class Entry:
         self._shared.slots.pulse()
 
     def configure(self, own: CompetitionSettings) -> None:
-        """Go on with these settings; what waited, or is to be scored by another file now, begins anew."""
+        """Go on with these settings; a waiting competition, or one with another grader file, starts again."""
         here = self._open
-        graded_anew = here is not None and own.grader is not None and grader_text(own.grader) != here.grader
-        if own != self.own or self.state == "waiting" or graded_anew:
+        has_new_grader = here is not None and own.grader is not None and grader_text(own.grader) != here.grader
+        if own != self.own or self.state == "waiting" or has_new_grader:
             self.own, self._again = own, True
             if self._open is not None:
                 self._open.search.interrupt(_IN_ORDER)
             self._changed.set()
 
     async def _step(self) -> bool:
-        """Go one step on: prepare, search, or end; returns whether nothing is left to be done."""
+        """Take one step: prepare, search, or end; returns whether nothing is left to do."""
         deadline = self.deadline
         if deadline is not None and self._shared.clock.now() >= deadline:
             return await self._end()
@@ -181,19 +181,19 @@ class Entry:
             return False
         if self._shared.clock.now() >= deadline_of(self._shared, task.card, self.own):
             if live_run_of(self._shared.store, self.slug) is None:
-                self._set("over", "it was over before it was begun")
+                self._set("over", "it was over before the bot began")
                 return True
             return await self._end()
         await self._search(task)
         return False
 
     async def _search(self, task: Task) -> None:
-        """Search until the time is used up, or somebody wants it otherwise; the desk stays open to the deadline."""
+        """Search until the time is used up, or the owner stops it; the desk stays open until the deadline."""
         self._again = False
         known = live_run_of(self._shared.store, self.slug)
         if known is not None and known.status == "running" and not goes_on(known, task, self.own):
-            why = f"the scores of {known.id} would not compare, or it is another agent's"
-            self._shared.say(self.slug, f"another run is begun: {why}")
+            why = f"the scores of {known.id} would not be comparable, or it is another agent's"
+            self._shared.say(self.slug, f"a new run is begun: {why}")
             await self._finish(known, _ANOTHER_RUN)
         run = begin_run(self._shared, task, self.own)
         async with self._opened(run) as here:
@@ -206,7 +206,7 @@ class Entry:
             try:
                 await self._attend(here, searching)
             except asyncio.CancelledError:
-                # Nodes in flight are left as they are, and go on with the next start.
+                # Nodes in flight are left as they are, and resumed at the next start.
                 here.search.interrupt(_IN_ORDER)
                 await asyncio.gather(searching, return_exceptions=True)
                 raise
@@ -218,7 +218,7 @@ class Entry:
             await self._until_deadline(here)
 
     async def _attend(self, here: OpenRun, searching: "asyncio.Task[None]") -> None:
-        """Look after a search: pauses are shown."""
+        """Wait for a search to end, and show pauses meanwhile."""
         while not searching.done():
             changed = asyncio.create_task(self._wait_for_change())
             await asyncio.wait({searching, changed}, return_when=asyncio.FIRST_COMPLETED)
@@ -235,11 +235,11 @@ class Entry:
             with self._shared.store.read() as session:
                 if left <= 0 or control(session, self.slug) == "stopped":
                     return
-            self._set("working", "its search is at its end; what was made may still be submitted")
+            self._set("working", "its search has ended; its nodes may still be submitted")
             await self._pause(min(left + 0.01, _LOOK_AGAIN))
 
     async def _end(self) -> bool:
-        """Write the result once the competition is over, again while private scores come in; True when all is there."""
+        """Write the result once the competition is over, and again as private scores come in; True once it is complete."""
         row = live_run_of(self._shared.store, self.slug)
         card = self._card()
         if row is None or card is None:
@@ -259,12 +259,12 @@ class Entry:
         if private or late or not result.submissions:
             self._set("over", "")
             return True
-        self._set("over", "private scores are waited for")
+        self._set("over", "waiting for private scores")
         await self._pause(_LOOK_AGAIN)
         return False
 
     async def _stop(self) -> None:
-        """Bring its run to its end, as the owner wants no more of it; what was sent stays sent."""
+        """End its run, as the owner has stopped it; what was sent stays sent."""
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running":
             await self._finish(row, "the owner has stopped it")
@@ -272,9 +272,9 @@ class Entry:
         self._set("stopped", "the owner has stopped it")
 
     async def _finish(self, row: Run, stopped_by: str | None) -> RunResult:
-        """Write a run's result and report, and end it; may be done again.
+        """Write a run's result and report, and end it; may be called again.
 
-        Where something else than the competition's end stops it, what is not sent yet is given up first.
+        If anything but the competition's end stops it, what is not sent yet is given up first.
         """
         run, machinery = run_as_it_was(self._shared, row), self._shared.machinery
         async with self._opened(run) as here:
@@ -282,27 +282,28 @@ class Entry:
                 await here.desk.give_up(stopped_by)
             await here.desk.scores.settle()
             sandbox = machinery.sandbox.describe()
-            ended = Ended(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
+            ended = EndedRun(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
             files = self._shared.competition(self.slug) / FILES
-            result = await finish_live(ended, files, machinery.worker)
+            result = await grade_live_run(ended, files, machinery.worker)
         with self._shared.store.write() as tx:
             end_run(tx, run.id, "finished")
         return result
 
     def _is_unscored(self, here: OpenRun) -> bool:
-        """Whether the owner's grader cannot score a view; scores that scripts print were not asked for."""
+        """Return whether the owner's grader cannot score a view; self-reported scores would not be what the owner asked for."""
         reason = here.context.executor.unscored if here.run.own.grader is not None else None
         with self._shared.store.write() as tx:
             if reason is None:
                 end(tx, f"grader/{self.slug}")
                 return False
-            told = f"{here.run.own.grader}: {reason}"
-            begin(tx, f"grader/{self.slug}", f"no score can be had: {told}", GraderUnusable(self.slug, told), asks=True)
-        self._set("waiting", f"no score can be had: {told}")
+            why = f"{here.run.own.grader}: {reason}"
+            sentence = f"no score can be computed: {why}"
+            begin(tx, f"grader/{self.slug}", sentence, GraderUnusable(self.slug, why), asks=True)
+        self._set("waiting", sentence)
         return True
 
     async def _read_the_end(self) -> None:
-        """Read what the end changes now: some of it would not be due for a day."""
+        """Read now what the end changes: some of it would not be due for a day."""
         for part in _AT_THE_END:
             with contextlib.suppress(KaggleError, SiteUnavailable, NotSent):
                 await self._shared.poller.poll(self.slug, part)
@@ -315,7 +316,7 @@ class Entry:
                     yield self._open
                 finally:
                     self._open = None
-                    # What tasks are at with it is ended before it is closed.
+                    # Tasks that use the run must end before it is closed.
                     await self._unused.wait()
         finally:
             self._open = None
@@ -327,7 +328,7 @@ class Entry:
         return None if row is None else TaskCard.model_validate(row.config["card"])
 
     def _set(self, state: State, why: str) -> None:
-        """Write down how it stands, where that is new."""
+        """Record the state if it is new."""
         if (state, why) == (self.state, self.why):
             return
         self.state, self.why = state, why
@@ -337,7 +338,7 @@ class Entry:
 
     def _failed(self, error: BotError) -> None:
         self._set("waiting", str(error))
-        # What a site or a machine cannot do now may be over by itself.
+        # A site's or a machine's failure may pass by itself.
         patience = _OVER_BY_ITSELF if isinstance(error, _PASSING) else timedelta(0)
         with self._shared.store.write() as tx:
             begin_work_broken(tx, f"entry/{self.slug}", self.slug, str(error), patience)
@@ -347,7 +348,7 @@ class Entry:
             end(tx, f"entry/{self.slug}")
 
     async def _pause(self, seconds: float) -> None:
-        """Wait so long by the clock, or until something has changed."""
+        """Wait for `seconds` of the clock, or until something has changed."""
         waits = [
             asyncio.ensure_future(self._shared.clock.sleep(seconds)),
             asyncio.ensure_future(self._wait_for_change()),

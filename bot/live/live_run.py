@@ -1,4 +1,4 @@
-"""A competition's live run: found again or begun, with its settings, its budget and its services."""
+"""A competition's live run: resumed or begun, with its settings, its budget and its services."""
 
 import hashlib
 import json
@@ -9,8 +9,7 @@ from datetime import datetime
 
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.settings import AgentRunSettings
-from bot.community.learning import NEWEST_POSTS
-from bot.community.settings import ReadingSettings
+from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
@@ -37,9 +36,9 @@ from state.store import Store
 from state.tables import Run
 
 _SCRIPTS = 20
-"""Scripts for which a competition is to have time, one after the other."""
+"""A script's time limit leaves a competition time for at least this many, one after the other."""
 _SHORTEST_LIMIT = 20.0
-"""Seconds, below which no script is given less for the sake of the others."""
+"""Seconds that a script gets even if fewer of them then fit."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,14 @@ class LiveRun:
 
 @dataclass(frozen=True)
 class ClockTime:
-    """Seconds of the machine since a time of the clock, in which a rehearsal's weeks are minutes."""
+    """Seconds of the machine since a time of the clock; in a rehearsal the clock's weeks are minutes."""
 
     clock: Clock
     since: datetime
     speed: float
 
     def wall(self) -> float:
-        """Return how many have passed."""
+        """Return how many seconds have passed."""
         return (self.clock.now() - self.since).total_seconds() / self.speed
 
 
@@ -75,15 +74,15 @@ def live_run_of(store: Store, competition: str) -> Run | None:
 
 
 def goes_on(known: Run, task: Task, own: CompetitionSettings) -> bool:
-    """Whether a run goes on with these settings: it is the same agent's, and its scores mean the same."""
+    """Return whether a run can go on with these settings: same agent, and scores that mean the same."""
     return known.agent == own.agent and known.config.get("scores") == _meaning(task.card, own)
 
 
 def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
-    """Take up the competition's run, or begin one where it does not go on with these settings (see `goes_on`).
+    """Resume the competition's run, or begin a new one if it cannot go on with these settings (see `goes_on`).
 
     Raises:
-        UsageError: its model is not there, or would have its code run where nothing contains it; or the grader is not there.
+        UsageError: the model cannot be used, or its code would run without a sandbox; or the grader is missing.
     """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     _ensure_contained(shared, choice)
@@ -130,7 +129,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
 
 
 def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
-    """Return a run by what it went by last, to bring it to its end: no model is asked any more."""
+    """Return a run with its last settings, to end it: no model is asked any more."""
     card = TaskCard.model_validate(known.config["card"])
     settings = AgentRunSettings.model_validate(known.config["settings"]).model_copy(
         update={"model": "builtin", "roles": {}}
@@ -143,7 +142,7 @@ def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
 
 @asynccontextmanager
 async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -> AsyncIterator[RunContext]:
-    """Open a live run's services; raises as `open_context`."""
+    """Open a live run's services; raises what `open_context` raises."""
     slug, store = run.card.slug, shared.store
 
     def community(as_of: datetime) -> CommunityView:
@@ -155,7 +154,7 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
     deadline = deadline_of(shared, run.card, run.own)
     elapsed = ClockTime(shared.clock, run.began, shared.speed)
     seconds = max(1.0, (deadline - run.began).total_seconds() / shared.speed)
-    # A rehearsal's weeks are minutes of the machine, in which there is to be time for many scripts all the same.
+    # A rehearsal's weeks are minutes of the machine, which must still have room for many scripts.
     longest = min(shared.settings.daemon.longest_script, max(_SHORTEST_LIMIT, seconds / _SCRIPTS))
     budget = RunBudget(elapsed, seconds, None, longest=longest, speed=shared.speed)
     plan = RunPlan(
@@ -177,10 +176,10 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
 
 
 def _meaning(card: TaskCard, own: CompetitionSettings) -> str:
-    """Return a hash of all that a validation score goes by: the metric, the columns, the split and the grader."""
+    """Return a hash of all that a validation score depends on: the metric, the columns, the split and the grader."""
     grader = grader_text(own.grader) if own.grader is not None else ""
-    told = (card.metric.model_dump_json(), card.columns, own.seed, grader)
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    basis = (card.metric.model_dump_json(), card.columns, own.seed, grader)
+    return hashlib.sha256(repr(basis).encode()).hexdigest()[:16]
 
 
 def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
@@ -196,7 +195,7 @@ def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
 
 
 def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
-    """Return who answers for a competition. Raises UsageError: there is no key, or no such model."""
+    """Return the models for a competition. Raises UsageError: there is no key, or no such model."""
     spec = own.model
     if spec is not None and spec != "builtin" and ":" not in spec:
         spec = f"openai:{spec}"
@@ -205,12 +204,12 @@ def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
 
 
 def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
-    """Refuse a model that was added while the daemon runs without a sandbox, as was good enough for the others."""
+    """Refuse a model that was added to a daemon that runs without a sandbox, as its other models needed none."""
     isolated = shared.machinery.sandbox.describe().isolation != "none"
     if not isolated and choice.kind != "builtin" and shared.settings.daemon.sandbox != "process":
         raise UsageError(
-            f"there is no sandbox for what {choice.spec} writes: install bubblewrap or Docker and start the daemon anew, or "
-            'say sandbox = "process" under [daemon], which contains nothing'
+            f"there is no sandbox for what {choice.spec} writes: install bubblewrap or Docker and restart the daemon, or "
+            'set sandbox = "process" under [daemon], which contains nothing'
         )
 
 

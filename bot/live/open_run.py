@@ -1,4 +1,4 @@
-"""A live run whose services are open, and what tasks do with it while its search goes on."""
+"""A live run with open services, and what tasks do with it while its search runs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,11 +27,11 @@ from state.tables import Node
 from state.tasks import put_task
 
 _RECENT = 10
-"""Nodes by which a competition's promise is judged."""
+"""Latest nodes by which a competition's promise is judged."""
 _SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20
-"""A public file that is larger than so many times the sample, and this, is no submission of this competition."""
+"""A public file larger than 20 times the sample plus this slack is no submission of this competition."""
 _ALL_OUTPUTS_BYTES = 200_000_000
-"""That public files of one competition may take; each file of ours is compared with all of them."""
+"""Most bytes of one competition's public files; each file of ours is compared with all of them."""
 
 
 @dataclass
@@ -44,13 +44,13 @@ class OpenRun:
     stopwatch: Stopwatch
     desk: Desk
     grader: str
-    """The text of the owner's grader, by which the run is scored; nothing where there is none."""
+    """The text of the owner's grader, which scores the run; empty without one."""
     turns: LivePacing = field(init=False)
     search: Search = field(init=False)
-    _told_best: int | None = None
+    _notified_best: int | None = None
 
     def __post_init__(self) -> None:
-        """Make its search, which begins nothing yet."""
+        """Create its search, which does not start yet."""
         shared, run = self.shared, self.run
         self.turns = LivePacing(
             shared.slots,
@@ -66,11 +66,11 @@ class OpenRun:
         self.search = Search(self.context, self.agent, run.settings.parallel, self.turns)
 
     async def learn(self) -> None:
-        """Have new posts analysed, if the agent reads any; what is strong opens another round of drafts."""
+        """Have new posts analysed, if the agent reads posts; a strong one opens another round of drafts."""
         if not self.agent.reads_posts:
             return
         if (await take_in_news(self.context))["strong"]:
-            self.shared.say(self.run.card.slug, "something strong was posted: another round of drafts is opened")
+            self.shared.say(self.run.card.slug, "a strong post opens another round of drafts")
             self.turns.renew()
 
     async def submit(self) -> None:
@@ -79,17 +79,17 @@ class OpenRun:
         await self.desk.send()
 
     async def settle(self) -> None:
-        """Take up the scores of what was sent, and warn if they have nothing to do with ours."""
+        """Record new public scores, and warn the owner if ours do not correlate with them."""
         await self.desk.scores.settle()
-        self.desk.scores.relation()
+        self.desk.scores.check_correlation()
 
     async def propose_final(self) -> None:
-        """Tell the owner which submissions should count."""
+        """Propose the final submissions to the owner."""
         self.desk.scores.propose()
 
     @property
     def outputs(self) -> PublicOutputs:
-        """What public kernels have written, in the competition's folder."""
+        """The files that public kernels wrote, in the competition's folder."""
         shared, card = self.shared, self.run.card
         sample = self.context.executor.settings.data / "sample_submission.csv"
         largest = _SLACK_BYTES + _TIMES_SAMPLE * (sample.stat().st_size if sample.is_file() else 0)
@@ -99,7 +99,7 @@ class OpenRun:
         )
 
     def weight(self) -> float:
-        """Return how much of the machine it is to get now, relative to others."""
+        """Return its current share of the machine, relative to others."""
         nodes = [node for node in load_tree(self.context).nodes if node.state != "running"]
         gains, scored = _gains(nodes), any(node.valid for node in nodes)
         deadline = deadline_of(self.shared, self.run.card, self.run.own)
@@ -108,10 +108,10 @@ class OpenRun:
         return self.run.own.weight * urgency(now, deadline, recent=len(recent), gains=sum(recent), scored=scored)
 
     def _node_ended(self) -> None:
-        """Tell of a new best node, and have it considered."""
+        """Notify the owner of a new best node, and have its submission considered."""
         tree, card = load_tree(self.context), self.context.card
         best = tree.best()
-        if best is None or best.id == self._told_best:
+        if best is None or best.id == self._notified_best:
             return
         earlier = max((n for n in tree.valid() if n.id < best.id), key=lambda n: n.fitness, default=None)
         with self.shared.store.write() as tx:
@@ -120,7 +120,7 @@ class OpenRun:
             before = None if earlier is None else earlier.score
             notify(tx, NewBest(card.slug, self.run.id, best.id, best.score or 0.0, before, title).notice(self.run.id))
             put_task(tx, f"submit:{self.run.id}:node {best.id}", "submit", competition=card.slug)
-        self._told_best = best.id
+        self._notified_best = best.id
 
     def _is_paused(self) -> bool:
         with self.shared.store.read() as session:
@@ -129,7 +129,7 @@ class OpenRun:
 
 @asynccontextmanager
 async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
-    """Open a run's services, and have it take part in the slots while this lasts; raises as `open_run_context`."""
+    """Open a run's services, and let it take part in the slots meanwhile; raises what `open_run_context` raises."""
     slug, stopwatch = run.card.slug, Stopwatch()
     async with open_run_context(shared, run, stopwatch) as context:
         submitter = KaggleSubmitter(shared.client, slug, run.card.submission_file)
@@ -148,7 +148,7 @@ def grader_of(run: LiveRun) -> str:
 
 
 def _gains(nodes: list[NodeView]) -> list[bool]:
-    """Return of each node whether it was better than all before it."""
+    """Return for each node whether it was better than all before it."""
     best, gains = float("-inf"), []
     for node in nodes:
         better = node.valid and node.fitness > best

@@ -1,4 +1,4 @@
-"""Preparing: whether a competition can be worked on, and if not, what a person has to do about it."""
+"""Preparing: whether a competition can be worked on, and if not, what a person has to do."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ SITE = "https://www.kaggle.com/competitions/"
 
 @dataclass(frozen=True)
 class Task:
-    """What is worked on: the card, and the folder with the competition's files."""
+    """The competition's task card, and the folder with its files."""
 
     card: TaskCard
     data: Path
@@ -32,18 +32,18 @@ class Task:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Why a competition cannot be worked on yet, in a sentence that says what to do."""
+    """Why a competition cannot be worked on yet, in a sentence that states what to do."""
 
     why: str
     lines: tuple[str, ...] = ()
-    """To be put into bot.toml."""
+    """Lines to add to bot.toml."""
 
 
 async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task | Waiting:
     """Ask Kaggle for all that is needed to begin; the owner is notified once of what needs a person.
 
     Raises:
-        KaggleError, SiteUnavailable, DownloadFailed, DataChanged, UsageError: as of `KaggleTask` and `CompetitionData`.
+        KaggleError, SiteUnavailable, DownloadFailed, DataChanged, UsageError: see `KaggleTask` and `CompetitionData`.
     """
     facts = await Competitions(shared.client).get(slug)
     if not facts.user_has_entered:
@@ -58,7 +58,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         slug,
         shared.competition(slug),
         own.sample_submission,
-        progress=_Told(shared, slug),
+        progress=_ProgressLog(shared, slug),
     )
     fetch: Callable[[], Awaitable[Path]] = data.fetch
     task = KaggleTask(Competitions(shared.client), slug, fetch, METRIC_DIRECTIONS, own.card)
@@ -74,19 +74,19 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
             check_grader(own.grader)
         except UsageError as error:
             unusable = GraderUnusable(slug, str(error))
-            return _problem(shared, f"grader/{slug}", Waiting(f"no score can be had: {error}"), unusable)
+            return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
     return Task(derived.card, await task.files())
 
 
-class _Told:
-    """Logs how far data has come, at each tenth of it."""
+class _ProgressLog:
+    """Logs the progress of a download at each tenth."""
 
     def __init__(self, shared: Shared, slug: str) -> None:
         self._shared, self._slug = shared, slug
         self._last: tuple[str, int] | None = None
 
     def __call__(self, progress: Progress) -> None:
-        """Be told; from any thread."""
+        """Log new progress; may be called from any thread."""
         tenth = 10 * progress.done // progress.total if progress.total else progress.done // 100_000_000
         if (progress.doing, tenth) != self._last:
             self._last = (progress.doing, tenth)
@@ -94,7 +94,7 @@ class _Told:
 
 
 def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> datetime:
-    """Return the deadline as it is known now: the owner's word, else what Kaggle said last, else the card's."""
+    """Return the deadline as known now: the owner's setting, else Kaggle's latest, else the card's."""
     with shared.store.read() as session:
         return known_deadline(session, card.slug, own=own.deadline, card=card.deadline) or card.deadline
 

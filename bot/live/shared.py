@@ -1,4 +1,4 @@
-"""What the competitions of one daemon share: handed in, never global."""
+"""What the competitions of one daemon share: passed in, never global."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from state.store import Store
 
 @dataclass(frozen=True)
 class Shared:
-    """Services and settings; `settings` are those of the start, of which a competition's own may change meanwhile."""
+    """Services and settings; `settings` are those at the start, while each competition's own may change later."""
 
     folder: Path
-    """Of bot.db, the competitions' data and the runs."""
+    """Holds bot.db, the competitions' data and the runs."""
     file: Path | None
     """bot.toml."""
     settings: Settings
     store: Store
     clock: Clock
     speed: float
-    """The clock's seconds in one of the machine's."""
+    """The clock's seconds per second of the machine."""
     client: KaggleClient
     poller: Poller
     machinery: Machinery
     gpus: int
-    """That a script holds."""
+    """How many a script gets."""
     day: Level
     slots: Slots
     say: Callable[[str, str], None]
-    """Logs a line of progress, of a competition."""
+    """Logs a line of progress; takes the competition's name and the line."""
 
     def competition(self, slug: str) -> Path:
         """Return a competition's folder."""

@@ -1,4 +1,4 @@
-"""Which competition begins the next script, by weight, deadline and promise, and when a run may begin one of its own."""
+"""Which competition starts the next node, by weight, deadline and promise, and when a run may start one."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,29 +14,29 @@ from state.store import Store
 from state.tables import Node
 
 _FIRST_COST = 60.0
-"""Seconds that a node is taken to need before one has ended."""
+"""Assumed seconds of a node until one has ended."""
 _SMOOTHING = 0.3
 
 
 @dataclass
 class Share:
-    """One competition's part in the slots."""
+    """One competition's share of the slots."""
 
     name: str
     weight: Callable[[], float]
-    """Returns how much it counts now, above 0."""
+    """Returns its current weight, above 0."""
     wants: bool = False
-    """Whether it would begin a node if it could."""
+    """Whether it would start a node if it could."""
     running: int = 0
     served: float = 0.0
-    """Seconds that it had, each divided by its weight then: who has had the least is next."""
+    """Seconds it was given, each divided by its weight at the time: the competition with the least is next."""
     cost: float = _FIRST_COST
-    """Seconds that its nodes take, as far as they are known."""
+    """Estimated seconds of one of its nodes."""
 
 
 @dataclass
 class Slots:
-    """Slots that competitions share; whoever has had the least for its weight is next (stride scheduling).
+    """Slots that competitions share; the one that was given the least for its weight is next (stride scheduling).
 
     Source of the rule: Waldspurger and Weihl, Stride Scheduling, 1995.
     """
@@ -46,18 +46,18 @@ class Slots:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def join(self, name: str, weight: Callable[[], float]) -> Share:
-        """Take part; who comes later does not make up for the time before."""
+        """Take part; a latecomer does not catch up on the time before."""
         share = self.shares[name] = Share(name, weight)
         share.served = min((one.served for one in self.shares.values() if one is not share), default=0.0)
         return share
 
     def leave(self, name: str) -> None:
-        """Take part no more."""
+        """Stop taking part."""
         self.shares.pop(name, None)
         self.pulse()
 
     def free(self, name: str) -> int:
-        """Return how many nodes a competition may begin now: those slots that nobody before it in line would take."""
+        """Return how many nodes a competition may start now: the free slots that no one ahead of it in line would take."""
         share = self.shares[name]
         share.wants = True
         free = self.total - sum(one.running for one in self.shares.values())
@@ -67,7 +67,7 @@ class Slots:
         return max(0, free - len(ahead))
 
     def rest(self, name: str) -> None:
-        """Want none for now: nobody waits for it."""
+        """Want no slot for now, so that others need not wait for it."""
         if self.shares[name].wants:
             self.shares[name].wants = False
             self.pulse()
@@ -79,7 +79,7 @@ class Slots:
         share.wants = False
 
     def end(self, name: str, seconds: float) -> None:
-        """Give a slot back after so many seconds."""
+        """Give a slot back after `seconds` of use."""
         share = self.shares.get(name)
         if share is None:
             return
@@ -89,24 +89,24 @@ class Slots:
         self.pulse()
 
     def pulse(self) -> None:
-        """Let all look again who wait."""
+        """Wake all who wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def changed(self) -> None:
-        """Return when somebody has given a slot back, or something else has changed."""
+        """Return once a slot was given back, or something else has changed."""
         await self._changed.wait()
 
 
 def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, scored: bool) -> float:
-    """Return by how much a competition's weight is to be multiplied.
+    """Return the factor by which a competition's weight is multiplied.
 
     Args:
         now: the time.
         deadline: when it ends.
-        recent: its last nodes that are looked at.
+        recent: number of its latest nodes that count.
         gains: how many of these were better than all before them.
-        scored: whether it has a node with a score at all.
+        scored: whether any of its nodes has a score.
     """
     days = (deadline - now).total_seconds() / 86_400
     near = 3.0 if days < 2 else 2.0 if days < 7 else 1.0
@@ -119,13 +119,13 @@ def _before(one: Share, other: Share) -> bool:
 
 
 def _had(share: Share) -> float:
-    """Return what it had, and what its nodes that run are likely to take."""
+    """Return what a share was given, plus what its running nodes are likely to take."""
     return share.served + share.running * share.cost / max(share.weight(), 1e-9)
 
 
 @dataclass
 class LivePacing:
-    """Tells one live search when; see `bot.engine.turns.Turns`."""
+    """Paces one live search; see `bot.engine.turns.Turns`."""
 
     slots: Slots
     name: str
@@ -137,10 +137,10 @@ class LivePacing:
     ended: Callable[[], None]
     """Called when a node has ended."""
     renewed: int | None = None
-    """The last node that was begun before the run learnt of something worth another round."""
+    """The last node that was started before news that are worth another round."""
 
     def free(self, running: int) -> int:
-        """Return how many more nodes may be begun now."""
+        """Return how many more nodes may be started now."""
         if self.paused() or (left := self.nodes_per_day - self.begun_today()) <= 0:
             self.slots.rest(self.name)
             return 0
@@ -160,7 +160,7 @@ class LivePacing:
         return True
 
     async def changed(self) -> None:
-        """Return when a slot may have come free, or with a new day, a pause or its end, or news."""
+        """Return when a slot may be free, a day or a pause begins or ends, or there are news."""
         changed = asyncio.ensure_future(self.slots.changed())
         day = asyncio.ensure_future(self.clock.sleep(_seconds_to_midnight(self.clock.now())))
         try:
@@ -170,20 +170,20 @@ class LivePacing:
                 one.cancel()
 
     def renewed_after(self) -> int | None:
-        """Return the last node that was begun before the last news."""
+        """Return the last node that was started before the latest news."""
         return self.renewed
 
     async def before_decision(self, number: int, tree: Tree) -> None:
-        """Do nothing: news are taken in by tasks of their own, as they come."""
+        """Do nothing: tasks of their own take in news as they come."""
 
     def renew(self) -> None:
-        """Have the search open another round of drafts, now that there is news."""
+        """Have the search open another round of drafts, because of news."""
         with self.store.read() as session:
             self.renewed = session.exec(select(func.max(Node.id)).where(Node.run_id == self.run_id)).one()
         self.slots.pulse()
 
     async def renews(self, error: BudgetExceeded) -> bool:
-        """Return True with the next day, if it is a day's cap that is reached; the slot is given up meanwhile."""
+        """If a day's cap is reached, give up the slot, wait for the next day and return True; otherwise return False."""
         if not error.renews:
             return False
         self.slots.end(self.name, 0.0)
@@ -194,7 +194,7 @@ class LivePacing:
         return True
 
     def begun_today(self) -> int:
-        """Return how many nodes were begun on this day (UTC)."""
+        """Return how many nodes were started today (UTC)."""
         day = self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
         with self.store.read() as session:
             begun = select(func.count()).where(Node.run_id == self.run_id, col(Node.created_at) >= day)

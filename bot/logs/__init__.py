@@ -1,4 +1,4 @@
-"""Logs: one line a message, for people or for programs, without a secret, to a stream, the journal or a rotating file."""
+"""Logs: one line per message, for people or programs, without secrets, to a stream, the journal or a rotating file."""
 
 from bot.logs.setup import LogFile, LogFormat, Logs, open_logging
 

@@ -1,4 +1,4 @@
-"""The events of all runs, and of none, in the order in which they were written."""
+"""The events of all runs, and those without a run, in the order of writing."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class LoggedEvent:
 
     @property
     def level(self) -> str:
-        """`warning` for what went wrong, else `info`."""
+        """`warning` for a failure, else `info`."""
         return "warning" if self.type in TROUBLE else "info"
 
     @property
@@ -48,7 +48,7 @@ class LoggedEvent:
         return sentence(self.type, {**self.data, "run_id": self.run_id, "node": self.node})
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as one object, under the names that logs have."""
+        """Return it as one object, with the field names of logs."""
         about = {"competition": self.competition, "run": self.run_id, "node": self.node}
         return {"id": self.id, "at": iso(self.at), "level": self.level, "type": self.type, **about, "data": self.data}
 
@@ -73,13 +73,13 @@ class EventLog:
             after = page[-1].id
 
     def last(self) -> int:
-        """Return the number of the newest event of all, quiet and of other competitions too; 0 where there is none."""
+        """Return the number of the newest event, including quiet ones and other competitions'; 0 if there is none."""
         with self.store.read() as session:
             return int(session.connection().exec_driver_sql(_NEWEST).scalar_one())
 
     def news(self, after: int) -> tuple[list[LoggedEvent], int]:
-        """Return the events after one of them, a page at the most, and after which to ask next."""
-        # First, so that what is written meanwhile is asked for next time, or is found now.
+        """Return at most a page of the events after a number, and the number for the next call."""
+        # First, so that an event written meanwhile is found either now or next time.
         newest = self.last()
         found = self._read(_FORWARD, after=after)
         last = found[-1].id if found else after

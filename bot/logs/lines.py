@@ -1,4 +1,4 @@
-"""Lines of a log: what a message's fields become, for people, for programs and for the journal."""
+"""Lines of a log: rendering of a message's fields for people, for programs and for the journal."""
 
 import json
 from collections.abc import Mapping, MutableMapping
@@ -23,26 +23,26 @@ Fields = MutableMapping[str, Any]
 
 
 def timed(_: WrappedLogger, __: str, fields: Fields) -> Fields:
-    """Add the machine's time: a log is of this machine, whatever clock the bot works by."""
+    """Add the machine's time: a log belongs to this machine, whatever clock the bot uses."""
     fields["at"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return fields
 
 
 class Plain:
-    """Makes every field a number, a truth value, none, or a text that is bounded, without secrets, and hides nothing."""
+    """Makes every field a number, a truth value, None, or a bounded text without secrets and invisible characters."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
 
     def __call__(self, _: WrappedLogger, __: str, fields: Fields) -> dict[str, Any]:
-        """Return the fields, first what every line has."""
+        """Return the fields, those of every line first."""
         names = [*(n for n in _FIRST if n in fields), *(n for n in fields if n not in (*_FIRST, *_LAST)), *_LAST]
         return {name: self._plain(name, fields[name]) for name in names if name in fields}
 
     def _plain(self, name: str, value: object) -> object:
         if value is None or isinstance(value, bool | int | float):
             return value
-        # Redacted before it is cut, or half a secret would be left.
+        # Redacted before it is cut, or half a secret could remain.
         text = clean(self._redactor.text(str(value)))
         if name in _LAST:
             return text if len(text) <= LONGEST_TRACE else f"[...]\n{text[-LONGEST_TRACE:]}"
@@ -51,7 +51,7 @@ class Plain:
 
 def json_line(_: WrappedLogger, __: str, fields: Mapping[str, Any]) -> str:
     """Return one JSON object on one line."""
-    # A number that JSON cannot hold is no reason to lose a message.
+    # A number that JSON cannot hold must not lose the message.
     held = {n: str(v) if isinstance(v, float) and v - v != 0 else v for n, v in fields.items() if not n.startswith("_")}
     return json.dumps(held, ensure_ascii=False)
 
@@ -59,18 +59,18 @@ def json_line(_: WrappedLogger, __: str, fields: Mapping[str, Any]) -> str:
 def text_line(_: WrappedLogger, __: str, fields: Mapping[str, Any]) -> str:
     """Return a line for people, and below it the traceback, if there is one."""
     at, level = fields.get("at"), f"{fields.get('level', 'info'):8}"
-    said = _one_line(fields.get("event", ""))
+    message = _one_line(fields.get("event", ""))
     others = " ".join(
         f"{name}={_value(value)}"
         for name, value in fields.items()
         if name not in (*_FIRST, *_LAST) and not name.startswith("_")
     )
-    line = " ".join(part for part in (at, level, said, others) if part)
+    line = " ".join(part for part in (at, level, message, others) if part)
     return "\n".join((line, *(str(fields[name]) for name in _LAST if fields.get(name))))
 
 
 def for_journal(line: str, level: str) -> str:
-    """Return what the journal reads as one message a line, each with the priority of its level."""
+    """Return lines that the journal reads as one message each, with the priority of their level."""
     prefix = f"<{_PRIORITIES.get(level, 6)}>"
     return "\n".join(prefix + part for part in line.split("\n"))
 

@@ -1,4 +1,4 @@
-"""Events as sentences, for people who read along; what is of interest to programs alone is marked as quiet."""
+"""Events as sentences for people; events of interest only to programs are marked as quiet."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -49,9 +49,9 @@ _SENTENCES = {
     "submission.confirmed": "submission {submission} is at Kaggle as {ref}",
     "submission.doubtful": "submission {submission} may have been sent: {message}",
     "submission.refused": "submission {submission} was refused: {message}",
-    "notification.added": "the owner is to be told: {kind}",
-    "notification.sent": "the owner was told through {service}: {kind}",
-    "notification.failed": "the owner could not be told through {service}: {error}",
+    "notification.added": "the owner is to be notified: {kind}",
+    "notification.sent": "the owner was notified through {service}: {kind}",
+    "notification.failed": "the owner could not be notified through {service}: {error}",
     "note.added": "note {note} from {by}",
     "control.changed": "{by} changed {competition} from {before} to {state}",
     "problem.began": "{sentence}",
@@ -76,8 +76,8 @@ _SENTENCES = {
     "backup.made": "the database was copied to {file} and checked: {bytes} bytes",
     "backup.failed": "no daily backup was made: {error}",
     "disk.bounded": "{bytes} bytes of the disk were freed in {places} places",
-    "approval.asked": "submission {submission} waits for your word as {approval}",
-    "approval.decided": "{by} said {decision} to submission {submission}",
+    "approval.asked": "submission {submission} waits for your decision as {approval}",
+    "approval.decided": "{by} decided on submission {submission}: {decision}",
 }
 _LONGEST = 300
 
@@ -87,15 +87,15 @@ def sentence(type: str, fields: Mapping[str, Any]) -> str:
 
     Args:
         type: such as `node.ended`.
-        fields: what it holds, with `run_id` and `node`.
+        fields: its fields, with `run_id` and `node`.
     """
     known = _SENTENCES.get(type)
     if known is not None:
         return _bounded(known.format_map(_Shown(fields)).removesuffix(": "))  # where no reason was given
-    told = " ".join(
+    shown = " ".join(
         f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != "run_id"
     )
-    return _bounded(f"{type} {told}".strip())
+    return _bounded(f"{type} {shown}".strip())
 
 
 class _Shown(dict[str, str]):
@@ -113,7 +113,7 @@ def _word(value: object) -> str:
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
         return ", ".join(map(_word, value))
-    # Of a traceback the last line says what was wrong.
+    # The last line of a traceback names the error.
     lines = str(value).strip().splitlines() or [""]
     return lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)
 

@@ -1,4 +1,4 @@
-"""Opening logs: once, in a process's main; what libraries log goes the same way, and closing leaves all as it was."""
+"""Opening logs: once, in a process's main; libraries log the same way, and closing restores the earlier state."""
 
 import logging
 import os
@@ -32,12 +32,12 @@ _LIBRARIES = (
     "docker",
     "openai",
 )
-"""Their lines on each request or job are for whoever debugs them; some of it holds addresses."""
+"""Their lines on each request or job are for debugging; some of them hold addresses."""
 
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file that is begun anew when it is full; `count` full ones before it are kept."""
+    """A file that is rotated when it is full; `count` earlier ones are kept."""
 
     path: Path
     bytes: int = 10_000_000
@@ -45,7 +45,7 @@ class LogFile:
 
 
 class Logs:
-    """Logs that are open; `log` is handed to whoever has something to say, bound to what it is about."""
+    """Open logs; `log` is passed to all code that logs, bound to its subject."""
 
     def __init__(self, log: BoundLogger, opened: ExitStack) -> None:
         self.log = log
@@ -56,12 +56,12 @@ class Logs:
         return self
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        """Close them, unless an error that nobody expected is about to end the process: that is still to be logged."""
+        """Close them, unless an unexpected error is about to end the process, which must still be logged."""
         if not isinstance(error, Exception) or isinstance(error, BotError):
             self.close()
 
     def close(self) -> None:
-        """Write nothing more, and leave logging as it was before."""
+        """Stop writing, and restore the earlier state of logging."""
         self._opened.close()
 
 
@@ -74,17 +74,17 @@ def open_logging(
     level: int = logging.INFO,
     environment: Mapping[str, str] | None = None,
 ) -> Logs:
-    """Have all that this process logs written, its own messages and those of libraries, without secrets.
+    """Write all log messages of this process and of its libraries, without secrets.
 
-    With a file the stream is written to only where it is a terminal. To systemd's journal each line goes with its
-    priority, and without a time, which the journal has of its own.
+    With a file, the stream is used only if it is a terminal. Lines for systemd's journal have a priority, and no time,
+    as the journal adds its own.
 
     Args:
         format: lines for people, JSON, or auto: the first on a terminal alone.
-        stream: where lines go, such as stderr.
-        redactor: takes secrets out.
+        stream: the output stream, such as stderr.
+        redactor: removes secrets.
         file: a file in its place.
-        level: below which nothing is written.
+        level: lowest level that is written.
         environment: the variables; None: this process's.
 
     Raises:

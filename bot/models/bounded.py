@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from openai import DefaultAsyncHttpxClient
 
-from scrapers.http.receiving import CODING, receive
+from scrapers.http.responses import CODING, receive
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from scrapers.http.receiving import read_json
+from scrapers.http.responses import read_json
 from state.errors import ModelUnavailable
 from state.redaction import Redactor
 

@@ -18,7 +18,7 @@ from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
 from bot.models.tools import Tool, is_about_tools, native_messages, tool_of
-from scrapers.http.receiving import retry_after
+from scrapers.http.responses import retry_after
 from state.clock import Clock
 from state.errors import CutOff, EmptyAnswer, ModelError, ModelRefused, ModelUnavailable
 from state.redaction import Redactor

@@ -10,7 +10,7 @@ from bot.models.chat import Rejected
 from bot.models.completion import estimated_tokens
 from bot.models.failures import FIRST, Names, endpoint_words
 from bot.models.tools import Tool, text_of_calls
-from scrapers.http.receiving import read_json
+from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
 
 _MOST_TOKENS = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Notices: what the owner is to know, sent at least once, and how it gets there."""
+"""Notices: what the owner should know, delivered at least once."""
 
 from dataclasses import fields
 from typing import Any, Protocol, Self
@@ -11,7 +11,7 @@ __all__ = ["Notice", "Notifier", "Receipt"]
 
 @dataclass(frozen=True)
 class Notice:
-    """One message to the owner; two with the same key are the same."""
+    """One message to the owner; two with the same key are the same message."""
 
     key: str
     kind: str
@@ -21,13 +21,13 @@ class Notice:
     """Plain text."""
     run_id: str | None = None
     markdown: str = ""
-    """The body for services that show Markdown; empty: the plain one will do."""
+    """The body for services that show Markdown; empty: use the plain one."""
     urgent: bool = False
     """Sent in quiet hours too."""
 
     @classmethod
     def of(cls, row: object) -> Self:
-        """Return what a row, such as of `Notification` or `Letter`, holds of it."""
+        """Return the notice in a row of a table such as `Notification` or `Letter`."""
         return TypeAdapter(cls).validate_python({field.name: getattr(row, field.name) for field in fields(cls)})
 
     def columns(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Receipt:
-    """The service took a notice; `reference` is its name for it, if it gives one."""
+    """The service accepted a notice; `reference` is the service's id for it, if it gives one."""
 
     reference: str | None = None
 
@@ -47,7 +47,7 @@ class Notifier(Protocol):
     """Sends notices out of the machine."""
 
     async def send(self, event: Notice) -> Receipt:
-        """Send one notice, with its key, so that whoever gets it twice can tell.
+        """Send one notice with its key, by which a reader recognises a second copy.
 
         Raises:
             NotificationFailed: it may not have arrived; it is sent again later.

@@ -1,4 +1,4 @@
-"""Addresses of services, which are secrets: where they are found, and how they are shown."""
+"""Addresses of services, which are secrets: where they are read from, and how they are masked."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def find_address(name: str, environment: Mapping[str, str] | None = None) -> Sec
         environment: the variables; None: this process's.
 
     Raises:
-        UsageError: there is none, or it is no address; the text never holds it.
+        UsageError: there is none, or it is not an address; the message never quotes it.
     """
     variables = os.environ if environment is None else environment
     for text, source in _places(variables, name):
@@ -37,9 +37,9 @@ def find_address(name: str, environment: Mapping[str, str] | None = None) -> Sec
 
 
 def masked(address: SecretStr, shown: str) -> str:
-    """Return what Apprise shows of an address without what could still let somebody in.
+    """Mask what is still secret in Apprise's own masked form of an address.
 
-    Apprise hides what it knows to be secret; a path or a parameter of a web hook may be as well.
+    Apprise hides what it knows to be secret; the path and parameters of a web hook may be secret too.
 
     Args:
         address: the address.
@@ -79,7 +79,7 @@ def _places(variables: Mapping[str, str], name: str) -> Iterator[tuple[str, str]
 
 
 def _read(path: Path, source: str) -> str:
-    """Return what a file holds, nothing where there is none."""
+    """Return a file's text, empty if there is no file."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (FileNotFoundError, NotADirectoryError):

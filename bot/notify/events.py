@@ -1,4 +1,4 @@
-"""The notices of the owner: each a frozen dataclass whose fields fill the template of its kind."""
+"""The notices to the owner: each is a frozen dataclass whose fields fill the template of its kind."""
 
 import hashlib
 from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TITLE = 200
-"""Characters; more is cut off, as a subject line is short."""
+"""Characters; a subject line is short, so the rest is cut."""
 _KEY_PART = 80
 """Characters; a longer value is shown in a key by its hash."""
 
@@ -35,26 +35,26 @@ class Event:
     """
 
     kind: ClassVar[str]
-    """Such as `standing.rank`; the owner chooses by it what goes into the digest."""
+    """Such as `leaderboard.rank`; the owner chooses by it what goes into the digest."""
     once_per: ClassVar[tuple[str, ...]]
-    """Fields: two notices in which they are the same are one, so that nothing is sent twice after a restart."""
+    """Field names: notices that agree in them are one, so that nothing is sent twice after a restart."""
     urgent: ClassVar[bool] = False
     """Sent in quiet hours too."""
 
     @property
     def key(self) -> str:
-        """What it is de-duplicated by."""
+        """The key that duplicates are found by."""
         return "/".join([self.kind, *(_key_part(getattr(self, name)) for name in self.once_per)])
 
     def context(self) -> dict[str, Any]:
-        """Return what the template sees; by default the fields."""
+        """Return the template's variables; by default the fields."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def notice(self, run_id: str | None = None) -> Notice:
-        """Return it as it is sent.
+        """Return the notice that is sent.
 
         Raises:
-            jinja2.TemplateError: the file is missing, or names something that is not in the context.
+            jinja2.TemplateError: the template is missing, or uses a name that is not in the context.
         """
         title, text = self._block("title", markdown=False), self._block("text", markdown=False)
         markdown = self._block("text", markdown=True)
@@ -64,7 +64,7 @@ class Event:
     def _block(self, name: str, *, markdown: bool) -> str:
         template = _environment(markdown).get_template(f"{self.kind}.j2")
         context = template.new_context(self.context())
-        # Running the whole file first is what defines its macros.
+        # Running the whole file first defines its macros.
         for _ in template.root_render_func(context):
             pass
         return "".join(template.blocks[name](context)).strip()
@@ -77,10 +77,10 @@ def _key_part(value: Any) -> str:
 
 @cache
 def _environment(markdown: bool) -> "Environment":
-    # Imported here: a bot.toml that names kinds of notices is checked without writing one.
+    # Imported here: a bot.toml that names kinds of notices is checked without rendering one.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    # No browser reads it: HTML is escaped by what makes HTML of it.
+    # No browser reads this: whatever turns it into HTML escapes it.
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=StrictUndefined,
@@ -95,22 +95,22 @@ def _environment(markdown: bool) -> "Environment":
 
 
 def _printed(finalize: Callable[[str], str], value: Any) -> Any:
-    # An undefined name stays what it is, so that Jinja refuses it.
+    # An undefined name is passed on, so that Jinja refuses it.
     return finalize(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
 class RankChanged(Event):
-    """The team's rank on the leaderboard is another one."""
+    """The team's rank on the leaderboard has changed."""
 
-    kind: ClassVar[str] = "standing.rank"
+    kind: ClassVar[str] = "leaderboard.rank"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "at")
 
     competition: str
     rank: int
     """From 1."""
     earlier: int | None
-    """None: it had none."""
+    """None: the team had none."""
     teams: int
     score: float | None
     at: datetime
@@ -125,9 +125,9 @@ class RankChanged(Event):
 
 @dataclass(frozen=True)
 class MedalChanged(Event):
-    """The rank is worth another medal than before; None: none."""
+    """The rank is worth another medal than before; None: no medal."""
 
-    kind: ClassVar[str] = "standing.medal"
+    kind: ClassVar[str] = "leaderboard.medal"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "at")
 
     competition: str
@@ -145,7 +145,7 @@ class MedalChanged(Event):
 class BoardMoved(Event):
     """The best scores of the other teams have become much better: somebody has found something."""
 
-    kind: ClassVar[str] = "standing.board"
+    kind: ClassVar[str] = "leaderboard.top"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "at")
 
     competition: str
@@ -166,7 +166,7 @@ class BoardMoved(Event):
 class NewBest(Event):
     """A node is better, by its validation score, than all before it."""
 
-    kind: ClassVar[str] = "standing.best"
+    kind: ClassVar[str] = "run.best"
     once_per: ClassVar[tuple[str, ...]] = ("run", "node")
 
     competition: str
@@ -176,14 +176,14 @@ class NewBest(Event):
     earlier: float | None
     """None: it is the first one."""
     title: str
-    """What the node does, in a line."""
+    """What the node does, in one line."""
 
 
 @dataclass(frozen=True)
 class CompetitionOver(Event):
-    """A competition has ended, and what the run reached is written down."""
+    """A competition has ended, and the run's report is written."""
 
-    kind: ClassVar[str] = "standing.over"
+    kind: ClassVar[str] = "competition.over"
     once_per: ClassVar[tuple[str, ...]] = ("run", "private")
 
     competition: str
@@ -191,12 +191,12 @@ class CompetitionOver(Event):
     score: float | None
     """None: nothing was sent, or there is no score."""
     private: bool
-    """Whether it is by the private leaderboard, which is final."""
+    """Whether the score is of the private leaderboard, which is final."""
     rank: int | None
     teams: int
     medal: Medal | None
     report: str
-    """Where the page lies."""
+    """Path of the page."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class SubmissionScored(Event):
 
     competition: str
     tag: str
-    """The submission is found by it at the site."""
+    """Identifies the submission at the site."""
     node: int
     public_score: float
     validation_score: float | None
@@ -216,7 +216,7 @@ class SubmissionScored(Event):
 
 @dataclass(frozen=True)
 class SubmissionFailed(Event):
-    """The submission may not have arrived, or was given up."""
+    """The submission may not have arrived, or the bot gave it up."""
 
     kind: ClassVar[str] = "submission.failed"
     once_per: ClassVar[tuple[str, ...]] = ("tag",)
@@ -229,7 +229,7 @@ class SubmissionFailed(Event):
 
 @dataclass(frozen=True)
 class SubmissionRefused(Event):
-    """The site will not take the file."""
+    """The site refused the file."""
 
     kind: ClassVar[str] = "submission.refused"
     once_per: ClassVar[tuple[str, ...]] = ("tag",)
@@ -238,12 +238,12 @@ class SubmissionRefused(Event):
     tag: str
     node: int
     words: str
-    """The site's own."""
+    """The site's message."""
 
 
 @dataclass(frozen=True)
 class ScoresDisagree(Event):
-    """Validation scores are no guide to public ones any more."""
+    """Validation scores no longer predict public ones."""
 
     kind: ClassVar[str] = "submission.disagree"
     once_per: ClassVar[tuple[str, ...]] = ("run",)
@@ -266,14 +266,14 @@ class ApprovalAsked(Event):
     tag: str
     node: int
     id: str
-    """By which it is approved."""
+    """The number to approve it by."""
     validation_score: float | None
     why: str
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One submission that is to count in the end."""
+    """One submission proposed as final."""
 
     tag: str
     node: int
@@ -295,7 +295,7 @@ class FinalSelectionProposed(Event):
 
     @property
     def tags(self) -> str:
-        """Which they are: other scores of the same choice are no news."""
+        """The choice: other scores of the same submissions are no news."""
         return ", ".join(sorted(choice.tag for choice in self.choices))
 
 
@@ -309,7 +309,7 @@ class BudgetReached(Event):
     level: str
     """Whose budget, such as a run's id, a competition's name or `day`."""
     period: str
-    """Which of its periods, such as `2020-01-31`; empty where it has none."""
+    """The budget's period, such as `2020-01-31`; empty if it has none."""
     what: Kind
     share: Literal[50, 80, 100]
     """Percent."""
@@ -324,7 +324,7 @@ class BudgetReached(Event):
 
 
 def shares_reached(spent: float, cap: float) -> tuple[Literal[50, 80, 100], ...]:
-    """Return the shares of a cap that are spent; all of them where nothing may be spent."""
+    """Return the shares of a cap that are spent; all of them if the cap is zero."""
     shares: tuple[Literal[50, 80, 100], ...] = (50, 80, 100)
     return tuple(share for share in shares if spent * 100 >= cap * share)
 
@@ -333,21 +333,21 @@ def shares_reached(spent: float, cap: float) -> tuple[Literal[50, 80, 100], ...]
 class RulesNotAccepted(Event):
     """Somebody must accept a competition's rules on the website."""
 
-    kind: ClassVar[str] = "trouble.rules"
+    kind: ClassVar[str] = "problem.rules"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "rules_sha")
     urgent: ClassVar[bool] = True
 
     competition: str
     url: str
     rules_sha: str | None = None
-    """Of the rules page, hex; None: it could not be read. Rules that changed are a notice of their own."""
+    """SHA-256 of the rules page, hex; None: it could not be read. Changed rules are a new notice."""
 
 
 @dataclass(frozen=True)
 class TaskCardIncomplete(Event):
-    """What the pages say of the task does not agree or is not all there: the owner writes the missing lines."""
+    """The competition's pages contradict each other or leave something out: the owner writes the missing lines."""
 
-    kind: ClassVar[str] = "trouble.card"
+    kind: ClassVar[str] = "problem.card"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "lines")
     urgent: ClassVar[bool] = True
 
@@ -355,14 +355,14 @@ class TaskCardIncomplete(Event):
     file: str
     """Where the lines go."""
     lines: tuple[str, ...]
-    """Exactly as they are to be written, each with what is to be decided."""
+    """Exactly as they must be written, each with what the owner has to decide."""
 
 
 @dataclass(frozen=True)
 class GraderUnusable(Event):
-    """The file that the owner wants scores from cannot give any."""
+    """The owner's grader file cannot be used."""
 
-    kind: ClassVar[str] = "trouble.grader"
+    kind: ClassVar[str] = "problem.grader"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "why")
     urgent: ClassVar[bool] = True
 
@@ -373,14 +373,14 @@ class GraderUnusable(Event):
 
 @dataclass(frozen=True)
 class WorkBroken(Event):
-    """Something keeps the bot from its work, and no other notice says what to do about it."""
+    """Something keeps the bot from its work, and no other notice covers it."""
 
-    kind: ClassVar[str] = "trouble.work"
+    kind: ClassVar[str] = "problem.work"
     once_per: ClassVar[tuple[str, ...]] = ("of", "since")
     urgent: ClassVar[bool] = True
 
     since: datetime
-    """When it began: the same trouble is one notice."""
+    """When it began: the same problem is one notice."""
     of: str
     """A competition, `Docker` or `bot.toml`."""
     why: str
@@ -390,7 +390,7 @@ class WorkBroken(Event):
 class DiskLow(Event):
     """There is no room for another run."""
 
-    kind: ClassVar[str] = "trouble.disk"
+    kind: ClassVar[str] = "problem.disk"
     once_per: ClassVar[tuple[str, ...]] = ("folder", "since")
     urgent: ClassVar[bool] = True
 
@@ -409,12 +409,12 @@ class CompetitionDay:
     teams: int | None
     best_score: float | None
     nodes: int
-    """Made that day, as the following."""
+    """Created that day; submissions and spending are that day's too."""
     submissions: int
     spent_usd: float | None
-    """None: of unknown price."""
+    """None: a price is unknown."""
     days_left: float | None
-    """None: when it ends is not known."""
+    """None: the deadline is unknown."""
     scores: tuple[float, ...] = ()
     """The best validation score over time, oldest first."""
 
@@ -429,12 +429,12 @@ class DailySummary(Event):
     day: date
     competitions: tuple[CompetitionDay, ...]
     problems: tuple[str, ...] = ()
-    """What needs a person still, a line each."""
+    """What still needs a person, one line each."""
 
 
 @dataclass(frozen=True)
 class Trial(Event):
-    """A message that shows whether a service works."""
+    """A test message that shows whether a service works."""
 
     kind: ClassVar[str] = "notify.trial"
     once_per: ClassVar[tuple[str, ...]] = ("at",)
@@ -443,4 +443,4 @@ class Trial(Event):
 
 
 KINDS = frozenset(event.kind for event in Event.__subclasses__())
-"""Of all notices; the configuration sorts by them."""
+"""The kinds of all notices, for checking the configuration."""

@@ -1,4 +1,4 @@
-"""From notices to letters: puts what may go now into letters of one service, as the schedule says."""
+"""From notices to letters: puts the notices that may be sent now into letters to one service, by the schedule."""
 
 import hashlib
 from collections import Counter
@@ -18,17 +18,17 @@ from state.tables import Letter, LetterPart, Notification
 from state.words import iso
 
 _BODY = 600
-"""Characters of one notice's body among others."""
+"""Characters of one notice's body in a letter of several."""
 _HOUR = timedelta(hours=1)
 
 
 def ready(store: Store, service: str, now: datetime, settings: NotifySection) -> list[int]:
-    """Write the letters that may go to a service now; returns these and what is to be tried once more, in order."""
+    """Write the letters that may go to a service now; returns their ids and those to try again, in order."""
     with store.read() as session:
         if _planned(session, service, now, settings)[0] == Plan():
             return []
     with store.write() as tx:
-        # Anew, as another process may have written letters since.
+        # Planned again, as another process may have written letters since.
         found, tried = _planned(tx.session, service, now, settings)
         new = [_letter(tx, service, bundle, now) for bundle in found.bundles]
         urgent = {one.id for one in tried if one.urgent} | {id for id, is_urgent in new if is_urgent}
@@ -36,7 +36,7 @@ def ready(store: Store, service: str, now: datetime, settings: NotifySection) ->
 
 
 def settle(store: Store, services: Sequence[str]) -> None:
-    """Mark as sent the notices that every one of the services has; without any service that is all of them."""
+    """Mark as sent the notices that every service has; without services, all of them."""
     missing = [
         ~exists().where(
             col(LetterPart.notification_id) == col(Notification.id),
@@ -57,14 +57,14 @@ def settle(store: Store, services: Sequence[str]) -> None:
 
 
 def _planned(session: Session, service: str, now: datetime, settings: NotifySection) -> tuple[Plan, list[Tried]]:
-    """Return what may go now, and the letters that were counted; reads no texts, as it is asked again and again."""
+    """Return what may go now, and the letters that were counted; reads no texts, as it is called often."""
     held = exists().where(col(LetterPart.notification_id) == col(Notification.id), col(LetterPart.service) == service)
     unsent = (
         sa.select(col(Notification.id), col(Notification.kind), col(Notification.urgent), col(Notification.created_at))
         .where(col(Notification.sent_at).is_(None), ~held)
         .order_by(col(Notification.id))
     )
-    # What is not sent, or counts for this hour's rate.
+    # Letters that are not sent, or count towards this hour's rate.
     recent = or_(col(Letter.sent_at).is_(None), col(Letter.tried_at) > now - _HOUR)
     letters = session.execute(
         sa.select(
@@ -93,7 +93,7 @@ def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) ->
 
 
 def merged(rows: Sequence[Notification]) -> Notice:
-    """Return several notices as one, in the order given; only long bodies are cut. The same notices give the same key."""
+    """Merge several notices into one, in the order given; only long bodies are cut. The same notices give the same key."""
     if len(rows) == 1:
         return Notice.of(rows[0])
     kinds = Counter(row.kind for row in rows)
@@ -110,7 +110,7 @@ def merged(rows: Sequence[Notification]) -> Notice:
 
 
 def _short(row: Notification) -> str:
-    # Cut off, Markdown may lack its closing half; the plain form lacks nothing.
+    # Markdown that is cut may lack a closing mark; plain text has none.
     return row.markdown if row.markdown and len(row.markdown) <= _BODY else escaped(cut(row.body, _BODY))
 
 

@@ -1,4 +1,4 @@
-"""The outbox: a notice is written beside what it tells of, and sent to every service until that is confirmed."""
+"""The outbox: a notice is written in the transaction of what it reports, and sent to each service until confirmed."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ from state.tables import Letter, Notification
 
 @dataclass(frozen=True)
 class Delivered:
-    """What came of one round: how many letters were sent, and how many could not be."""
+    """The result of one round: how many letters were sent, and how many failed."""
 
     sent: int = 0
     failed: int = 0
 
 
 def notify(tx: Transaction, notice: Notice) -> bool:
-    """Write a notice down, in the transaction of what it is about, unless its key is known; return whether it is new."""
+    """Write a notice in the transaction of what it reports, unless its key is known; return whether it is new."""
     if tx.session.exec(select(Notification.id).where(Notification.key == notice.key)).first() is not None:
         return False
     columns = notice.columns()
@@ -40,16 +40,16 @@ def notify(tx: Transaction, notice: Notice) -> bool:
 async def deliver(
     store: Store, services: Mapping[str, Notifier], clock: Clock, settings: NotifySection | None = None
 ) -> Delivered:
-    """Send what may go now and is not confirmed, to every service, one attempt each; call it again and again.
+    """Send every unconfirmed letter that may go now to its service, one attempt each; call it again and again.
 
-    A letter whose confirmation was not committed is sent again: at least once, with the same key. Each attempt, and the
-    time before which there is no other, is committed before it begins: several may deliver at once, and a letter that
-    ends the process, whatever the reason, keeps no other from being sent. A service that fails or is slow keeps no
-    other service waiting, and no other letter.
+    Delivery is at least once, with the same key: a letter whose confirmation was not committed is sent again. Each
+    attempt, and the earliest time of the next, is committed before it begins: several processes may deliver at once,
+    and a letter that kills the process does not keep others from being sent. A service that fails or is slow delays
+    no other service, and no other letter.
 
     Args:
-        store: where notices are.
-        services: by the name that the configuration gives each.
+        store: holds the notices.
+        services: by their names in the configuration.
         clock: the time of schedules and pauses; an attempt's time limit is in real seconds.
         settings: when notices are sent.
     """
@@ -81,7 +81,7 @@ async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, s
 
 
 def _begin(store: Store, id: int, settings: NotifySection) -> Letter | None:
-    """Count an attempt before it is made; None where it is not due, or another process has it."""
+    """Count an attempt before it is made; None if it is not due, or another process has taken it."""
     with store.write() as tx:
         row, now = tx.session.get_one(Letter, id), tx.now()
         if row.sent_at is not None or not _may_go(row, now, settings):
@@ -99,7 +99,7 @@ def _may_go(row: Letter, now: datetime, settings: NotifySection) -> bool:
 
 
 async def _attempt(notifier: Notifier, row: Letter, settings: NotifySection) -> Receipt | str:
-    """Send one letter; returns what went wrong where it did."""
+    """Send one letter; returns the receipt, or what went wrong."""
     try:
         async with asyncio.timeout(settings.seconds):
             return await notifier.send(Notice.of(row))
@@ -112,11 +112,11 @@ async def _attempt(notifier: Notifier, row: Letter, settings: NotifySection) -> 
 def _end(store: Store, id: int, outcome: Receipt | str, settings: NotifySection) -> None:
     with store.write() as tx:
         row = tx.session.get_one(Letter, id)
-        told: dict[str, Any] = {"key": row.key, "kind": row.kind, "service": row.service, "attempts": row.attempts}
+        letter: dict[str, Any] = {"key": row.key, "kind": row.kind, "service": row.service, "attempts": row.attempts}
         if isinstance(outcome, Receipt):
             row.sent_at, row.last_error = tx.now(), None
-            tx.record("notification.sent", run_id=row.run_id or NO_RUN, reference=outcome.reference, **told)
+            tx.record("notification.sent", run_id=row.run_id or NO_RUN, reference=outcome.reference, **letter)
         else:
             row.last_error, row.due_at = outcome, tx.now() + timedelta(seconds=pause(row.attempts, settings))
-            tx.record("notification.failed", run_id=row.run_id or NO_RUN, error=outcome, **told)
+            tx.record("notification.failed", run_id=row.run_id or NO_RUN, error=outcome, **letter)
         tx.add(row)

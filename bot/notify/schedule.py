@@ -1,4 +1,4 @@
-"""When notices are sent: pure functions over what waits, what was tried, the time and the settings of one service."""
+"""When notices are sent: pure functions of what waits, what was tried, the time and the settings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Waiting:
-    """A notice that no letter to the service holds yet."""
+    """A notice that is in no letter to the service yet."""
 
     id: int
     kind: str
@@ -34,24 +34,23 @@ class Tried:
 
 @dataclass(frozen=True)
 class Plan:
-    """What may go now."""
+    """What may be sent now."""
 
     again: tuple[int, ...] = ()
-    """Letters that are there, to be tried once more."""
+    """Existing letters to try again."""
     bundles: tuple[tuple[int, ...], ...] = ()
-    """Notices of which each group makes one new letter."""
+    """Groups of notices; each group becomes one new letter."""
 
 
 def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, settings: NotifySection) -> Plan:
-    """Say what goes to one service now.
+    """Return what goes to one service now.
 
-    Each notice is in one letter at most. Letters that were tried within an hour are never more than `per_hour`, however
-    often each; one that has not been tried yet keeps its place among them. Of several places the last is for what is
-    urgent; where places are short, the oldest go first, and what is left over goes together. In quiet hours only what is
-    urgent goes.
+    Each notice is in at most one letter. At most `per_hour` letters are tried within an hour, however often each; one
+    that has not been tried yet keeps its place among them. The last of several places is reserved for urgent notices;
+    where places are short, the oldest go first and the rest share a letter. In quiet hours only urgent notices go.
 
     Args:
-        waiting: notices that are in no letter of the service, oldest first, which has the lowest id.
+        waiting: notices that are in no letter of the service, oldest (lowest id) first.
         letters: its letters that are not sent, or were tried within the last hour.
         now: the time.
         settings: rate, quiet hours and digest.
@@ -71,8 +70,8 @@ def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, se
 
 
 def opens_at(notice: Waiting, now: datetime, settings: NotifySection) -> datetime:
-    """Return from when on a notice may be told: its digest's hour, the end of quiet hours, or when it came."""
-    # One from the future: the clock was put back since.
+    """Return when a notice may be sent: at its digest's hour, at the end of quiet hours, or at once."""
+    # A notice from the future: the clock was put back since.
     since = min(notice.created_at, now)
     if notice.urgent:
         return since
@@ -94,13 +93,13 @@ def is_quiet(now: datetime, settings: NotifySection) -> bool:
 
 def is_due(due_at: datetime, now: datetime, settings: NotifySection) -> bool:
     """Return whether a letter's pause is over."""
-    # Further ahead than any pause: the clock was put back.
+    # A due time further ahead than any pause: the clock was put back.
     return due_at <= now or due_at > now + timedelta(seconds=settings.seconds + settings.longest_pause)
 
 
 def pause(attempts: int, settings: NotifySection) -> float:
-    """Return the seconds between the attempt of this number, from 1, and the next."""
-    # Of a bounded power: a float ends at 2**1024.
+    """Return the seconds to wait after this many attempts, from 1."""
+    # The exponent is bounded: a float ends at 2**1024.
     return min(settings.first_pause * 2.0 ** min(attempts - 1, 64), settings.longest_pause)
 
 
@@ -111,7 +110,7 @@ class _Places:
         self.free = free
 
     def keep_one(self, per_hour: int) -> None:
-        """Leave one for what is urgent and comes later, unless there is but one in all."""
+        """Reserve one for urgent notices to come, unless there is only one in all."""
         if per_hour > 1:
             self.free = max(0, self.free - 1)
 
@@ -127,7 +126,7 @@ def _again(due: Sequence[Tried], counted: set[int], places: _Places) -> Iterator
 
 
 def _bundles(groups: Sequence[Sequence[int]], places: _Places) -> Iterator[tuple[int, ...]]:
-    """Give each group a letter of its own, and what is over the rate the last one together."""
+    """Give each group a letter of its own; groups over the rate share the last one."""
     alone = len(groups) if len(groups) <= places.free else max(0, places.free - 1)
     for group in groups[:alone]:
         places.take()
@@ -141,19 +140,19 @@ def _bundles(groups: Sequence[Sequence[int]], places: _Places) -> Iterator[tuple
 
 
 def _groups(notices: Sequence[Waiting], settings: NotifySection) -> list[list[int]]:
-    """Return what was held together, each other notice by itself, and the group with the oldest first."""
+    """Group the notices that were held back, leave each other notice alone, and sort by the oldest notice."""
     held = [one.id for one in notices if _is_held(one, settings)]
     groups = [held[start : start + MOST_TOGETHER] for start in range(0, len(held), MOST_TOGETHER)]
     return sorted([*groups, *([one.id] for one in notices if not _is_held(one, settings))])
 
 
 def _is_held(notice: Waiting, settings: NotifySection) -> bool:
-    """Return whether a notice waited for the digest or for the end of quiet hours, with others that did."""
+    """Return whether a notice waited for the digest or for the end of quiet hours."""
     return notice.kind in settings.digest or is_quiet(notice.created_at, settings)
 
 
 def _next(after: datetime, at: time, settings: NotifySection) -> datetime:
-    """Return when it is next that time of day, later than `after`."""
+    """Return the next time after `after` at which it is that time of day."""
     day = after.astimezone(settings.zone).date()
     for days in range(3):
         found = datetime.combine(day + timedelta(days=days), at, settings.zone).astimezone(after.tzinfo)

@@ -1,4 +1,4 @@
-"""Services that Apprise speaks to: Slack, mail, and whatever else it knows, each in a thread and within a time."""
+"""Services that Apprise can send to (Slack, mail and many more), each in its own thread and with a time limit."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apprise import NotifyBase
 
 _SHARE = 0.4
-"""Of an attempt's time, for connecting and for each answer; so a silent service is known as such before the time is over."""
+"""Share of an attempt's time for connecting and for each answer, so that a silent service is noticed before it is over."""
 _LOGGERS = (
     "apprise",
     "urllib3.connection",
@@ -30,7 +30,7 @@ _LOGGERS = (
     "requests",
     "charset_normalizer",
 )
-"""Those that would write an address, or its path, into a log at some level."""
+"""Loggers that would write an address, or its path, into a log at some level."""
 _warned: ContextVar[list[str] | None] = ContextVar("warned", default=None)
 
 
@@ -40,7 +40,7 @@ def open_services(
     """Return the configured services by name.
 
     Raises:
-        UsageError: an address is not there, or Apprise does not know what to do with it.
+        UsageError: an address is missing, or Apprise cannot use it.
     """
     return {
         name: AppriseNotifier(name, find_address(name, environment), seconds=settings.seconds)
@@ -49,10 +49,10 @@ def open_services(
 
 
 class AppriseNotifier:
-    """Sends to one service; its address is in no text that comes out of here."""
+    """Sends to one service; its address never appears in any text it returns, logs or raises."""
 
     def __init__(self, name: str, address: SecretStr, *, seconds: float = 60.0) -> None:
-        """Look at the address; nothing is sent.
+        """Check the address; nothing is sent.
 
         Args:
             name: under which the address is kept.
@@ -60,7 +60,7 @@ class AppriseNotifier:
             seconds: longest time of one attempt.
 
         Raises:
-            UsageError: Apprise does not know what to do with it.
+            UsageError: Apprise cannot use the address.
         """
         self.name = name
         self._address = address
@@ -68,10 +68,10 @@ class AppriseNotifier:
         self._thread: threading.Thread | None = None
         plugin = self._plugin()
         self.shown = masked(address, plugin.url(privacy=True))  # type: ignore[no-untyped-call]
-        """The address as it may be shown."""
+        """The address with its secrets masked."""
 
     def __repr__(self) -> str:
-        """Show no more than may be shown."""
+        """Show the masked address only."""
         return f"AppriseNotifier({self.name}, {self.shown})"
 
     async def send(self, event: Notice) -> Receipt:
@@ -92,9 +92,9 @@ class AppriseNotifier:
         return Receipt()
 
     async def _in_a_thread(self, event: Notice) -> str | None:
-        """Send it where blocking hurts nobody; returns what went wrong.
+        """Send it in a thread, where blocking does no harm; returns what went wrong, or None.
 
-        The thread is a daemon, which an exit does not wait for: a service may hold it for longer than anybody waits.
+        It is a daemon thread, which an exit does not wait for: a service may hold it for longer than anybody waits.
         """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[str | None] = loop.create_future()
@@ -112,7 +112,7 @@ class AppriseNotifier:
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(finish, outcome)
 
-        # In a context of its own: what is silenced in it is silenced nowhere else.
+        # A context of its own: what it silences is silenced nowhere else.
         self._thread = threading.Thread(target=Context().run, args=(work,), name=f"notify-{self.name}", daemon=True)
         self._thread.start()
         return await done
@@ -121,9 +121,9 @@ class AppriseNotifier:
         from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
 
         plugin = self._plugin()
-        # Else Apprise would wait for 4 s whatever the configuration says.
+        # Otherwise Apprise would wait for 4 s, whatever is configured.
         plugin.socket_connect_timeout = plugin.socket_read_timeout = self._seconds * _SHARE
-        # Else what is too long for the service would be refused each time that it is tried.
+        # Otherwise a message that is too long for the service would be refused every time.
         plugin.overflow_mode = OverflowMode.SPLIT
         markdown = bool(event.markdown) and plugin.resolve_format(NotifyFormat.MARKDOWN) == NotifyFormat.MARKDOWN
         key = f"[{event.key}]"
@@ -139,10 +139,10 @@ class AppriseNotifier:
         return None if sent else _reason(warned)
 
     def _plugin(self) -> "NotifyBase":
-        """Make the service anew: a plugin holds state of its last attempt, and makes the next one wait."""
+        """Make a new plugin: one that is used again keeps state of its last attempt, and delays the next."""
         from apprise import Apprise, AppriseAsset
 
-        # Without a time limit of its own it stays in this thread.
+        # Without a time limit of its own, Apprise stays in this thread.
         asset = AppriseAsset(
             app_id="Kaggle bot",
             app_desc="Kaggle bot",
@@ -162,7 +162,7 @@ class AppriseNotifier:
 
 
 def _reason(warned: list[str]) -> str:
-    """Say what went wrong in our words: of Apprise's, which may hold parts of an address, a status alone is taken."""
+    """Describe a failure in our words; of Apprise's, which may hold parts of an address, only a status is used."""
     text = " ".join(warned)
     if found := re.search(r"\berror=([1-5]\d\d)\b", text):
         return f"the service answered {found[1]}"
@@ -173,12 +173,12 @@ def _reason(warned: list[str]) -> str:
 
 @contextmanager
 def silenced() -> Iterator[list[str]]:
-    """Give the list of what is warned of while this lasts, in this context alone; none of it reaches a log.
+    """Keep the loggers silent in this context, and yield the list of their warnings.
 
-    What is on the list may hold secrets: it is for looking up a status in, never for showing.
+    The warnings may hold secrets: look up a status in them, never show them.
     """
     for name in _LOGGERS:
-        # Adding what is there already does nothing.
+        # Adding a filter a second time does nothing.
         logging.getLogger(name).addFilter(_FILTER)
     found: list[str] = []
     token = _warned.set(found)
@@ -190,7 +190,7 @@ def silenced() -> Iterator[list[str]]:
 
 class _Filter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let nothing through that is logged within `silenced`."""
+        """Let nothing through that is logged inside `silenced`."""
         warned = _warned.get()
         if warned is None:
             return True

@@ -1,4 +1,4 @@
-"""The section `[notify]` of bot.toml: where the owner is told what, when, and how often."""
+"""The section `[notify]` of bot.toml: where, when and how often the owner is notified."""
 
 import re
 from datetime import time
@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-DEFAULT_DIGEST = ("standing.rank", "standing.best", "submission.scored")
+DEFAULT_DIGEST = ("leaderboard.rank", "run.best", "submission.scored")
 
 
 def _name(value: str) -> str:
     if "://" in value or "@" in value:
         # The value is not repeated: it holds the secret that should not have been written down here.
         raise ValueError(
-            "an address must not stand in this file, as it holds a token or a password: put it into a variable, a "
+            "an address must not stand in this file, as it holds a token or a password: put it in a variable, a "
             "systemd credential or a file, and write its name here, such as SLACK_URL"
         )
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
@@ -23,11 +23,11 @@ def _name(value: str) -> str:
 
 
 def _kind(value: str) -> str:
-    # Here, as only a file that names a kind should pay for all their templates.
+    # Imported here: only a file that names a kind should pay for loading their templates.
     from bot.notify.events import KINDS
 
     if value not in KINDS:
-        raise ValueError(f"there is no such kind; kinds are {', '.join(sorted(KINDS))}")
+        raise ValueError(f"is no kind of notice; the kinds are {', '.join(sorted(KINDS))}")
     return value
 
 
@@ -67,7 +67,7 @@ class NotifySection(BaseModel):
     )
     digest: tuple[Annotated[str, AfterValidator(_kind)], ...] = Field(
         default=DEFAULT_DIGEST,
-        description="kinds that are told together at the digest's hour; all others are told at once",
+        description="kinds of notices collected into a digest; all others are sent at once",
     )
     digest_hours: tuple[Annotated[int, Field(ge=0, le=23)], ...] = Field(
         default=(8,), min_length=1, description="hours of the day at which there is a digest"
@@ -75,16 +75,16 @@ class NotifySection(BaseModel):
     quiet: Annotated[str, AfterValidator(_quiet)] | None = Field(
         default=None,
         examples=["22:00-07:00"],
-        description="times of day between which only what is urgent is told, such as `22:00-07:00`",
+        description="hours in which only urgent notices are sent, such as `22:00-07:00`",
     )
     time_zone: Annotated[str, AfterValidator(_zone)] = Field(
-        default="UTC", description="the zone of the digest's and the quiet hours"
+        default="UTC", description="time zone of the digest's and the quiet hours"
     )
     per_hour: int = Field(
         default=20,
         ge=1,
         le=1000,
-        description="most messages to one service within any hour; what is over it is told together",
+        description="most messages to one service within any hour; further notices share a message",
     )
     first_pause: float = Field(
         default=30.0,
@@ -100,7 +100,7 @@ class NotifySection(BaseModel):
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         if len(set(self.services)) < len(self.services):
-            raise ValueError("services: each name may stand there once")
+            raise ValueError("services: each name may be listed only once")
         return self
 
     @property

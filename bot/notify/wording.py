@@ -22,10 +22,10 @@ def plain(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return foreign text so that Markdown shows it as it is, and it calls nobody and links to nothing.
+    """Return foreign text so that Markdown shows it unchanged, and it mentions nobody and links to nothing.
 
-    Services differ in which characters a backslash protects; those that would begin HTML, a mention or a link become
-    others that look like them.
+    Services differ in which characters a backslash escapes; those that would begin HTML, a mention or a link are
+    replaced by lookalikes.
     """
     if isinstance(text, Verbatim):
         return text
@@ -37,7 +37,7 @@ def escaped(text: str) -> str:
 
 
 class Verbatim(str):
-    """Text that is printed as it is."""
+    """Text that is printed without escaping."""
 
 
 def bold(text: object) -> str:
@@ -51,32 +51,32 @@ def indented(lines: Sequence[str]) -> str:
 
 
 def fenced(lines: Sequence[str]) -> str:
-    """Return lines to be copied, as a block of code; only what would end the block or call somebody is replaced."""
+    """Return lines to be copied, as a code block; only what would end the block or mention somebody is replaced."""
     body = clean("\n".join(lines)).replace("```", "'''").replace("<", "‹").replace(">", "›")
     return Verbatim(f"```\n{body}\n```")
 
 
 def link(url: str) -> str:
-    """Return an address of ours so that it can be followed; anything that is more than an address is not one."""
+    """Return one of our own addresses as a link; text that holds more than an address stays text."""
     return Verbatim(url) if re.fullmatch(r"https?://[\w.:/?=&%~-]+", url) else url
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return a line of bars, the last of which is the newest value; of many values the last of each stretch."""
+    """Return a line of bars, the newest value last; many values are thinned out to the last of each stretch."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return ""
     if len(finite) > _WIDTH:
         finite = [finite[(i + 1) * len(finite) // _WIDTH - 1] for i in range(_WIDTH)]
     low, high = min(finite), max(finite)
-    # Halved, as the difference of two large numbers may be beyond what a float holds.
+    # Halved, as the difference of two large numbers may overflow a float.
     span = high / 2 - low / 2
     places = [0 if span == 0 else round((value / 2 - low / 2) / span * (len(_BARS) - 1)) for value in finite]
     return "".join(_BARS[place] for place in places)
 
 
 def figure(value: float | None) -> str:
-    """Return a score or the like with six digits; a dash where there is none."""
+    """Return a number with six digits; a dash for None."""
     return "–" if value is None else f"{value:.6g}"
 
 
@@ -86,7 +86,7 @@ def moment(time: datetime) -> str:
 
 
 def cut(text: str, characters: int = 1_500) -> str:
-    """Return the beginning of a text, and how much is left out."""
+    """Return the beginning of a text, and how many characters follow."""
     if len(text) <= characters:
         return text
     return f"{text[:characters]} [{len(text) - characters} more characters]"
@@ -102,5 +102,5 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "plural": plural,
     "sparkline": sparkline,
 }
-"""What the templates may use, as plain text has it."""
+"""The templates' filters, for plain text."""
 MARKDOWN_FILTERS: Mapping[str, Callable[..., Any]] = {**FILTERS, "bold": bold, "fenced": fenced, "link": link}

@@ -1,4 +1,4 @@
-"""The ASGI application: one handler for every remote procedure call, and the storage that uploads and downloads go to."""
+"""The ASGI application: one handler for all remote procedure calls, and one for uploads and downloads."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.rehearsal.auth import authenticate, unauthenticated
-from bot.rehearsal.faulty_answers import Act, troubled
+from bot.rehearsal.faulty_answers import Act, faulty_answer
 from bot.rehearsal.methods import OPEN, methods
 from bot.rehearsal.rendering import share_of
 from bot.rehearsal.site import Site
@@ -28,7 +28,7 @@ _LARGEST_BODY = 32 << 20
 
 
 class App:
-    """Answers requests from what the site knows; also those with an absolute target, as a client of a proxy sends them."""
+    """Answers requests to the site; also those with an absolute target, as a proxy's client sends them."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -51,17 +51,17 @@ class App:
 
     async def _respond(self, request: Request, now: datetime) -> Response:
         if request.method == "GET" and request.scope["path"] in ("/", "/clock"):
-            return self._looked_at(request.scope["path"], now)
+            return self._own_page(request.scope["path"], now)
         routed = self._routed(request, now)
         if routed is None:
             return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
         method, act = routed
         self._site.requests[method] += 1
         fault = self._site.faults.draw(method, now)
-        return await act() if fault is None else await troubled(fault, act, request, self._site.faults, now)
+        return await act() if fault is None else await faulty_answer(fault, act, request, self._site.faults, now)
 
-    def _looked_at(self, path: str, now: datetime) -> Response:
-        """Answer what Kaggle does not have, so that it is neither counted nor befallen by faults, nor asks who you are."""
+    def _own_page(self, path: str, now: datetime) -> Response:
+        """Answer the stand-in's own two pages, which need no credentials, are not counted and have no faults."""
         clock = self._site.clock
         if path == "/":
             return HTMLResponse(page(self._site, now))
@@ -70,7 +70,7 @@ class App:
         return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})
 
     def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
-        """Return what a request asks for, by the name that counts and faults know, and what acts on it."""
+        """Return a request's method, by the name that counts and faults use, and the function that carries it out."""
         path, method = request.scope["path"], request.method
         call = _RPC.fullmatch(path)
         if call and method == "POST":
@@ -115,7 +115,7 @@ class App:
         return FileResponse(stored.path, headers=stored.headers, media_type="application/octet-stream")
 
     def _refusal(self, refused: Refused) -> Response:
-        """Return a refusal in one of Kaggle's two shapes; which one is a setting, or drawn by seed."""
+        """Return a refusal in one of Kaggle's two shapes, as configured or drawn by seed."""
         self._refusals += 1
         shape = self._site.settings.error_shape
         drawn = share_of(self._site.settings.seed, "shape", self._refusals) < 0.5
@@ -139,7 +139,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 def _base_url(request: Request) -> str:
-    """Return the site's own address: where it listens, whatever the client calls it."""
+    """Return the site's own address: where it listens, whatever name the client uses."""
     host, port = request.scope.get("server") or ("127.0.0.1", None)
     return f"http://{host}" + (f":{port}" if port else "")
 

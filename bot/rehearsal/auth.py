@@ -1,4 +1,4 @@
-"""Who is asking: the one user's API token, or the legacy key."""
+"""Authentication of the one user, by API token or by the legacy key."""
 
 import base64
 import hmac
@@ -27,7 +27,7 @@ def authenticate(authorization: str | None, settings: SiteSettings) -> None:
 
 
 def introspect_token(call: Call, settings: SiteSettings) -> Answer:
-    """IntrospectToken: who a token belongs to; not active where it is not the user's."""
+    """IntrospectToken: who a token belongs to; not active if it is not the user's."""
     if not _same(call.text("token"), settings.token):
         return {"active": False}
     return {

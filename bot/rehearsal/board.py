@@ -1,8 +1,8 @@
 """The leaderboard: the real teams as they may have arrived, and the user's own team among them.
 
-A snapshot has one score a team, the private one at the end. So a team is there from one moment on, the time of its entry
-where `leaderboard.csv` has `submitted_at` and a seeded one where it has not, and its public score is its private score
-with a small seeded perturbation. Names, ids and numbers of submissions are made up, and say nothing of the final rank.
+A snapshot has one score per team, the final private one. So a team appears at one moment, the time of its entry if
+`leaderboard.csv` has `submitted_at` and a seeded one otherwise, and its public score is its private score with a small
+seeded perturbation. Names, ids and numbers of submissions are made up, and reveal nothing of the final rank.
 """
 
 import csv
@@ -36,7 +36,7 @@ class Team:
     name: str
     user: str
     at: datetime
-    """Of its last submission."""
+    """Time of its last submission."""
     public: float
     private: float
     submissions: int
@@ -44,7 +44,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Final:
-    """Where a private score stands among all real teams at the end."""
+    """A private score's final rank among all real teams."""
 
     rank: int
     teams: int
@@ -61,13 +61,13 @@ class Board:
         self._teams = _make_teams(snapshot, settings)
 
     def standings(self, now: datetime, own: Team | None, *, private: bool) -> list[Team]:
-        """Return the teams that have arrived, best first; of equals the earlier comes first."""
+        """Return the teams that have arrived, best first; ties go to the earlier one."""
         there = [team for team in self._teams if team.at <= now] + ([own] if own else [])
         sign = -1 if not self._card.lower_is_better else 1
         return sorted(there, key=lambda team: (sign * (team.private if private else team.public), team.at, team.id))
 
     def final(self, score: float) -> Final:
-        """Return where a private score stands among the private scores of all teams."""
+        """Return a private score's rank among the private scores of all teams."""
         stands = standing(self._scores, score, lower_is_better=self._card.lower_is_better)
         better = sum(self._card.oriented(one) > self._card.oriented(score) for one in self._scores)
         medal = next((name for name in ("gold", "silver", "bronze") if getattr(stands, f"{name}_medal")), None)
@@ -115,7 +115,7 @@ def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
 
 
 def _possible(score: float, card: TaskCard) -> float:
-    """Keep a perturbed score within what its metric can give."""
+    """Keep a perturbed score within its metric's range."""
     facts = METRICS.get(card.metric.name)
     return score if facts is None else min(max(score, facts.least), facts.most)
 

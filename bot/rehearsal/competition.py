@@ -1,4 +1,4 @@
-"""One competition of the site: its snapshot, and all that is known of it at a time."""
+"""One competition of the site: its snapshot, and its state at a time."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -21,19 +21,19 @@ State = Literal["closed-early", "rules-changed"]
 
 
 class Competition:
-    """What the site knows of one competition; kernels, uploads and files to download are the whole site's."""
+    """One competition's part of the site; kernels, uploads and files to download belong to the whole site."""
 
     def __init__(
         self, snapshot: Snapshot, settings: SiteSettings, faults: Faults, numbers: Numbers, refs: Iterator[int]
     ) -> None:
-        """Take a competition into service.
+        """Set up a competition.
 
         Args:
             snapshot: what is played back.
             settings: the site's.
-            faults: the site's; those that are a state of a competition are asked for.
-            numbers: the site's, which topics and messages get theirs from.
-            refs: the site's numbers for submissions.
+            faults: the site's; those that are a state of a competition matter here.
+            numbers: gives the site's numbers to topics and messages.
+            refs: gives the site's numbers to submissions.
         """
         card = snapshot.card
         self.snapshot = snapshot
@@ -69,7 +69,7 @@ class Competition:
         return self.card.enabled_at <= now
 
     def deadline(self, now: datetime) -> datetime:
-        """Return the deadline as it is told at a time: hosts who close the competition early move it."""
+        """Return the deadline as shown at a time: hosts who close the competition early move it."""
         return min(self.card.deadline, self._since("closed-early", now) or self.card.deadline)
 
     def is_now(self, state: State, now: datetime) -> bool:
@@ -81,7 +81,7 @@ class Competition:
         return now > self.deadline(now)
 
     def own_team(self, now: datetime) -> Team | None:
-        """Return the user's own entry: its best public score, and in the end the private one that counts."""
+        """Return the user's own entry: its best public score, and the private score that counts in the end."""
         best, final, taken = self.desk.best_public(now), self.desk.final(now), self.desk.all(now)
         if not best or best[0].public_score is None or final is None or final.private_score is None:
             return None

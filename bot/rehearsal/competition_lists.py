@@ -1,4 +1,4 @@
-"""Competitions as the lists and their own pages show them, among others that are made up."""
+"""Competitions as lists and their own pages show them, together with made-up ones."""
 
 import random
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def other(one: Listed) -> Json:
 
 
 def listed_competition(one: "Competition", now: datetime, kernels: int) -> Json:
-    """Return one that is played back as a Competition; `newEntrantDeadline` is absent, as it often is."""
+    """Return a competition that is played back as a Competition; `newEntrantDeadline` is absent, as it often is."""
     card, settings, deadline = one.card, one.settings, one.deadline(now)
     teams = one.standings(now, private=one.over(now))
     rank = next((place for place, team in enumerate(teams, 1) if team.id == one.team_id), None)

@@ -1,4 +1,4 @@
-"""The methods of competitions themselves: lists, pages, files, the leaderboard."""
+"""The methods for competitions themselves: lists, pages, files, the leaderboard."""
 
 from datetime import datetime
 
@@ -20,14 +20,14 @@ _SEGMENTS = (
 _COMPETITIONS_A_PAGE = 20
 
 
-class Competing:
+class CompetitionMethods:
     """Answers about the competitions that are played back."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
 
     def list_competitions(self, call: Call) -> Answer:
-        """ListCompetitions: 20 a page whatever is asked, and no token where a page number is given."""
+        """ListCompetitions: 20 a page whatever is requested, and no token if a page number is given."""
         tab = call.enum("group", "COMPETITION_LIST_TAB_", _TABS)
         order = call.enum("sortBy", "COMPETITION_SORT_BY_", _ORDERS)
         segment = call.enum("category", "HOST_SEGMENT_", _SEGMENTS)
@@ -47,7 +47,7 @@ class Competing:
         return listed("competitions", page, token)
 
     def get_competition(self, call: Call) -> Answer:
-        """GetCompetition: also those that are made up, which the user has not joined."""
+        """GetCompetition: also a made-up competition, which the user has not joined."""
         name = call.text("competitionName")
         made_up = next((one for one in self._site.others if one.slug == name), None)
         if made_up is not None:
@@ -75,7 +75,7 @@ class Competing:
         return Redirect(self._site.storage.link(place, call.base_url, call.now))
 
     def download_file(self, call: Call) -> Answer:
-        """DownloadDataFile: the address of one file; 404 for whatever is not listed."""
+        """DownloadDataFile: the address of one file; 404 for a file that is not listed."""
         competition = self._joined(call)
         name = call.text("fileName")
         if name not in competition.files.sizes:

@@ -1,4 +1,4 @@
-"""A competition's pages: the snapshot's description taken apart, and what the stand-in adds of its own."""
+"""A competition's pages: the snapshot's description split into parts, and what the stand-in adds."""
 
 import re
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ METRIC_WORDS = {
     "dice": "Mean Dice Coefficient",
     "global_dice": "Global Dice Coefficient",
 }
-"""How Kaggle's pages speak of metrics that they do not call by the registry's name."""
+"""Kaggle's names for metrics, where they differ from the registry's."""
 
 RULES = """# Competition rules
 
@@ -66,7 +66,7 @@ class Pages:
     settings: SiteSettings
 
     def answer(self, wanted: str, *, rules_changed: bool) -> list[Json]:
-        """Return the pages as ListCompetitionPages gives them, all or the one that is asked for."""
+        """Return the pages as ListCompetitionPages does, all or the one requested."""
         return [
             self._page(name, text + (CHANGED_RULES if name == "rules" and rules_changed else ""))
             for name, text in self.content.items()
@@ -86,7 +86,7 @@ class Pages:
 
 
 def make_pages(card: TaskCard, description: str, settings: SiteSettings, daily: int) -> Pages:
-    """Take a description apart by its headings; an evaluation page and rules are made where it has none."""
+    """Split a description by its headings; an evaluation page and rules are added if it has none."""
     content = {name: text for name, text in _parts(description).items() if text.strip()}
     content.setdefault("description", card.title)
     content.setdefault("evaluation", _evaluation(card))
@@ -96,7 +96,7 @@ def make_pages(card: TaskCard, description: str, settings: SiteSettings, daily: 
 
 
 def metric_words(card: TaskCard) -> str:
-    """Return the metric in people's words; of several prediction columns a log loss is a multi-class one."""
+    """Return the metric's name for people; a log loss over several prediction columns is a multi-class one."""
     if card.metric.name == "log_loss" and len(card.prediction_columns) > 1:
         return "Multi-class Log Loss"
     if card.metric.name == "map_at_k" and "k" in card.metric.params:
@@ -117,7 +117,7 @@ def _parts(description: str) -> dict[str, str]:
 
 
 def _turn(depth: int, title: str, current: str, level: int) -> tuple[str, int]:
-    """Return the page that a heading begins or goes on with, and how deep the page's own heading is."""
+    """Return the page that a heading begins or belongs to, and the level of the page's own heading."""
     name = _WHOLE.get(title) or next((page for part, page in _PAGES if part in title), None)
     if level and depth > level:
         return current, level

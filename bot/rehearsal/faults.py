@@ -1,4 +1,4 @@
-"""What goes wrong on the site: by a script, or at random by a seed; all that was injected is recorded."""
+"""Faults of the site, by a script or at random by a seed; every injected fault is recorded."""
 
 import tomllib
 from collections import Counter
@@ -29,19 +29,19 @@ Kind = Literal[
     "closed-early",
 ]
 LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "closed-early"))
-"""Kinds that are a state of the site from a moment on, rather than something that befalls a request."""
+"""Kinds that are a lasting state of the site, rather than the fault of one request."""
 OF_A_COMPETITION = frozenset(("rules-changed", "closed-early"))
-"""Kinds that are a state of competitions, of all of them or of one."""
+"""Kinds that are a state of competitions, of all or of one."""
 WRITES = frozenset(("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"))
 Chance = Annotated[float, Field(ge=0, le=1)]
 
 
 class Fault(BaseModel):
-    """One thing that goes wrong: what, for which requests, and when.
+    """One fault: its kind, the requests it affects, and when.
 
-    Times are of the site's clock, but for those of a stall. What is a state of the site (`submission-hidden`,
+    Times are by the site's clock, except for a stall's. A lasting state of the site (`submission-hidden`,
     `token-expired`, `rules-changed`, `closed-early`) begins with `at` or `after` if one is given, else with the first
-    request that matches; anything else befalls the requests that match.
+    request that matches; any other fault affects the requests that match.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,37 +50,37 @@ class Fault(BaseModel):
     method: str = "*"
     """A pattern for the last part of a method's name, such as `List*`; `PUT upload` and `GET storage` are methods too."""
     competition: str | None = None
-    """The one whose rules change, or that is closed, by its slug; None is all of them. No other kind has one."""
+    """Slug of the competition whose rules change, or that is closed; None: all. No other kind has one."""
     at: UtcTime | None = None
     """Not before this time."""
     after: Annotated[float, Field(ge=0)] | None = None
     """Not before this many seconds from the start of the site."""
     skip: Annotated[int, Field(ge=0)] = 0
-    """Requests that match and are let pass first."""
+    """How many matching requests pass before it."""
     count: Annotated[int, Field(ge=0)] = 1
-    """How many requests it befalls; 0 is all."""
+    """How many requests it affects; 0: all."""
     for_seconds: Annotated[float, Field(ge=0)] = 60.0
     """How long a rate limit or an expired token lasts, and how long a new submission is hidden from GetSubmission."""
     acts: bool = False
-    """Whether the request is acted on before its answer goes wrong, so that the client cannot know."""
+    """Whether the request is carried out before its answer goes wrong, so that the client cannot know."""
     seconds: Annotated[float, Field(ge=0)] = 30.0
     """Real seconds that a stall lasts; the request is then answered."""
     retry_after: Literal["none", "honest", "lying"] = "honest"
-    """Whether a rate limit says how long it lasts, or far too little."""
+    """Whether a rate limit announces how long it lasts, or a far too short time."""
     plain_text: bool = False
     """Whether a rate limit answers with plain text instead of JSON."""
 
     @model_validator(mode="after")
     def _names_a_competition_where_it_may(self) -> Self:
         if self.competition is not None and self.kind not in OF_A_COMPETITION:
-            raise ValueError(f"a fault of the kind {self.kind} is of the whole site, and names no competition")
+            raise ValueError(f"a fault of the kind {self.kind} affects the whole site, and names no competition")
         return self
 
 
 class FaultMix(BaseModel):
-    """Chances for each request; drawn by seed for each method and the how-many-th request to it.
+    """Chances for each request; drawn by seed for each method and the number of the request to it.
 
-    An expired token, changed rules and an early end are never drawn: they stop a client until a person comes.
+    An expired token, changed rules and an early end are never drawn: they stop a client until a person acts.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -93,12 +93,12 @@ class FaultMix(BaseModel):
     cut: Chance = 0.01
     html: Chance = 0.005
     acted_on: Chance = 0.5
-    """Share of the broken answers to a write where the write was acted on."""
-    write_trouble: Chance = 0.1
-    """Chance of a cut or an error, on top, for what creates something."""
+    """Share of the broken answers to a write whose write was carried out."""
+    write_failure: Chance = 0.1
+    """Additional chance of a cut or an error for requests that create something."""
     kernel_error: Chance = 0.1
     submission_hidden: Annotated[float, Field(ge=0)] = 20.0
-    """Seconds for which a new submission is hidden from GetSubmission; 0 is not at all."""
+    """Seconds for which a new submission is hidden from GetSubmission; 0: not at all."""
     stall_seconds: Annotated[float, Field(ge=0)] = 5.0
 
 
@@ -113,7 +113,7 @@ class Injected:
 
 
 class FaultFile(BaseModel):
-    """A file of faults: `[[fault]]` tables, and `[mix]` for what happens at random."""
+    """A file of faults: `[[fault]]` tables, and `[mix]` for random ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -122,10 +122,10 @@ class FaultFile(BaseModel):
 
 
 class Faults:
-    """Says of each request what befalls it."""
+    """Decides which fault, if any, affects each request."""
 
     def __init__(self, script: Sequence[Fault] = (), mix: FaultMix | None = None) -> None:
-        """Make faults; the script comes before the mix, and of the script the first that matches."""
+        """Set them up; the script goes before the mix, and within it the first fault that matches."""
         self.injected: list[Injected] = []
         self._script = list(script)
         self._mix = mix
@@ -160,7 +160,7 @@ class Faults:
         self._script.append(fault)
 
     def draw(self, method: str, now: datetime) -> Fault | None:
-        """Return what befalls a request, if anything does, and record it."""
+        """Return the fault of a request, if there is one, and record it."""
         self._asked[method] += 1
         fault = self._limited(method, now) or self._scripted(method, now) or self._mixed(method)
         if fault is None:
@@ -175,12 +175,12 @@ class Faults:
         return {fault.competition for fault in self._script if fault.competition is not None}
 
     def since(self, kind: Kind, now: datetime, competition: str | None = None) -> datetime | None:
-        """Return since when a lasting state of that kind has been there; None if it is not now.
+        """Return since when a lasting state of that kind holds; None if it does not hold now.
 
         Args:
-            kind: which.
+            kind: the kind.
             now: the site's time.
-            competition: whose state, by its slug, of a kind that is of a competition.
+            competition: its slug, if the kind is a competition's state.
         """
         begun = [at for fault, at in self._lasting(kind, now) if fault.competition in (None, competition)]
         return min(begun, default=None)
@@ -204,7 +204,7 @@ class Faults:
         return after if fault.at is None else max(after, fault.at)
 
     def _lasting(self, kind: Kind, now: datetime) -> Iterator[tuple[Fault, datetime]]:
-        """Yield the states of that kind that are there, and since when."""
+        """Yield the states of that kind that hold, and since when."""
         for number, fault in enumerate(self._script):
             timed = fault.at is not None or fault.after is not None
             begun = self._due(fault) if timed else self._begun.get(number)
@@ -243,17 +243,17 @@ class Faults:
         acts = method in WRITES and drawn("acts") < mix.acted_on
         if method == "SaveKernel" and drawn("kernel-error") < mix.kernel_error:
             return Fault(kind="kernel-error")
-        if method in WRITES and drawn("write") < mix.write_trouble:
+        if method in WRITES and drawn("write") < mix.write_failure:
             kind: Kind = "cut" if drawn("which") < 0.7 else "internal-error"
             return Fault(kind=kind, method=method, acts=acts)
         if drawn("rate-limit") < mix.rate_limit:
-            told = ("none", "honest", "lying")[int(drawn("told") * 3)]
+            retry_after = ("none", "honest", "lying")[int(drawn("told") * 3)]
             seconds, plain = 5 + 115 * drawn("how long"), drawn("plain") < 0.3
             return Fault.model_validate(
                 {
                     "kind": "rate-limit",
                     "method": method,
-                    "retry_after": told,
+                    "retry_after": retry_after,
                     "for_seconds": seconds,
                     "plain_text": plain,
                 }

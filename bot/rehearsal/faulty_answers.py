@@ -1,4 +1,4 @@
-"""Answers that go wrong: each fault of a request as a client meets it."""
+"""Faulty answers: each fault of a request as a client meets it."""
 
 import asyncio
 import math
@@ -20,14 +20,14 @@ _HTML = "<!doctype html><html><head><title>Kaggle: Your Home for Data Science</t
 _KERNEL_ERROR = "Maximum batch CPU session count of 5 reached."
 
 
-async def troubled(fault: Fault, act: Act, request: Request, faults: Faults, now: datetime) -> Response:
-    """Return the answer to a request that something befalls.
+async def faulty_answer(fault: Fault, act: Act, request: Request, faults: Faults, now: datetime) -> Response:
+    """Return the answer to a request with a fault.
 
     Args:
-        fault: what befalls it.
-        act: acts on the request, and returns the answer that there would have been.
+        fault: the fault.
+        act: carries out the request, and returns the answer without the fault.
         request: the request.
-        faults: what tells how long a rate limit still lasts.
+        faults: knows how long a rate limit still lasts.
         now: the site's time.
     """
     if fault.kind == "stall":
@@ -47,8 +47,8 @@ async def troubled(fault: Fault, act: Act, request: Request, faults: Faults, now
 
 
 def _too_many(fault: Fault, seconds: float) -> Response:
-    told = {"honest": math.ceil(seconds), "lying": max(1, math.floor(seconds / 20))}.get(fault.retry_after)
-    headers = {} if told is None else {"retry-after": str(told)}
+    shown = {"honest": math.ceil(seconds), "lying": max(1, math.floor(seconds / 20))}.get(fault.retry_after)
+    headers = {} if shown is None else {"retry-after": str(shown)}
     if fault.plain_text:
         return PlainTextResponse("Too many requests", 429, headers)
     error = {"code": 429, "message": "Too many requests", "status": "RESOURCE_EXHAUSTED"}
@@ -56,10 +56,10 @@ def _too_many(fault: Fault, seconds: float) -> Response:
 
 
 async def _stall(fault: Fault, act: Act, request: Request) -> Response:
-    """Answer late, unless the client has gone; what is not acted on first is acted on after the wait."""
+    """Answer late, unless the client has gone; a request that is not carried out first is carried out after the wait."""
     answer = await act() if fault.acts else None
     if answer is None:
-        # The body is kept for whoever acts later, as to wait for the client's end is to read on.
+        # The body is read now, as waiting for the client to disconnect reads on.
         await request.body()
     try:
         async with asyncio.timeout(fault.seconds):
@@ -71,7 +71,7 @@ async def _stall(fault: Fault, act: Act, request: Request) -> Response:
 
 
 class Cut(Response):
-    """No answer: the connection ends, before a byte of one, or in its middle."""
+    """No complete answer: the connection ends before its first byte, or in the middle."""
 
     def __init__(self, *, begun: bool) -> None:
         super().__init__(b'{"mess', media_type="application/json")

@@ -1,4 +1,4 @@
-"""The forum as it stood at a time: which topics and messages there are, how they nest, what is sticky."""
+"""The forum as it stood at a time: its topics and messages, how they nest, and which are sticky."""
 
 from bisect import insort
 from collections import defaultdict
@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 
 from bot.rehearsal.identity import Numbers
 from bot.rehearsal.readings import Readings
-from scrapers.snapshots.community import Community
-from scrapers.snapshots.rows import MessageRow, TopicRow
+from scrapers.snapshots.community import Community, MessageRow, TopicRow
 
 _OPENING = timedelta(minutes=10)
 """A topic's first message by its own author is the opening one if it is not later than this."""
@@ -17,7 +16,7 @@ _OPENING = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Post:
-    """A message that is visible, and the replies to it that are."""
+    """A visible message and the visible replies to it."""
 
     row: MessageRow
     number: int
@@ -30,7 +29,7 @@ class Post:
 
 @dataclass(frozen=True)
 class Thread:
-    """A topic that is visible."""
+    """A visible topic."""
 
     row: TopicRow
     number: int
@@ -45,33 +44,33 @@ class Thread:
 
     @property
     def comments(self) -> int:
-        """How many visible messages there are beside the opening one."""
+        """The number of visible messages apart from the opening one."""
         return len(self.posts) - (self.opening is not None)
 
     @property
     def last(self) -> datetime:
-        """When the latest message was posted, or the topic where it has none."""
+        """When the latest message was posted; without messages, when the topic was."""
         return max((row.posted_at for row in self.posts if row.posted_at), default=self.at)
 
 
 class Forum:
     """A snapshot's topics and messages; rows without a time are never visible.
 
-    A topic is visible from its time, a message from its own or its edit's, whichever is later, in a visible topic: an
-    older text of an edited message is not known. A deleted one is there, and says nothing.
+    A topic is visible from its time on, a message in it from its own time or its edit's, whichever is later: the older text
+    of an edited message is unknown. A deleted message is listed without its text.
     """
 
     def __init__(
         self, slug: str, community: Community, readings: Readings, numbers: Numbers, *, sticky: int, depth: int
     ) -> None:
-        """Take a forum into service.
+        """Set up a forum.
 
         Args:
             slug: the competition's.
             community: its rows.
             readings: their votes.
-            numbers: those of the site, which this forum's topics and messages get theirs from.
-            sticky: how many of the earliest topics are.
+            numbers: gives the site's numbers to topics and messages.
+            sticky: how many of the earliest topics are sticky.
             depth: how deep replies nest.
         """
         self._readings = readings
@@ -95,15 +94,14 @@ class Forum:
         return [self._thread(row, now) for row in sorted(self._topics, key=_posted) if _posted(row) <= now]
 
     def thread(self, number: int | None, now: datetime) -> Thread | None:
-        """Return the topic that a number on the wire stands for, None if it is not visible."""
+        """Return the topic with a number on the wire, None if it is not visible."""
         row = self._by_number.get(number or 0)
         return self._thread(row, now) if row is not None and _posted(row) <= now else None
 
     def posts(self, thread: Thread, now: datetime, *, opening: bool) -> list[Post]:
-        """Return a topic's messages as a tree, oldest first, with the one that opens it or without.
+        """Return a topic's messages as a tree, oldest first, with or without the opening one.
 
-        A reply whose parent is not visible stands at the top; one deeper than the site nests hangs on the deepest
-        level that there is.
+        A reply whose parent is not visible is at the top level; one deeper than the site nests is at its deepest level.
         """
         shown = [row for row in thread.posts if opening or row is not thread.opening]
         made = {

@@ -1,4 +1,4 @@
-"""The methods of the forums: topics and messages of a competition, and the general service for discussions."""
+"""The methods for the forums: a competition's topics and messages, and the general service for discussions."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import rendered, share_of, slugified
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, Refused, listed, wire_time
-from scrapers.snapshots.rows import MessageRow
+from scrapers.snapshots.community import MessageRow
 
 TOPICS_A_PAGE = 20
 _TOPIC_ORDERS = ("UNSPECIFIED", "HOT", "TOP", "NEW", "RECENT", "ACTIVE", "RELEVANCE")
@@ -18,15 +18,15 @@ _MESSAGE_ORDERS = ("UNSPECIFIED", "HOT", "NEW", "OLD", "TOP")
 _MESSAGES_A_PAGE = 30
 
 
-class Discussions:
-    """Answers about the forums of all competitions; topics' numbers are the site's, and so say whose a topic is."""
+class ForumMethods:
+    """Answers about the forums of all competitions; a topic's number is unique on the site, and so names its competition."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._settings = site.settings
 
     def list_competition_topics(self, call: Call) -> Answer:
-        """ListCompetitionTopics: 20 a page whatever is asked, sticky topics first on page 1."""
+        """ListCompetitionTopics: 20 a page whatever is requested, sticky topics first on page 1."""
         competition = self._site.competition(call.text("competitionName"))
         order = call.enum("sortBy", "TOPIC_LIST_SORT_BY_", _TOPIC_ORDERS)
         threads = _sorted(competition.forum.threads(call.now), order, call.now)
@@ -36,7 +36,7 @@ class Discussions:
         return {"topics": [_topic(thread, competition) for thread in page], "totalCount": len(threads) if page else 0}
 
     def list_topic_messages(self, call: Call) -> Answer:
-        """ListTopicMessages: the tree; `pageSize` counts the messages of the top level, -1 is all of them."""
+        """ListTopicMessages: the tree; `pageSize` counts the messages of the top level, -1 means all."""
         forum = self._site.competition(call.text("competitionName")).forum
         thread = forum.thread(call.number("topicId"), call.now)
         if thread is None:
@@ -70,7 +70,7 @@ class Discussions:
         }
 
     def list_comments(self, call: Call) -> Answer:
-        """ListComments: what was said below a topic's opening message, paged by token."""
+        """ListComments: the messages below a topic's opening one, paged by token."""
         competition, thread = self._found(call.number("topicId"), call.now)
         page, token = call.page(competition.forum.posts(thread, call.now, opening=False))
         return listed("comments", [self._comment(post) for post in page], token)
@@ -84,10 +84,10 @@ class Discussions:
 
     def _message(self, post: Post) -> Json:
         row = post.row
-        said: Json = {}
+        content: Json = {}
         if not row.deleted:
             raw = share_of(self._settings.seed, "raw", row.id) < self._settings.raw_markdown
-            said = {
+            content = {
                 "content": rendered(row.markdown or ""),
                 "rawMarkdown": (row.markdown or "") if raw else None,
                 "authorName": row.author,
@@ -95,7 +95,7 @@ class Discussions:
         return {
             "id": post.number,
             "postDate": wire_time(post.at),
-            **said,
+            **content,
             "votes": post.votes,
             "isDeleted": bool(row.deleted),
             "replies": [self._message(reply) for reply in post.replies],
@@ -115,12 +115,12 @@ class Discussions:
 
 
 def forum_url(slug: str) -> str:
-    """Return where a competition's forum is said to be."""
+    """Return the address of a competition's forum, as answers show it."""
     return f"https://www.kaggle.com/competitions/{slug}/discussion"
 
 
 def topic_url(slug: str, thread: Thread) -> str:
-    """Return where a topic is said to be."""
+    """Return the address of a topic, as answers show it."""
     return f"{forum_url(slug)}/{thread.number}"
 
 
@@ -139,7 +139,7 @@ def _topic(thread: Thread, competition: Competition) -> Json:
 
 
 def _sorted(threads: list[Thread], order: str, now: datetime) -> list[Thread]:
-    """Sort topics; of equals the newest comes first, so that pages never overlap."""
+    """Sort topics; ties go to the newest, so that pages never overlap."""
     if order == "TOP":
         return sorted(threads, key=lambda t: (t.votes, t.at, t.row.id), reverse=True)
     if order == "NEW":

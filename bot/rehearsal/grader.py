@@ -1,4 +1,4 @@
-"""Grades a submission on the public and on the private part of the hidden test; runs off the event loop."""
+"""Grades a submission on the public and the private part of the hidden test; runs off the event loop."""
 
 import random
 import tempfile
@@ -19,12 +19,12 @@ from scrapers.snapshots.tables import Repeats
 from state.errors import InvalidSubmission
 
 _DRAWS = 50
-"""Public parts that are tried until the metric is defined on both parts (ROC AUC wants both classes in each)."""
+"""Draws of a public part until the metric is defined on both parts (ROC AUC needs both classes in each)."""
 
 
 @dataclass(frozen=True)
 class Grade:
-    """What came of a submission: both scores, or why there are none."""
+    """The result of grading a submission: both scores, or why there are none."""
 
     public: float | None = None
     private: float | None = None
@@ -33,16 +33,16 @@ class Grade:
 
 @dataclass(frozen=True)
 class Grader:
-    """The hidden test, and which of its rows are public and which private; the rest is ignored."""
+    """The hidden test, and which of its rows are public and which private; other rows are ignored."""
 
     test: HiddenTest
     public: Rows | None
-    """None: all rows, as of a competition's grader that scores whole files only."""
+    """None: all rows, as a competition's grader may score whole files only."""
     private: Rows | None
 
     def grade(self, content: bytes, name: str) -> Grade:
         """Grade the content of a file of that name; the text of an error is for its author."""
-        # A competition's grader is a process: submissions are rare, so that it is not kept.
+        # A competition's grader is a process, which is not kept running, as submissions are rare.
         with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, closing(self.test):
             path = Path(folder) / name
             path.write_bytes(content)
@@ -60,7 +60,7 @@ class Grader:
 
 
 def open_grader(snapshot: Snapshot, *, seed: int, public_share: float) -> Grader:
-    """Read the answers; the public part is Kaggle's own where they say so, and drawn by seed where they do not.
+    """Read the answers; the public part is Kaggle's own if they mark it, else drawn by seed.
 
     Raises:
         SnapshotError: the answers cannot be used, or the competition's grader cannot.
@@ -75,13 +75,13 @@ def open_grader(snapshot: Snapshot, *, seed: int, public_share: float) -> Grader
         if USAGE in answers.header:
             usage = _usage(answers, snapshot.card.row_columns, ids)
             return Grader(test, *(np.flatnonzero([one == part for one in usage]) for part in ("Public", "Private")))
-        # Where only the competition's own grader knows what the answers mean, the sample shows which parts it can score.
+        # If only the competition's own grader understands the answers, the sample shows which parts it can score.
         whole = snapshot.answers if set(snapshot.card.columns) <= set(answers.header) else test.sample
         return _drawn(test, whole, len(ids), seed, public_share)
 
 
 def _usage(answers: Table, key: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """Return of which part each row is, in the order of `ids`."""
+    """Return the part that each row belongs to, in the order of `ids`."""
     theirs, ours = Repeats(), Repeats()
     known = dict(zip(map(theirs.numbered, answers.keys(key)), answers.column(USAGE), strict=True))
     return [known[ours.numbered(one)] for one in ids]

@@ -1,4 +1,4 @@
-"""Which 64-bit number on the wire stands for which row of a snapshot."""
+"""The 64-bit numbers that stand for a snapshot's rows on the wire."""
 
 import hashlib
 from collections.abc import Iterable
@@ -8,17 +8,17 @@ from typing import Literal
 Kind = Literal["topic", "message", "kernel", "user", "team", "competition", "forum"]
 
 _DERIVED = 1 << 60
-"""Derived numbers are from here to twice this, where no real id lies."""
+"""Derived numbers lie from here to twice this, where there are no real ids."""
 
 
 def wire_id(kind: Kind, identifier: str) -> int:
-    """Return the number that stands for an id of a snapshot, always the same.
+    """Return the number that always stands for an id of a snapshot.
 
-    An id that is a number already stands for itself; another one becomes a number derived from its kind and text.
+    An id that is a number stands for itself; for another one, a number is derived from its kind and text.
 
     Args:
         kind: what it is an id of.
-        identifier: the row's `id`; of a kernel its `ref`, of a user the author's name.
+        identifier: the row's `id`; for a kernel its `ref`, for a user the author's name.
     """
     if identifier.isascii() and identifier.isdecimal() and str(int(identifier)) == identifier:
         number = int(identifier)
@@ -28,19 +28,19 @@ def wire_id(kind: Kind, identifier: str) -> int:
 
 
 class Numbers:
-    """The numbers of one site: no two of its rows have the same, nor do two competitions' rows that have the same id."""
+    """The numbers of one site: no two rows share one, even if rows of two competitions have the same id."""
 
     def __init__(self) -> None:
         self._taken: set[tuple[Kind, int]] = set()
 
     def give(self, kind: Kind, competition: str, identifiers: Iterable[str]) -> dict[str, int]:
-        """Return the number of each of a competition's rows, and keep them from those that come later.
+        """Return the number of each of a competition's rows, and reserve them.
 
-        It is that of `wire_id`, unless an earlier competition's row has it: then one that the slug is part of.
+        It is that of `wire_id`, unless an earlier competition's row has it: then it is derived from the slug, too.
 
         Args:
             kind: what they are ids of.
-            competition: whose; its slug.
+            competition: its slug.
             identifiers: the rows' ids.
         """
         given: dict[str, int] = {}

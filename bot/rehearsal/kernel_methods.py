@@ -18,8 +18,8 @@ _GROUPS = (
 )
 
 
-class Notebooks:
-    """Answers about kernels; of each only the current version is listed, older ones are found by `vN`."""
+class KernelMethods:
+    """Answers about kernels; only the current version of each is listed, older ones are found by `vN`."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -49,7 +49,7 @@ class Notebooks:
         return {"metadata": self.metadata(version, call.now), "blob": blob}
 
     def find(self, call: Call) -> Version:
-        """Return the version that a request names: 403 for a kernel, 404 for a version that is not there."""
+        """Return the version that a request names; 403 for an unknown kernel, 404 for an unknown version."""
         ref = f"{call.text('userName')}/{call.text('kernelSlug')}"
         versions = [v for v in self._kernels.versions(ref, call.now) if self._readable(v)]
         if not versions:
@@ -105,7 +105,7 @@ class Notebooks:
         )
 
     def _sorted(self, versions: list[Version], order: str, now: datetime) -> list[Version]:
-        """Sort kernels; `versions` is by the time of running, and equals keep the newest first."""
+        """Sort kernels; `versions` is ordered by run time, and ties go to the newest."""
         newest = list(reversed(versions))
         if order == "DATE_RUN":
             return newest

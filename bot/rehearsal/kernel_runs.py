@@ -1,4 +1,4 @@
-"""The methods that push kernels, tell how their runs go, and submit what they wrote.
+"""The methods that push kernels, report on their runs, and submit what they wrote.
 
 The stand-in runs no code: every pushed kernel writes the sample submission.
 """
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.rehearsal.identity import wire_id
-from bot.rehearsal.kernel_methods import Notebooks
+from bot.rehearsal.kernel_methods import KernelMethods
 from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified
 from bot.rehearsal.site import Site
-from bot.rehearsal.submission_methods import Submitting
+from bot.rehearsal.submission_methods import SubmissionMethods
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition
 
 SAMPLE = "sample_submission.csv"
@@ -22,7 +22,7 @@ SAMPLE = "sample_submission.csv"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of running a kernel."""
+    """What a kernel's run wrote."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     log: str = ""
@@ -35,10 +35,10 @@ class _Session:
     outcome: Outcome
 
 
-class Sessions:
-    """Runs of kernels by the site's clock; those of the snapshot have long ended."""
+class KernelRuns:
+    """Runs of kernels by the site's clock; runs of the snapshot's kernels have long ended."""
 
-    def __init__(self, site: Site, notebooks: Notebooks, submitting: Submitting) -> None:
+    def __init__(self, site: Site, notebooks: KernelMethods, submitting: SubmissionMethods) -> None:
         self._site = site
         self._notebooks = notebooks
         self._submitting = submitting
@@ -46,7 +46,7 @@ class Sessions:
         self._sessions: dict[tuple[str, int], _Session] = {}
 
     def save_kernel(self, call: Call) -> Answer:
-        """SaveKernel: a new version that begins to run; what is wrong comes as `error` under 200."""
+        """SaveKernel: a new version that begins to run; a mistake is reported as `error` with status 200."""
         owner, _, slug = call.text("slug").rpartition("/")
         user = self._site.settings.user_name
         error = self._mistake(call, owner or user, slug)
@@ -91,7 +91,7 @@ class Sessions:
         return listed("files", page, token, log=log)
 
     def create_code_submission(self, call: Call) -> Answer:
-        """CreateCodeSubmission: what a run wrote, as a submission."""
+        """CreateCodeSubmission: submits what a run wrote."""
         competition = self._submitting.allow(call)
         version = self._submitted(call)
         status, session = self._status(version, call.now)
@@ -154,14 +154,14 @@ class Sessions:
             dataset_sources=tuple(_names(call, "datasetDataSources")),
             kernel_sources=tuple(_names(call, "kernelDataSources")),
             model_sources=tuple(_names(call, "modelDataSources")),
-            # Left out means private and with internet, as it does on the site.
+            # Left out, they mean private and with internet, as on the real site.
             private=call.body.get("isPrivate") is not False,
             gpu=call.flag("enableGpu"),
             internet=call.body.get("enableInternet") is not False,
         )
 
     def _sample(self, version: Version) -> Outcome:
-        """Return the sample submission of the first of the kernel's competitions that is played and has one."""
+        """Return the sample submission of the first of the kernel's competitions that is played here and has one."""
         for competition in self._site.competitions:
             path = competition.snapshot.data / SAMPLE
             if competition.slug in version.competition_sources and path.is_file():
@@ -171,7 +171,7 @@ class Sessions:
 
 
 def _published(version: Version) -> Outcome:
-    """Return what is left of a run that others published: its source, and its submission where the snapshot has it."""
+    """Return what is known of a published run: its source, and its submission if the snapshot has it."""
     name = "__notebook__.ipynb" if version.kernel_type == "notebook" else "__script__.txt"
     files = {name: version.source.encode()}
     if version.output is not None:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.rendering import slugified
-from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.community import COMMUNITY, KernelRow
 from scrapers.snapshots.files import resolve_inside
-from scrapers.snapshots.rows import KernelRow
 from scrapers.snapshots.snapshot import Snapshot
 
 _LANGUAGES = {".py": "python", ".ipynb": "python", ".r": "r", ".rmd": "rmarkdown", ".jl": "julia", ".sql": "sqlite"}
@@ -39,11 +38,11 @@ class Version:
     model_sources: tuple[str, ...] = ()
     parent_ref: str | None = None
     home: str = ""
-    """The competition whose snapshot has it, by slug; empty of a kernel that was pushed here."""
+    """Slug of the competition whose snapshot has it; empty for a kernel that was pushed here."""
     row_id: str | None = None
-    """That snapshot's id; None of a kernel that was pushed here."""
+    """That snapshot's id; None for a kernel that was pushed here."""
     output: Path | None = None
-    """The submission file that its run wrote, where the snapshot has it."""
+    """The submission file that its run wrote, if the snapshot has it."""
     private: bool = False
     gpu: bool = False
     internet: bool = False
@@ -55,14 +54,14 @@ class Version:
 
 
 class Kernels:
-    """All kernels of the site: those of snapshots and those that were pushed; versions without a time are never visible."""
+    """All kernels of the site, from snapshots or pushed here; versions without a time are never visible."""
 
     def __init__(self) -> None:
         self._readings: dict[str, Readings] = {}
         self._versions: dict[str, list[Version]] = defaultdict(list)
 
     def add(self, snapshot: Snapshot, readings: Readings) -> None:
-        """Add a snapshot's kernels; where another's has the same reference, the competition's slug becomes part of it."""
+        """Add a snapshot's kernels; the competition's slug is appended to a reference that another's already has."""
         slug = snapshot.card.slug
         self._readings[slug] = readings
         rows = sorted(snapshot.community.kernels, key=lambda row: (row.ref, row.version or 0))
@@ -109,7 +108,7 @@ class Kernels:
         return self._readings[version.home].tier("kernel", version.row_id, now) if version.row_id else None
 
     def _named(self, refs: set[str], slug: str) -> dict[str, str]:
-        """Return under which reference each of a snapshot's is found."""
+        """Return the reference under which each of a snapshot's kernels is found."""
         taken, named = set(self._versions) | refs, {}
         for ref in sorted(refs):
             name = ref
@@ -151,6 +150,6 @@ def _read(folder: Path, row: KernelRow, at: datetime, ref: str, position: int) -
 
 
 def _as_notebook(prose: str) -> str:
-    """Return prose as a notebook of one cell, which is how it is found on Kaggle."""
+    """Return prose as a notebook of one cell, as Kaggle shows it."""
     cell = {"cell_type": "markdown", "metadata": {}, "source": prose}
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})

@@ -1,16 +1,16 @@
-"""The table of methods: which part of the site answers which remote procedure call."""
+"""The table of methods: the function that answers each remote procedure call."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from bot.rehearsal.auth import introspect_token
-from bot.rehearsal.competition_methods import Competing
-from bot.rehearsal.forum_methods import Discussions
-from bot.rehearsal.kernel_methods import Notebooks
-from bot.rehearsal.kernel_runs import Sessions
+from bot.rehearsal.competition_methods import CompetitionMethods
+from bot.rehearsal.forum_methods import ForumMethods
+from bot.rehearsal.kernel_methods import KernelMethods
+from bot.rehearsal.kernel_runs import KernelRuns
 from bot.rehearsal.search import Search
 from bot.rehearsal.site import Site
-from bot.rehearsal.submission_methods import Submitting
+from bot.rehearsal.submission_methods import SubmissionMethods
 from bot.rehearsal.wire import Answer, Call
 
 Method = Callable[[Call], Answer]
@@ -22,12 +22,12 @@ OPEN = frozenset({"security.OAuthService/IntrospectToken"})
 def methods(site: Site) -> Mapping[str, Method]:
     """Return all methods of a site by `package.Service/Method`."""
     competing, submitting, discussions, notebooks = (
-        Competing(site),
-        Submitting(site),
-        Discussions(site),
-        Notebooks(site),
+        CompetitionMethods(site),
+        SubmissionMethods(site),
+        ForumMethods(site),
+        KernelMethods(site),
     )
-    sessions = Sessions(site, notebooks, submitting)
+    sessions = KernelRuns(site, notebooks, submitting)
     services: dict[str, dict[str, Method]] = {
         "competitions.CompetitionApiService": {
             "ListCompetitions": competing.list_competitions,

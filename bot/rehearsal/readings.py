@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
-from scrapers.snapshots.rows import ObservationRow
+from scrapers.snapshots.community import ObservationRow
 
 Target = Literal["topic", "message", "kernel"]
 
@@ -13,7 +13,7 @@ Target = Literal["topic", "message", "kernel"]
 class Readings:
     """The latest reading of a field at or before a time; a field that a reading lacks was not read.
 
-    What the rows themselves say is of the day they were collected, and so is never used here.
+    The rows' own values are those of the day they were collected, and are never used here.
     """
 
     def __init__(self, observations: Iterable[ObservationRow]) -> None:
@@ -27,7 +27,9 @@ class Readings:
     def _add(self, key: tuple[str, str, str], at: datetime, value: Any) -> None:
         times, values = self._series.setdefault(key, ([], []))
         if times and times[-1] == at:
-            values[-1] = max(values[-1], value)  # of two readings of one moment the larger, as the engine's queries do
+            values[-1] = max(
+                values[-1], value
+            )  # of two readings at one moment the larger one, as in the engine's queries
         else:
             times.append(at)
             values.append(value)

@@ -30,6 +30,6 @@ def slugified(text: str) -> str:
 
 
 def share_of(seed: int, *what: object) -> float:
-    """Return a figure from 0 to 1 that is always the same for the same things."""
+    """Return a number from 0 to 1 that is always the same for the same arguments."""
     text = "/".join(map(str, (seed, *what)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big") / 2**48

@@ -1,4 +1,4 @@
-"""Where the user stands: while the competition runs by its public score, in the end by its private one."""
+"""The user's standing: by public score while the competition runs, by private score in the end."""
 
 from datetime import datetime
 from typing import Any
@@ -8,12 +8,12 @@ from bot.rehearsal.site import Site
 
 
 def result_of(site: Site, competition: Competition, now: datetime) -> dict[str, Any]:
-    """Return what came of a competition so far, for a table or as JSON.
+    """Return the results of a competition so far, for a table or as JSON.
 
     Returns:
-        `over`; `submissions` and how many of them were `scored` and `failed`; `public_score`, the best, and
-        `public_rank` among the `teams` that have arrived; when it is over `private_score`, `rank` among all real teams,
-        `medal` and `win_rate`, else None; `requests` and `faults`, how many, of the whole site.
+        `over`; `submissions` and how many of them were `scored` and `failed`; the best `public_score`, and `public_rank`
+        among the `teams` that have arrived; once it is over `private_score`, `rank` among all real teams, `medal` and
+        `win_rate`, else None; the numbers of `requests` and `faults` of the whole site.
     """
     taken = competition.desk.all(now)
     best = competition.desk.best_public(now)

@@ -1,4 +1,4 @@
-"""The search for kernels, topics and comments: votes, scores and tiers as they were last read."""
+"""The search for kernels, topics and comments, with votes, scores and tiers as last read."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -12,7 +12,7 @@ from bot.rehearsal.kernels import Version
 from bot.rehearsal.rendering import slugified, stripped
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
-from scrapers.snapshots.rows import MessageRow
+from scrapers.snapshots.community import MessageRow
 
 _ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
 _CUT = 500
@@ -25,14 +25,14 @@ _FROM_THE_FUTURE = {
 
 
 class Search:
-    """A free-text index over titles; of competitions it knows the titles, not the slugs, and has no such filter."""
+    """A free-text index over titles; it matches competitions' titles, not their slugs, and cannot filter by competition."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._kernels = site.kernels
 
     def list_entities(self, call: Call) -> Answer:
-        """ListEntities: kernels, topics and comments, or those types asked for, whose title, author or competition matches."""
+        """ListEntities: kernels, topics and comments (or the requested types) whose title, author or competition matches."""
         filters = call.inner("filters")
         types = {str(value).upper().removeprefix("DOCUMENT_TYPE_") for value in filters.many("documentTypes")}
         words = filters.text("query").lower().split()
@@ -76,7 +76,7 @@ class Search:
         }
 
     def _best(self, version: Version, now: datetime) -> float | None:
-        """Return the best public score of a kernel's versions, as last read; those that were pushed here have none."""
+        """Return the best public score of a kernel's versions, as last read; pushed versions have none."""
         versions = self._kernels.versions(version.ref, now)
         known = [(one, score) for one in versions if (score := self._kernels.score(one, now)) is not None]
         if not known:

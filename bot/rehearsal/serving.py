@@ -15,7 +15,7 @@ from state.errors import UsageError
 
 _HOST = "127.0.0.1"
 _LAST_ANSWERS = 1.0
-"""Seconds that requests in progress are given when the site ends."""
+"""Seconds that requests in progress get when the site ends."""
 _LONGEST_END = 5.0
 
 
@@ -28,7 +28,7 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Ends at once when it is told, where uvicorn looks ten times a second, and then waits for a tenth of one."""
+    """Ends at once on request, while uvicorn checks ten times a second, and then waits for a tenth of one."""
 
     _wake: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 

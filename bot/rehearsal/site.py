@@ -20,10 +20,10 @@ from state.errors import UsageError
 
 
 class Site:
-    """What the stand-in knows; it is asked by one event loop, and may be looked at from another thread.
+    """The stand-in's state; one event loop asks it, and another thread may read it.
 
-    What is the account's is here: token, uploads, files, kernels, faults, requests; what is a competition's is in
-    `competitions`. Nothing that a snapshot keeps from agents leaves it: answers are read by the grader alone.
+    The account's part is here: token, uploads, files, kernels, faults, requests; each competition's is in `competitions`.
+    Nothing that a snapshot hides from agents leaves the site: only the grader reads the answers.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class Site:
         settings: SiteSettings | None = None,
         faults: Faults | None = None,
     ) -> None:
-        """Take a site into service; nothing is served yet.
+        """Set up a site; nothing is served yet.
 
         Args:
-            played: what is played back, one or several, at the times that their cards say.
+            played: one or several snapshots to play back, at the times in their cards.
             clock: the site's time.
-            settings: how it behaves; None is the default.
-            faults: what goes wrong; None is nothing.
+            settings: how it behaves; None: the defaults.
+            faults: what goes wrong; None: nothing.
 
         Raises:
             UsageError: no snapshot, the same competition twice, or a fault of a competition that is not played.
@@ -52,10 +52,10 @@ class Site:
         self.faults = faults
         self.faults.begin(clock.now())
         self.requests: Counter[str] = Counter()
-        """Requests that came, by method."""
+        """Requests received, by method."""
         numbers, refs = Numbers(), references(settings.seed)
         self.competitions = tuple(Competition(one, settings, faults, numbers, refs) for one in snapshots)
-        """In the order in which they were given."""
+        """In the order given."""
         self._by_slug = {one.slug: one for one in self.competitions}
         self.others = make_others(min(one.card.enabled_at for one in self.competitions), settings)
         self.kernels = Kernels()
@@ -66,27 +66,27 @@ class Site:
 
     @property
     def submissions(self) -> Sequence[Submission]:
-        """The user's submissions to all competitions as they stand now, in the order in which they came."""
+        """The user's submissions to all competitions as they stand now, in order of arrival."""
         now = self.clock.now()
         return sorted((sent for one in self.competitions for sent in one.desk.all(now)), key=lambda sent: sent.ref)
 
     @property
     def last_deadline(self) -> datetime:
-        """When the last competition ends, if the hosts of none close it early."""
+        """When the last competition ends, if no host closes one early."""
         return max(one.card.deadline for one in self.competitions)
 
     def warm(self) -> None:
-        """Have all answers read now, so that the first submissions do not wait for it."""
+        """Read all answers now, so that the first submissions do not wait for that."""
         for one in self.competitions:
             one.desk.warm()
 
     def settle(self) -> None:
-        """Return when all submissions have been graded, which takes real time whatever the site's clock says."""
+        """Return when all submissions have been graded, which takes real time whatever the site's clock."""
         for one in self.competitions:
             one.desk.settle()
 
     def close(self) -> None:
-        """Stop grading, and remove what was written."""
+        """Stop grading, and remove all files written."""
         for one in self.competitions:
             one.desk.close()
         self.storage.close()

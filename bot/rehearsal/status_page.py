@@ -1,4 +1,4 @@
-"""The page at the site's root: what it is doing, for people."""
+"""The page at the site's root, which shows people what the site is doing."""
 
 from datetime import datetime, timedelta
 from functools import cache
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bot.rehearsal.board import score_text
-from bot.rehearsal.time_shift import moved
+from bot.rehearsal.time_shift import shift_in_words
 
 if TYPE_CHECKING:
     from bot.rehearsal.competition import Competition
@@ -19,7 +19,7 @@ _LATEST = 12
 
 
 def page(site: "Site", now: datetime) -> str:
-    """Return the page as HTML; it asks for itself again every two seconds."""
+    """Return the page as HTML; it reloads every two seconds."""
     asked = site.requests.most_common()
     return (
         _environment()
@@ -38,7 +38,7 @@ def page(site: "Site", now: datetime) -> str:
 
 
 def _shown(site: "Site", competition: "Competition", now: datetime) -> dict[str, Any]:
-    """Return what the page shows of one competition; `moved` is empty where its times are its own."""
+    """Return what the page shows of one competition; `moved` is empty if its times are the original ones."""
     card, over = competition.card, competition.over(now)
     span = card.deadline - card.enabled_at
     places = [
@@ -55,7 +55,7 @@ def _shown(site: "Site", competition: "Competition", now: datetime) -> dict[str,
     return {
         "slug": competition.slug,
         "card": card,
-        "moved": moved(competition.snapshot.shift),
+        "moved": shift_in_words(competition.snapshot.shift),
         "daily": competition.daily,
         "over": over,
         "deadline": competition.deadline(now),
@@ -86,7 +86,7 @@ def _environment() -> Environment:
 
 
 def _span(left: timedelta) -> str:
-    """Return a span in days, or in hours and minutes where it is less than two days."""
+    """Return a span in days, or in hours and minutes if it is less than two days."""
     seconds = max(0, int(left.total_seconds()))
     if seconds >= 2 * 86400:
         return f"{seconds // 86400} days"

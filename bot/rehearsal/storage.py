@@ -1,4 +1,4 @@
-"""Files that are downloaded: competitions' data, one by one or as one zip, and outputs of kernels, by signed address."""
+"""Files to download by signed address: competitions' data, one by one or as one zip, and outputs of kernels."""
 
 import hashlib
 import secrets
@@ -43,19 +43,19 @@ class DataFiles:
 
 
 class Storage:
-    """What lies under signed addresses; nothing but competitions' `data/` and what was added is ever there."""
+    """The files behind signed addresses: only competitions' `data/` and what was added."""
 
     def __init__(self, data: Sequence[DataFiles], link_seconds: float) -> None:
         """Prepare the storage; nothing is written before it is asked for.
 
         Args:
             data: the files of each competition.
-            link_seconds: of the site's clock, for which a signed address is good.
+            link_seconds: of the site's clock; how long a signed address is valid.
         """
         self._data = {one.slug: one for one in data}
         self._life = timedelta(seconds=link_seconds)
         self._links: dict[str, tuple[str, datetime]] = {}
-        """What each signature was given out for, and until when."""
+        """The place that each signature is for, and until when it is valid."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._added: dict[str, tuple[Path, datetime]] = {}
         self._zipping = threading.Lock()
@@ -86,10 +86,10 @@ class Storage:
         self._added[place] = path, made_at
 
     def open(self, place: str, signature: str, now: datetime) -> Stored:
-        """Return the file at a signed address; the zip of all data is made when it is first asked for.
+        """Return the file at a signed address; the zip of all data is made at the first request.
 
         Raises:
-            Refused: 403 for a bad signature or an address that has expired, 404 where nothing is.
+            Refused: 403 for a bad signature or an expired address, 404 if there is no such file.
         """
         signed, expires = self._links.get(signature, ("", now))
         if signed != place or now > expires:

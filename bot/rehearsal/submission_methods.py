@@ -1,4 +1,4 @@
-"""The methods that submit files, and those that tell what came of them."""
+"""The methods that submit files, and those that report on submissions."""
 
 from datetime import datetime
 
@@ -9,14 +9,14 @@ from bot.rehearsal.submissions import Submission
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
 
 
-class Submitting:
+class SubmissionMethods:
     """Answers about the user's submissions."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
 
     def start_upload(self, call: Call) -> Answer:
-        """StartSubmissionUpload: a token, and the address to PUT the file to; the competition may be left out."""
+        """StartSubmissionUpload: a token, and the address to PUT the file to; the competition is optional."""
         if call.text("competitionName"):
             self._joined(call)
         elif not any(one.entered for one in self._site.competitions):
@@ -25,7 +25,7 @@ class Submitting:
         return {"token": upload.token, "createUrl": f"{call.base_url}/upload/{place}"}
 
     def create(self, call: Call) -> Answer:
-        """CreateSubmission: refused with Kaggle's own words, or taken and graded."""
+        """CreateSubmission: refused with Kaggle's own message, or accepted and graded."""
         competition = self._joined(call)
         card = competition.card
         if card.kind == "code":
@@ -39,7 +39,7 @@ class Submitting:
         return {"message": f"Successfully submitted to {card.title}", "ref": ref}
 
     def allow(self, call: Call) -> Competition:
-        """Return the competition that a submission from a kernel may be made to now.
+        """Return the competition if it takes a submission from a kernel now.
 
         Raises:
             Refused: the competition takes files, has ended, or the day's submissions are used up.
@@ -51,7 +51,7 @@ class Submitting:
         return competition
 
     def list_submissions(self, call: Call) -> Answer:
-        """ListSubmissions: newest first unless another order is asked for."""
+        """ListSubmissions: newest first unless another order is requested."""
         competition = self._joined(call)
         if not competition.begun(call.now):
             raise denied("competitions.participate")
@@ -68,7 +68,7 @@ class Submitting:
         return listed("submissions", [_shown(one, competition, call.now) for one in page], token)
 
     def get(self, call: Call) -> Answer:
-        """GetSubmission: one of any competition by its number."""
+        """GetSubmission: a submission to any competition, by its number."""
         faults = self._site.faults
         for competition in self._site.competitions:
             found = competition.desk.find(call.number("ref") or 0, call.now)

@@ -1,4 +1,4 @@
-"""The user's submissions: how many are allowed, what came of each, and when anybody may know it."""
+"""The user's submissions: how many are allowed, the result of each, and when it becomes known."""
 
 import hashlib
 import random
@@ -19,11 +19,11 @@ Status = Literal["PENDING", "COMPLETE", "ERROR"]
 
 @dataclass(frozen=True)
 class Sent:
-    """A submission as it came."""
+    """A submission as received."""
 
     ref: int
     tag: str
-    """Its description, which is where a client puts its tag."""
+    """Its description, in which a client puts its tag."""
     sha256: str
     at: datetime
     file_name: str
@@ -38,12 +38,12 @@ class Submission(Sent):
     status: Status
     public_score: float | None
     private_score: float | None
-    """Known to the site before the deadline, and told after it."""
+    """Known to the site before the deadline, and shown after it."""
     error: str | None
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Taken:
     sent: Sent
     graded: "Future[Grade]"
     ready_at: datetime
@@ -59,7 +59,7 @@ class Limits:
 
 
 class SubmissionDesk:
-    """Takes submissions and has them graded in a thread of its own; what it answers depends on the time it is asked."""
+    """Takes submissions and grades them in a thread of its own; its answers depend on the time."""
 
     def __init__(self, snapshot: Snapshot, settings: SiteSettings, daily: int, refs: Iterator[int]) -> None:
         """Open the desk of a competition.
@@ -74,39 +74,39 @@ class SubmissionDesk:
         self._settings = settings
         self._daily = daily
         self._refs = refs
-        self._kept: list[_Kept] = []
+        self._taken: list[_Taken] = []
         self._rng = random.Random(f"{settings.seed}/grading/{snapshot.card.slug}")  # noqa: S311 - nothing secret
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
         self._grader: Grader | None = None
 
     def warm(self) -> None:
-        """Have the answers read now, so that the first submission does not wait for it."""
+        """Read the answers now, so that the first submission does not wait for that."""
         self._thread.submit(self._open)
 
     def settle(self) -> None:
-        """Return when all that was taken has been graded, which takes real time whatever the site's clock says."""
-        wait([kept.graded for kept in list(self._kept)])
+        """Return when all submissions have been graded, which takes real time whatever the site's clock."""
+        wait([kept.graded for kept in list(self._taken)])
 
     def close(self) -> None:
-        """Grade no more."""
+        """Stop grading."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def take(self, content: bytes, file_name: str, tag: str, now: datetime) -> int:
-        """Take a submission and return its number; whether it is allowed has been asked before."""
+        """Take a submission and return its number; the caller has checked that it is allowed."""
         ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
         sent = Sent(ref, tag, hashlib.sha256(content).hexdigest(), now, file_name, len(content))
         graded = self._thread.submit(lambda: self._open().grade(content, file_name))
-        self._kept.append(_Kept(sent, graded, ready))
+        self._taken.append(_Taken(sent, graded, ready))
         return ref
 
     def all(self, now: datetime) -> list[Submission]:
-        """Return all submissions as they stand, in the order in which they came."""
-        return [_stands(kept, now) for kept in list(self._kept)]
+        """Return all submissions as they stand, in order of arrival."""
+        return [_as_of(kept, now) for kept in list(self._taken)]
 
     def find(self, ref: int, now: datetime) -> Submission | None:
         """Return the submission of that number."""
-        return next((_stands(kept, now) for kept in list(self._kept) if kept.sent.ref == ref), None)
+        return next((_as_of(kept, now) for kept in list(self._taken) if kept.sent.ref == ref), None)
 
     def limits(self, now: datetime, *, closed: bool) -> Limits:
         """Return the quota of the UTC day; submissions that failed do not count."""
@@ -115,7 +115,7 @@ class SubmissionDesk:
         return Limits(today, len(taken), 0 if closed else max(0, self._daily - today))
 
     def best_public(self, now: datetime, count: int = 1) -> list[Submission]:
-        """Return the submissions with the best public scores, the best and of equals the earliest first."""
+        """Return the submissions with the best public scores, best first; ties go to the earliest."""
         card = self._snapshot.card
         scored = [(one, one.public_score) for one in self.all(now) if one.status == "COMPLETE"]
         ranked = sorted(
@@ -125,7 +125,7 @@ class SubmissionDesk:
         return [one for one, _ in ranked[:count]]
 
     def final(self, now: datetime) -> Submission | None:
-        """Return the submission that counts in the end: the better on the private part of the two best public ones."""
+        """Return the submission that counts in the end: of the two best public ones, the one with the better private score."""
         chosen = [(one, one.private_score) for one in self.best_public(now, 2)]
         known = [(self._snapshot.card.oriented(score), one) for one, score in chosen if score is not None]
         return max(known, key=lambda pair: pair[0])[1] if known else None
@@ -141,7 +141,7 @@ class SubmissionDesk:
 
 
 def references(seed: int) -> Iterator[int]:
-    """Yield numbers of submissions as they grow on a site that others submit to as well."""
+    """Yield growing numbers of submissions, with gaps, as on a site that others submit to as well."""
     rng = random.Random(f"{seed}/submissions")  # noqa: S311 - nothing secret
     ref = 40_000_000 + rng.randrange(1_000_000)
     while True:
@@ -149,13 +149,13 @@ def references(seed: int) -> Iterator[int]:
         yield ref
 
 
-def _stands(kept: _Kept, now: datetime) -> Submission:
+def _as_of(kept: _Taken, now: datetime) -> Submission:
     known, error = None, None
     status: Status = "PENDING"
     if now >= kept.ready_at and kept.graded.done() and not kept.graded.cancelled():
         failure = kept.graded.exception()
         known = kept.graded.result() if failure is None else None
-        # What the stand-in itself failed with may speak of the answers, so that its kind has to do.
+        # The stand-in's own error may quote the answers, so only its type is shown.
         error = known.error if known else f"Evaluation Exception: {type(failure).__name__}"
         status = "ERROR" if error else "COMPLETE"
     return Submission(

@@ -1,4 +1,4 @@
-"""Files that are uploaded: a token and an address for each, and the bytes that arrive there."""
+"""Uploads: a token and an address for each file, and the bytes that arrive there."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -38,11 +38,11 @@ class Uploads:
     """All uploads of the site; one that nobody finishes expires."""
 
     def __init__(self, seconds: float, largest: int) -> None:
-        """Make an empty store.
+        """Set up an empty store.
 
         Args:
-            seconds: of the site's clock, for which an upload's address is good.
-            largest: bytes of one file.
+            seconds: by the site's clock, for which an upload's address is valid.
+            largest: most bytes of one file.
         """
         self._life = timedelta(seconds=seconds)
         self._largest = largest
@@ -61,12 +61,12 @@ class Uploads:
         return upload, place
 
     def at(self, place: str, now: datetime) -> Upload | None:
-        """Return the upload of an address; None where there is none, or it has expired."""
+        """Return the upload at an address; None if there is none, or it has expired."""
         upload = self._by_place.get(place)
         return upload if upload is not None and now < upload.expires else None
 
     def finished(self, token: str, now: datetime) -> Upload:
-        """Return the upload that a token names; refused unless all of it has arrived."""
+        """Return the upload that a token names; refused unless it is complete."""
         upload = self._by_token.get(token)
         if upload is None or now >= upload.expires:
             raise Refused(400, "Invalid upload token")

@@ -1,4 +1,4 @@
-"""What goes over the wire: requests read with care, answers written as Kaggle writes them, refusals in both shapes."""
+"""The wire format: requests read with care, answers written as Kaggle writes them, refusals in both shapes."""
 
 import base64
 import binascii
@@ -24,7 +24,7 @@ _CODES = {
 _OPTIONAL = frozenset(
     ("publicScore", "privateScore", "isPrivate", "enableGpu", "enableTpu", "enableInternet", "isPublished", "tier")
 )
-"""Fields that are there with a default value too, as a client must tell that from their absence."""
+"""Fields that are sent even with a default value, as a client must distinguish that from their absence."""
 
 
 class Refused(Exception):
@@ -38,12 +38,12 @@ class Refused(Exception):
 
 
 def precondition(message: str) -> Refused:
-    """Return Kaggle's 400 for what is well formed but may not be done now."""
+    """Return Kaggle's 400 for a valid request that is not allowed now."""
     return Refused(400, message, "FAILED_PRECONDITION")
 
 
 def denied(permission: str) -> Refused:
-    """Return Kaggle's 403, which also answers for whatever does not exist."""
+    """Return Kaggle's 403, which is also the answer for what does not exist."""
     return Refused(403, f"Permission '{permission}' was denied")
 
 
@@ -109,12 +109,12 @@ class Call:
         return replace(self, body=value or {})
 
     def enum(self, name: str, prefix: str, names: Sequence[str]) -> str:
-        """Return an enumeration's name without its prefix; names and numbers are taken, the first is the default.
+        """Return an enumeration's name without its prefix; names and numbers are accepted, the first is the default.
 
         Args:
             name: the field.
-            prefix: what the long form of each name begins with.
-            names: short names, each at the place of its number; an empty one is a number that nothing has.
+            prefix: the beginning of each name's long form.
+            names: short names, each at the index of its number; an empty one is an unused number.
         """
         value = self.body.get(name)
         if value is None or value == "":
@@ -127,9 +127,9 @@ class Call:
         return short
 
     def page(self, items: Sequence[ItemT], *, default: int = 20, largest: int = 100) -> tuple[list[ItemT], str]:
-        """Return the page that is asked for, and the token of the next one, empty after the last.
+        """Return the requested page, and the token of the next one, empty after the last.
 
-        Page numbers count where `page` is there, and then there is no token; tokens count otherwise.
+        If `page` is given, its number counts, and there is no token; otherwise the token counts.
         """
         size = self.number("pageSize")
         size = default if not size or size < 0 else min(size, largest)

@@ -23,19 +23,19 @@ from state.tables import CommunityRow, Execution, ModelCall, Node
 from state.words import iso
 
 NOT_DATED = ("node",)
-"""Items that a run makes by itself: they are known when they are made."""
+"""Items that the run itself makes: they are known when they are made."""
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found; it passes with no finding and at least one prompt."""
+    """An audit's result; it passes with no finding and at least one prompt."""
 
     prompts: int
     items: int
     posts_after_clock: int
-    """Posts of the snapshot that were later than the clock of some prompt, whose words were looked for in it."""
+    """Posts of the snapshot that are later than some prompt's clock, whose words were looked for in it."""
     label_rows: int
-    """Rows of hidden answers that were looked for."""
+    """Rows of hidden answers that prompts were searched for."""
     findings: tuple[str, ...]
 
     @property
@@ -54,14 +54,14 @@ def audit_run(
 ) -> Audit:
     """Check every prompt of a run.
 
-    Each prompt must be in the database as it is in the file; its clock must be the run's at that time, which never moves
-    back; each item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is
-    later than its clock, or a row of the answers.
+    Each prompt in the file must match the database; its clock must be the run's at that time, which never moves back; each
+    item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is later than
+    its clock, or a row of the answers.
 
     Args:
         folder: the run's.
         store: its database.
-        snapshot: what it was run on.
+        snapshot: the snapshot it was run on.
         rows: the snapshot's community, cleaned.
         run_id: the run.
         settings: the run's.
@@ -79,7 +79,7 @@ def audit_run(
         where, as_of = f"prompts.jsonl:{number}", _time(prompt.get("as_of"))
         if problem := clocks.problem(as_of, number):
             findings.append(f"{where}: its clock {prompt.get('as_of')!r} {problem}")
-        # A prompt that has no clock of the run's is held to the latest that it can have had.
+        # A prompt without a valid clock is checked against the latest time that the clock can have had.
         as_of = settings.cutoff if as_of is None else min(as_of, settings.cutoff)
         findings += [f"{where}: {problem}" for problem in _item_problems(prompt, times, as_of)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
@@ -88,16 +88,16 @@ def audit_run(
         findings += [f"{where}: holds the hidden answer of row {row!r}" for row in labels.found_in(text)]
         items += len(prompt.get("items", ()))
     if not prompts:
-        findings.append("prompts.jsonl: the run has no prompts, so nothing is proved")
+        findings.append("prompts.jsonl: the run has no prompts, so nothing is proven")
     hidden = words.later_than(min(clocks.at_call.values(), default=settings.cutoff))
     return Audit(len(prompts), items, hidden, len(labels), tuple(findings))
 
 
 def _own_words(store: Store, run_id: str, words: Fingerprints) -> Iterator[Set[str]]:
-    """Yield for each model call the words that it may hold because the run itself had said them before.
+    """Yield for each model call the shingles that it may hold because the run itself had produced them before.
 
-    These are earlier answers, and scripts with what they printed, which had no other sources: a later post that uses the
-    same lines of code proves nothing. What leaks must stand in some prompt before it stands in an answer.
+    These are earlier answers, and scripts with their output, which had no other sources: a later post with the same lines
+    of code proves nothing. A leak must appear in some prompt before it appears in an answer.
     """
     with store.read() as session:
         answers = session.exec(
@@ -108,10 +108,10 @@ def _own_words(store: Store, run_id: str, words: Fingerprints) -> Iterator[Set[s
     own: set[str] = set()
     for sha in (*logs, first.code_sha if first else None):
         if sha is not None:
-            own |= words.said_in(store.blob(sha).decode("utf-8", "replace"))
+            own |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
     for sha in answers:
         yield own
-        own |= words.said_in(store.blob(sha).decode("utf-8", "replace"))
+        own |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
     # The file may hold more prompts than the database has calls.
     while True:
         yield own
@@ -135,7 +135,7 @@ def _read_lines(path: Path, findings: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id: str) -> list[str]:
-    """Compare the file with the log of record: the same calls, with the same words and items."""
+    """Compare the file with the log of record: the same calls, with the same messages and items."""
     with store.read() as session:
         calls = session.exec(select(ModelCall).where(ModelCall.run_id == run_id).order_by(col(ModelCall.seq))).all()
     findings = []
@@ -157,7 +157,7 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
 
 def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime) -> Iterator[str]:
     for item in prompt.get("items", ()):
-        name, said = str(item.get("id")), _time(item.get("time"))
+        name, shown = str(item.get("id")), _time(item.get("time"))
         if name not in times:
             yield f"{name} is in neither the snapshot nor the run"
             continue
@@ -168,8 +168,8 @@ def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime) -> 
             yield f"{name} has no time, so it may never be shown"
         elif true > as_of:
             yield f"{name} is of {iso(true)}, later than the clock"
-        elif said != true:
-            yield f"{name} is of {iso(true)}, but the prompt says {item.get('time')!r}"
+        elif shown != true:
+            yield f"{name} is of {iso(true)}, but the prompt dates it {item.get('time')!r}"
 
 
 def _time(text: Any) -> datetime | None:

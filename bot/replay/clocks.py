@@ -1,4 +1,4 @@
-"""The clocks of a run as its database has them: what it stood at, and how far it had come when each model call was made."""
+"""A run's clock as its database records it: the times it was set to, and its time at each model call."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlmodel import col, select
 
 from bot.replay.settings import ReplaySettings
-from state.moves import moves
+from state.clock_advances import clock_advances
 from state.store import Store
 from state.tables import Event
 from state.words import iso
@@ -14,29 +14,29 @@ from state.words import iso
 
 @dataclass(frozen=True)
 class Clocks:
-    """All that a run's clock may have said."""
+    """All times that a run's clock showed."""
 
     stood_at: frozenset[datetime]
-    """Every time that it stood at."""
+    """Every time that it was set to."""
     at_call: dict[int, datetime]
-    """By a call's number: the time that it stood at when the call was written down."""
+    """The clock's time when each call was recorded, by the call's number."""
     problems: tuple[str, ...] = ()
-    """Where it was moved back, or too far."""
+    """Moves back, or too far."""
 
     @classmethod
     def read(cls, store: Store, run_id: str, settings: ReplaySettings, start: datetime) -> "Clocks":
-        """Read them; without `--pace stream` the clock stands at the cutoff throughout."""
+        """Read the times; without `--pace stream` the clock stays at the cutoff."""
         types = ("clock.moved", "model.called")
         of_run = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
         with store.read() as session:
-            made, events = moves(session, run_id), session.exec(of_run).all()
+            made, events = clock_advances(session, run_id), session.exec(of_run).all()
         stands = start if settings.pace == "stream" else settings.cutoff
         stood_at, at_call, problems = {stands}, {}, []
-        told = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]
-        if told != [move.as_of for move in made]:
-            problems.append("the clock: its moves in the database are not those that events tell of")
-        if told and settings.pace != "stream":
-            problems.append("the clock: it was moved, though the run's was to stand still")
+        in_events = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]
+        if in_events != [move.as_of for move in made]:
+            problems.append("the clock: its moves in the database differ from those in the events")
+        if in_events and settings.pace != "stream":
+            problems.append("the clock: it was moved, though it should have stood still")
             events = [event for event in events if event.type == "model.called"]
         for event in events:
             if event.type == "model.called":

@@ -1,4 +1,4 @@
-"""Words of posts that are later than a clock, to be looked for in prompts."""
+"""Words of posts that are later than the clock, to look for in prompts."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -11,12 +11,12 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.tables import CommunityRow, KernelVersion, Message, Topic
 
 SHINGLE_WORDS = 8
-"""Words in a row that two texts hardly share by chance."""
+"""Words in a row that two texts are unlikely to share by chance."""
 _WORD = re.compile(r"[A-Za-z0-9_\-]+")
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _HEAD_LINES, _HEAD_CHARACTERS = 20, 20_000
-"""Of each table of the competition's data: what a post and a preview of the data may both show."""
+"""The beginning of each of the competition's tables, which both a post and a preview of the data may show."""
 
 
 def _shingles(text: str) -> Iterator[str]:
@@ -29,44 +29,44 @@ def _shingles(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """Runs of words, each with when it was first said and by which post; what has no time or was deleted is never said."""
+    """Shingles (runs of words), each with the time and post of its first use; undated and deleted posts are never visible."""
 
     first: dict[str, tuple[datetime, str]]
     times: tuple[datetime, ...]
-    """From when each post may be known."""
+    """From when each post is visible."""
 
     @classmethod
     def read(cls, snapshot: Snapshot, rows: Sequence[CommunityRow]) -> "Fingerprints":
-        """Collect what the snapshot's posts say, which are its cleaned rows.
+        """Collect the shingles of the snapshot's posts, from its cleaned rows.
 
-        What an earlier post, the task's description or its data says too (a quotation, a fork's code) proves nothing.
+        Shingles that an earlier post, the task's description or its data holds too (a quotation, a fork's code) prove nothing.
         """
         posts = sorted(_texts(rows), key=lambda post: post[0])
         first: dict[str, tuple[datetime, str]] = {}
         for known_at, name, text in ((_ALWAYS, "the task", text) for text in _public(snapshot)):
             first.update(dict.fromkeys(_shingles(text), (known_at, name)))
         for known_at, name, text in posts:
-            said = (known_at, name)
+            use = (known_at, name)
             for shingle in _shingles(text):
-                first.setdefault(shingle, said)
+                first.setdefault(shingle, use)
         return cls(first, tuple(known_at for known_at, _, _ in posts))
 
     def later_than(self, as_of: datetime) -> int:
-        """Return how many posts may not be known at a time."""
+        """Return how many posts are not visible at a time."""
         return sum(time > as_of for time in self.times)
 
-    def said_in(self, text: str) -> set[str]:
-        """Return what of these words stands in a text."""
+    def shingles_in(self, text: str) -> set[str]:
+        """Return the shingles that a text holds."""
         return {shingle for shingle in _shingles(text) if shingle in self.first}
 
     def found_in(self, text: str, as_of: datetime, own: Set[str] = frozenset()) -> list[str]:
-        """Return the posts later than a time whose words stand in a text, sorted; `own` words prove nothing."""
-        said = (self.first[shingle] for shingle in self.said_in(text) if shingle not in own)
-        return sorted({name for time, name in said if time > as_of})
+        """Return the posts later than a time whose words a text holds, sorted; `own` shingles prove nothing."""
+        uses = (self.first[shingle] for shingle in self.shingles_in(text) if shingle not in own)
+        return sorted({name for time, name in uses if time > as_of})
 
 
 def known_texts(snapshot: Snapshot, rows: Sequence[CommunityRow], cutoff: datetime) -> Iterator[str]:
-    """Yield what may be read at the cutoff: the description, and the posts that are visible."""
+    """Yield what may be read at the cutoff: the description and the visible posts."""
     yield snapshot.card.description
     yield from (text for known_at, _, text in _texts(rows) if known_at <= cutoff)
 
@@ -84,7 +84,7 @@ def _head(table: Path) -> str:
 
 
 def _texts(rows: Sequence[CommunityRow]) -> Iterator[tuple[datetime, str, str]]:
-    """Yield of each post from when it may be known, its item and its words."""
+    """Yield each post's time of visibility, item and text."""
     topics = {r.id: r for r in rows if isinstance(r, Topic)}
     for row in rows:
         if isinstance(row, Topic):

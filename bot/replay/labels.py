@@ -11,12 +11,12 @@ from scrapers.snapshots.snapshot import Snapshot
 
 _CELL = re.compile(r"[^\s,;|\t\"'\[\]{}()=]+")
 MOST_SHOWN = 5
-"""Findings of one prompt beyond this tell nothing new."""
+"""Most findings of one prompt: more would add nothing."""
 
 
 @dataclass(frozen=True)
 class LabelRows:
-    """Ids of the answers with the cells of their labels, where a row says more than the sample submission does."""
+    """Ids of the answers with their labels' cells, for rows that reveal more than the sample submission."""
 
     rows: dict[tuple[str, ...], str]
 
@@ -25,7 +25,7 @@ class LabelRows:
 
     @classmethod
     def read(cls, snapshot: Snapshot) -> "LabelRows":
-        """Read the answers, less the rows that the sample submission or the training table happens to equal."""
+        """Read the answers, without rows that are also in the sample submission or the training table."""
         card = snapshot.card
         public: set[tuple[str, ...]] = set()
         columns = card.columns
@@ -35,12 +35,12 @@ class LabelRows:
         return cls({cells: shown for cells, shown in answers.items() if cells not in public})
 
     def without_what_is_public(self, texts: Iterable[str]) -> "LabelRows":
-        """Leave out the rows that stand in texts which may be seen: a post that prints its predictions hits some."""
+        """Leave out rows that visible texts hold: a post that prints its predictions gets some right."""
         public = {cells for text in texts for cells in self._rows_in(text)}
         return LabelRows({cells: row for cells, row in self.rows.items() if cells not in public})
 
     def found_in(self, text: str) -> list[str]:
-        """Return the ids whose id and labels stand in a row in one line of a text; at most a few."""
+        """Return the ids that stand in one line of a text, followed by their labels; at most a few."""
         return list(dict.fromkeys(self.rows[cells] for cells in islice(self._rows_in(text), MOST_SHOWN)))
 
     def _rows_in(self, text: str) -> Iterator[tuple[str, ...]]:
@@ -66,7 +66,7 @@ def _number(cell: str) -> str:
 
 
 def _answers(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    """Return the key and the labels of each row, whatever these are called."""
+    """Return the key and the labels of each row, whatever the columns' names."""
     card = snapshot.card
     if found := _table(snapshot, ANSWERS, card.columns):
         return found

@@ -1,4 +1,4 @@
-"""Preparing runs: each gets its folder and its config.json before the first one starts, and is read back from there."""
+"""Preparing runs: each gets its folder and its config.json before the first one starts, and is read from there."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -34,11 +34,11 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
 
     Args:
         runs: snapshot and settings of each run.
-        out: the folder that holds run folders and nothing else.
-        now: the time that goes into the ids; runs that would share an id get later microseconds.
+        out: the folder that holds only run folders.
+        now: the time in the ids; runs that would share an id get later microseconds.
 
     Raises:
-        OSError: a folder cannot be made.
+        OSError: a folder cannot be created.
     """
     prepared = []
     for snapshot, settings in runs:
@@ -67,18 +67,18 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
         if is_live(record):
-            told = "is a live run of the daemon's: it lived in the present, and there are no hidden answers to look for"
-            raise UsageError(f"{folder.path} {told}; `bot status` and its report tell of it")
+            why = "is a live run of the daemon: its clock was the present, and there are no hidden answers to look for"
+            raise UsageError(f"{folder.path} {why}; see `bot status` and its report")
         return str(record["run_id"]), ReplaySettings.model_validate(record["settings"])
     except ValidationError as error:
-        told = "; ".join(sentences(error))
-        raise UsageError(f"{folder.path} is not a replay's folder of this version: config.json: {told}") from error
+        why = "; ".join(sentences(error))
+        raise UsageError(f"{folder.path} is not a replay's folder of this version: config.json: {why}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
 
 
 def finished_result(folder: RunFolder) -> RunResult | None:
-    """Return result.json of a run of which nothing is left to do, else None."""
+    """Return result.json if nothing is left to do for the run, else None."""
     try:
         result = read_result(folder)
     except UsageError:

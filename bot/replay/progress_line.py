@@ -1,4 +1,4 @@
-"""The progress line: what a run is doing, what is spent and what is left."""
+"""The progress line: what a run is doing, what it has spent and what is left."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from bot.replay.run import Show
 
 
 class ProgressLine:
-    """One line on a terminal that is kept up to date; without a terminal, a plain line for each new thing."""
+    """One line on a terminal that is kept up to date; without a terminal, a plain line for each step."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
@@ -23,7 +23,7 @@ class ProgressLine:
         self._run: tuple[RunContext, Stopwatch] | None = None
 
     def say(self, what: str) -> None:
-        """Tell what goes on now."""
+        """Show what is being done now."""
         self._doing = what
         if not self._console.is_terminal:
             self._console.print(
@@ -49,8 +49,8 @@ class ProgressLine:
 
 
 @contextmanager
-def shown(console: Console, title: str) -> Iterator[Show]:
-    """Show a run's progress on the console (stderr) while it lasts."""
+def show_progress(console: Console, title: str) -> Iterator[Show]:
+    """Show a run's progress on the console (stderr)."""
     line = ProgressLine(console, title)
     show = Show(line.say, line.attach)
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""One replay, from a prepared folder to its result; one that was stopped or killed goes on where it was."""
+"""One replay, from a prepared folder to its result; one that was stopped or killed is resumed where it was."""
 
 import asyncio
 import signal
@@ -24,11 +24,11 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
-from bot.replay.finish import finish
+from bot.replay.grading import grade_and_report
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
-from bot.report.finish import Ended
 from bot.report.result import RunResult
+from bot.report.run_files import EndedRun
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
@@ -43,7 +43,7 @@ from state.store import Store
 from state.tables import Event, Run
 
 GRACE = 15.0
-"""Seconds that handing in, grading and the report may still take when somebody has asked to stop."""
+"""Seconds for handing in, grading and the report after a request to stop."""
 
 
 Result = TypeVar("Result")
@@ -60,15 +60,15 @@ class Show:
 async def replay(
     run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, redactor: Redactor, show: Show
 ) -> RunResult:
-    """Run one agent on one past competition, grade what it hands in, and write everything of the run's folder.
+    """Run one agent on one past competition, grade what it hands in, and write the run's folder.
 
-    What the run's folder shows as done, in this start of the bot or an earlier one, is not done again.
+    What the run's folder shows as done, by this start of the bot or an earlier one, is not done again.
 
     Returns:
         The content of result.json.
 
     Raises:
-        Interrupted: somebody asked to stop, and the result could not be written in time; the run may be resumed.
+        Interrupted: a stop was requested, and the result could not be written in time; the run may be resumed.
         UsageError: the configuration cannot work (no key, an unknown price under a cap).
         UnsupportedLayout: the competition's data cannot be split.
         InfrastructureFailure: the evaluator cannot work at all.
@@ -95,13 +95,12 @@ async def replay(
                 ending = _end(run, context, search, worker, sandbox, stopwatch)
                 result = await _unless_stopped(ending, search, grace=GRACE)
                 if result is None:
-                    going_on = f"`bot resume {run.folder.path}` goes on"
-                    raise Interrupted(f"stopped before the result was written: {going_on}")
+                    raise Interrupted(f"stopped before the result was written: `bot resume {run.folder.path}` goes on")
                 return result
 
 
 def _clock(run: PreparedRun) -> Clock:
-    """Return the run's clock, at its start: what it was at when the bot ended is read back with the run."""
+    """Return the run's clock, at its start; its moves are read back with the run."""
     cutoff = run.settings.cutoff
     return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
 
@@ -121,7 +120,7 @@ async def _end(
         end_run(tx, run.id, search.status, error=search.stopped_by)
     described = sandbox.describe()
     dated = run.snapshot.manifest.dated_at_deadline
-    ended = Ended(
+    ended = EndedRun(
         run.folder,
         context,
         described,
@@ -131,11 +130,11 @@ async def _end(
         search.misconfigured,
         None if dated is None else dated.model_dump(),
     )
-    return await finish(ended, handed, run.snapshot.path, worker)
+    return await grade_and_report(ended, handed, run.snapshot.path, worker)
 
 
 async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker: Worker) -> HandedIn:
-    """Hand in, without the refit if somebody asks to stop before or during it."""
+    """Hand in; without the refit if a stop is requested before or during it."""
     file, tree, own = run.folder.submission, search.tree(), search.hands_in_own
     if not search.interrupted:
         handed = await _unless_stopped(hand_in(context, tree, file, worker, hurried=False, own=own), search, grace=0.0)
@@ -145,7 +144,7 @@ async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker
 
 
 async def _unless_stopped(work: Coroutine[Any, Any, Result], search: Search, *, grace: float) -> Result | None:
-    """Return what comes of it; None where somebody asked to stop, and it did not end within so many seconds from then on."""
+    """Return the work's result; None if a stop was requested, and it did not end within `grace` seconds after that."""
     task, interrupt = asyncio.create_task(work), asyncio.create_task(search.wait_for_interrupt())
     try:
         await asyncio.wait({task, interrupt}, return_when=asyncio.FIRST_COMPLETED)
@@ -158,7 +157,7 @@ async def _unless_stopped(work: Coroutine[Any, Any, Result], search: Search, *, 
 
 
 async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> Event | None:
-    """Write down that the run begins or goes on; return the event of its search's end, if that has come."""
+    """Record that the run begins or is resumed; return the event of its search's end, if it has ended."""
     settings, slug = run.settings, run.snapshot.card.slug
     with store.read() as session:
         known = session.get(Run, run.id)
@@ -169,11 +168,11 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
             resume_run(tx, run.id)
         return ended if ended is not None and ended.data["status"] == "finished" else None
     if settings.community:
-        # Before the run is written down: whoever kills the bot meanwhile has it done again.
+        # Before the run is recorded, so that it is done again if the bot is killed meanwhile.
         async with Cleaners() as cleaners:
-            problems = await ingest(store, slug, run.snapshot.posts(), cleaners)
+            problems = await ingest(store, slug, run.snapshot.community.posts(run.snapshot.path, slug), cleaners)
         for item, problem in problems.items():
-            say(f"{item} could not be read as it should, and is kept cut down: {problem.splitlines()[-1]}")
+            say(f"{item} could not be read in full, and is kept in part: {problem.splitlines()[-1]}")
     with store.write() as tx:
         create_run(
             tx,
@@ -184,7 +183,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
             seed=settings.seed,
             cutoff=settings.cutoff,
             signals=settings.signals,
-            config=settings.model_dump(mode="json"),
+            config=settings.model_dump(mode="json") | {"card": run.snapshot.card.model_dump(mode="json")},
         )
     return None
 
@@ -193,7 +192,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
 async def _context(
     run: PreparedRun, store: Store, clock: Clock, machinery: Machinery, stopwatch: Stopwatch, say: Callable[[str], None]
 ) -> AsyncIterator[RunContext]:
-    """Open a run's budget, and its services around its folder."""
+    """Open a run's budget and services."""
     settings, card = run.settings, run.snapshot.card
 
     def community(as_of: datetime) -> CommunityView:
@@ -217,7 +216,7 @@ async def _context(
 
 @contextmanager
 def _interruptible(search: Search) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the search in order; a second one then ends the process as usual."""
+    """Let Ctrl-C and SIGTERM end the search in order; a second signal ends the process as usual."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
 
@@ -229,7 +228,7 @@ def _interruptible(search: Search) -> Iterator[None]:
         restore()
         search.interrupt()
 
-    # Only the main thread of a process gets signals; elsewhere whoever runs us stops us.
+    # Only the main thread of a process gets signals; in another, the caller stops the run.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What a replay is asked to do, and the record of it that a run's folder keeps."""
+"""A replay's settings, and their record in the run's folder."""
 
 import hashlib
 import json
@@ -19,11 +19,11 @@ from state.words import iso
 PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", "sqlmodel", "openai")
 
 DEFAULT_SECONDS = 5 * 3600.0
-"""The papers' first budget: five hours a competition."""
+"""The papers' first budget: five hours per competition."""
 
 
 class ReplaySettings(AgentRunSettings):
-    """One replay's settings, all of them."""
+    """All settings of one replay."""
 
     snapshot: Path
     cutoff: datetime
@@ -36,10 +36,10 @@ class ReplaySettings(AgentRunSettings):
 def parse_cutoff(text: str, card: TaskCard) -> datetime:
     """Read `deadline` or an ISO time (without a zone it is UTC).
 
-    A time after the deadline is taken, though what winners tell then makes a result that says little.
+    A time after the deadline is accepted, although posts by winners then make the result mean little.
 
     Raises:
-        UsageError: neither, or a time before the competition began, when nothing was known.
+        UsageError: it is neither, or a time before the competition began, when nothing was known.
     """
     if text == "deadline":
         return card.deadline
@@ -49,8 +49,10 @@ def parse_cutoff(text: str, card: TaskCard) -> datetime:
         raise UsageError(f"--cutoff {text!r}: give `deadline` or a time such as 2017-11-20T00:00:00Z") from error
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     if time < card.enabled_at:
-        began = f"{card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}"
-        raise UsageError(f"--cutoff {text}: {began}; give a time from then on, or `deadline`")
+        raise UsageError(
+            f"--cutoff {text}: {card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}; give a time "
+            "from then on, or `deadline`"
+        )
     return time
 
 
@@ -72,7 +74,7 @@ def parse_seconds(text: str) -> float:
 
 
 def config_record(run_id: str, settings: ReplaySettings) -> dict[str, Any]:
-    """Return what config.json holds: every setting, versions, the commit if there is one, and a hash of the settings."""
+    """Return the content of config.json: every setting, versions, the commit if there is one, and a hash of the settings."""
     chosen = settings.model_dump(mode="json")
     return {
         "run_id": run_id,
@@ -84,7 +86,7 @@ def config_record(run_id: str, settings: ReplaySettings) -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """Return the commit of the checkout that this code lies in; None for an installed wheel."""
+    """Return the commit of the checkout that this code is in; None for an installed wheel."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None

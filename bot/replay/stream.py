@@ -1,4 +1,4 @@
-"""Pace `stream`: the clock of a replay moves with the budget, and what was posted meanwhile is taken in as a live run does."""
+"""Pace `stream`: a replay's clock moves with the budget, and new posts are taken in as in a live run."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,96 +11,96 @@ from bot.engine.scripts import best_seconds
 from bot.engine.tree import Tree
 from bot.engine.turns import AtOnce
 from state.clock import StreamClock
-from state.moves import Move, add_move, moves
+from state.clock_advances import ClockAdvance, add_clock_advance, clock_advances
 from state.words import iso
 
 _ARRIVED = 0.9
-"""Share of the budget after which the clock stands at the cutoff at the latest."""
+"""Share of the budget by which the clock reaches the cutoff at the latest."""
 
 
-def way(begun: float, total: float, round_size: int) -> float:
-    """Return how much of its way the clock has gone, 0 to 1; the same unit for both may be nodes or seconds a node.
+def clock_progress(begun: float, total: float, round_size: int) -> float:
+    """Return how far the clock has moved from its start to the cutoff, 0 to 1.
 
-    It arrives while there is room for the rest of a round and for one more, so that what was posted last can still be
-    made use of; where the budget is too small for that, half-way.
+    It arrives while there is time for the rest of a round and one more, so that the last posts can still be used; if the
+    budget is too small for that, half-way.
 
     Args:
-        begun: what is spent.
-        total: what there is.
-        round_size: drafts a round.
+        begun: what is spent, in nodes or in multiples of a node's time.
+        total: the whole budget, in the same unit.
+        round_size: drafts per round.
     """
     arrival = max(1.0, min(_ARRIVED * total, max(total / 2, total - (round_size + 1))))
     return min(1.0, max(0.0, begun / arrival))
 
 
 class Stream(AtOnce):
-    """Turns of a replay whose clock moves; it moves before a decision alone, so that a node sees one time throughout."""
+    """Turns of a replay whose clock moves; it moves only before a decision, so that a node sees one time throughout."""
 
     def __init__(self, context: RunContext, clock: StreamClock, slots: int, *, reads: bool) -> None:
-        """Take up a run where an earlier start of the bot has left it.
+        """Resume a run where an earlier start of the bot left it.
 
         Args:
             context: the run.
-            clock: its clock, which stands at its start.
+            clock: its clock, at its start.
             slots: nodes that are worked on at a time.
-            reads: whether the agent makes use of what is posted.
+            reads: whether the agent uses posts.
         """
         self._context = context
         self._clock = clock
         self._slots = slots
         self._reads = reads and context.community_at is not None
-        self._moves: dict[int, Move] = {}
+        self._moves: dict[int, ClockAdvance] = {}
         self._looked: set[int] = set()
         """Decisions before which this start of the bot has looked for news."""
         self._renewed: int | None = None
         self._unused = False
-        """Whether something was read that no round was opened for."""
+        """Whether posts were read for which no round was opened."""
         with context.store.read() as session:
-            made = moves(session, context.run_id)
+            made = clock_advances(session, context.run_id)
         found = looks(context)
         for move in made:
             clock.move(move.as_of)
             self._moves[move.decision] = move
             if move.decision in found:
-                self._take(move, found[move.decision])
+                self._note_news(move, found[move.decision])
 
     def renewed_after(self) -> int | None:
-        """Return the last node that was begun before the last posts that were worth another round."""
+        """Return the last node that was started before the latest posts worth another round."""
         return self._renewed
 
     async def before_decision(self, number: int, tree: Tree) -> None:
-        """Move the clock as far as the budget is spent, and take in what was posted meanwhile; raises as `Asker.ask`."""
+        """Move the clock as far as the budget is spent, and take in new posts; raises what `Asker.ask` raises."""
         if number not in self._moves and not self._move(number, tree):
             return
         if self._reads and number not in self._looked:
-            self._take(self._moves[number], await take_in_news(self._context, number))
+            self._note_news(self._moves[number], await take_in_news(self._context, number))
             self._looked.add(number)
 
     def _move(self, number: int, tree: Tree) -> bool:
-        """Move the clock, if it has a way to go; it is written down before anything later can be known."""
-        context, to = self._context, self._clock.at(self._gone(tree))
+        """Move the clock, if it has not arrived; the move is recorded before anything later can be known."""
+        context, to = self._context, self._clock.at(self._progress(tree))
         if to <= self._clock.as_of():
             return False
         node = max((one.id for one in tree.nodes), default=0) + 1
         with context.store.write() as tx:
-            move = add_move(tx, context.run_id, number, to, node)
+            move = add_clock_advance(tx, context.run_id, number, to, node)
         self._clock.move(move.as_of)
         self._moves[number] = move
         context.say(f"the clock stands at {iso(move.as_of)}")
         return True
 
-    def _gone(self, tree: Tree) -> float:
+    def _progress(self, tree: Tree) -> float:
         context, budget = self._context, self._context.budget
         size = context.settings_of(RoundsSettings).drafts_per_round
         if budget.steps is not None:
-            return way(len(tree.nodes), budget.steps, size)
+            return clock_progress(len(tree.nodes), budget.steps, size)
         took = [node.seconds for node in tree.nodes if node.state != "running"]
         each = max(1.0, sum(took) / max(1, len(took))) / self._slots
         usable = budget.seconds - budget.reserve - REFIT_FACTOR * (best_seconds(context, tree) or 0.0)
-        return way(budget.elapsed.wall() / each, usable / each, size)
+        return clock_progress(budget.elapsed.wall() / each, usable / each, size)
 
-    def _take(self, move: Move, found: Mapping[str, Any]) -> None:
-        """Have a new round opened for what is strong, and at the cutoff for all that none was opened for yet."""
+    def _note_news(self, move: ClockAdvance, found: Mapping[str, Any]) -> None:
+        """Open a new round for strong posts, and at the cutoff for all posts without a round."""
         self._unused = self._unused or bool(found["posts"])
         if found["strong"] or (self._unused and move.as_of == self._clock.cutoff):
             self._renewed, self._unused = move.node - 1, False

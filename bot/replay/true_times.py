@@ -1,4 +1,4 @@
-"""When each thing that a prompt may hold became known: posts by the snapshot, derived things by their rows and sources."""
+"""When each item that a prompt may hold became known: posts by the snapshot, derived items by their rows and sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ Times = Mapping[str, datetime | None]
 
 
 def true_times(store: Store, run_id: str, competition: str) -> Times:
-    """Return when each post and each derived thing of a run became known, by item."""
+    """Return when each post and each derived item of a run became known."""
     times: dict[str, datetime | None] = {}
     with store.read() as session:
         for topic in session.exec(select(Topic).where(Topic.competition == competition)):
@@ -32,7 +32,7 @@ def true_times(store: Store, run_id: str, competition: str) -> Times:
 
 
 def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:
-    """Return a sentence for each derived thing that is said to be known before what it was made of."""
+    """Return a sentence for each derived item that is dated before one of its sources."""
     found = []
     with store.read() as session:
         for name, known_at, sources in _derived(session, run_id):

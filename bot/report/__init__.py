@@ -1,1 +1,1 @@
-"""Report: what a finished run leaves, live or replayed: its result, its exports and its page."""
+"""Report: the files of a finished run, live or replayed: its result, its exports and its page."""

@@ -1,4 +1,4 @@
-"""How far a run's score is to be believed: the interval of the hidden score, and what the guards found."""
+"""How much to trust a run's score: the interval of the hidden score, and what the guards found."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,18 +13,18 @@ from bot.submission.handing_in import HandedIn
 from state.errors import BotError
 
 _SECONDS = 5.0
-"""Of drawing: a run that was stopped has little time left for its end."""
+"""Time limit of drawing: a run that was stopped has little time left for its end."""
 
 
 async def expected_interval(
     context: RunContext, handed: HandedIn, worker: Worker
 ) -> tuple[tuple[float, float] | None, str]:
-    """Return where the hidden score is to be expected in 95 of 100 cases, and why nowhere, or what was drawn."""
+    """Return the 95% interval of the hidden score, and what was drawn; without an interval, None and the reason."""
     node = handed.node
     if node is None:
         return None, "no node was chosen"
     if context.executor.self_reported is not None:
-        return None, "no labels could be withheld, by which it could be told"
+        return None, "no labels could be withheld to compute it"
     try:
         found = await worker.validation_interval(
             await context.executor.view(GUARDED),
@@ -37,12 +37,12 @@ async def expected_interval(
         return None, f"it could not be computed: {error}"
     if found.low is None or found.high is None:
         return None, str(found.note)
-    together = f", those drawn together that go together by {found.together!r}" if found.together else ""
+    together = f", with rows of the same {found.together!r} drawn together" if found.together else ""
     return (found.low, found.high), f"{found.draws} draws of {found.test_rows} test rows{together}"
 
 
 def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFinding]:
-    """Yield what guards found in the data, in the chosen node, and in others what has not passed."""
+    """Yield what guards found in the data and in the chosen node, and what did not pass in others."""
     for found in view_findings(context.store, context.run_id):
         yield NodeFinding(**asdict(found))
     for node in load_tree(context).valid():

@@ -1,4 +1,4 @@
-"""All that a report shows, read from a run's folder."""
+"""Everything that a report shows, read from a run's folder."""
 
 import contextlib
 import json
@@ -14,6 +14,7 @@ from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
 from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
+from bot.report.labs import LabStory, lab_stories
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.result import RunResult, read_result
 from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
@@ -21,12 +22,12 @@ from bot.report.stream import PostUse
 from bot.report.words import shortened
 from state.engine import reading
 from state.errors import SnapshotError, UsageError
-from state.series import last
+from state.series import last_reading
 from state.store import read_blob
 from state.tables import Execution, Node, Run
 
 LONGEST_CODE = 150_000
-"""Characters of the submitted script that a page shows."""
+"""Most characters of the submitted script on a page."""
 
 
 class _Metric(BaseModel):
@@ -34,7 +35,7 @@ class _Metric(BaseModel):
 
 
 class Competition(BaseModel):
-    """What a page says of the competition; the snapshot's manifest, or the task card of a live run, holds more."""
+    """What a page shows of the competition; the snapshot's manifest, or a live run's task card, holds more."""
 
     title: str
     url: str | None = None
@@ -45,16 +46,17 @@ class Competition(BaseModel):
 
 @dataclass(frozen=True)
 class ReportData:
-    """One run, ready to be shown; nothing in it is escaped."""
+    """One run, ready to be shown; nothing is escaped yet."""
 
     result: RunResult
     competition: Competition
     board: tuple[float, ...]
-    """The real leaderboard, best first; empty where the snapshot is gone, or a live one was never read as a whole."""
+    """The real leaderboard, best first; empty if the snapshot is gone, or a live board was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
+    labs: tuple[LabStory, ...]
     known: tuple[tuple[PostUse, Source], ...]
-    """Posts that were read while the clock moved, by their time; those that a node used come first."""
+    """Posts that were read while the clock moved, in order of time; those that a node used come first."""
     roles: tuple[RoleSpending, ...]
     views: tuple[ViewSpending, ...]
     code: str | None
@@ -67,7 +69,7 @@ class ReportData:
 
 
 def read_run(folder: RunFolder) -> ReportData:
-    """Read a finished run's folder, and of its database what is the run's.
+    """Read a finished run's folder, and the run's rows from its database.
 
     Raises:
         UsageError: the folder lacks a file of a finished run, or one cannot be read.
@@ -81,7 +83,7 @@ def read_run(folder: RunFolder) -> ReportData:
         raise UsageError(f"{folder.database} does not exist.")
     engine = reading(folder.database)
     try:
-        # All of it as it stood at one moment, while a bot may write.
+        # Read as of one moment, as a bot may be writing.
         with Session(engine) as session:
             return _read(session, result, config)
     finally:
@@ -98,6 +100,7 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         board=board,
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
+        labs=lab_stories(session, result.run_id),
         known=_known(session, result),
         roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
@@ -113,7 +116,7 @@ def _known(session: Session, result: RunResult) -> tuple[tuple[PostUse, Source],
 
 
 def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
-    """Return what the snapshot says of the competition, and its leaderboard; a page without that is better than none."""
+    """Return the snapshot's facts on the competition, and its leaderboard; a page without them is better than none."""
     competition, board = Competition(title=result.competition_id), tuple[float, ...]()
     name = config.get("settings", {}).get("snapshot")
     if isinstance(name, str):
@@ -125,9 +128,9 @@ def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Com
 
 
 def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
-    """Return what the settings say of the competition, and the leaderboard as it was read last."""
+    """Return the settings' facts on the competition, and the leaderboard as last read."""
     slug = result.competition_id
-    facts = last(session, slug, "competition")
+    facts = last_reading(session, slug, "competition")
     url = facts.data.get("url") if facts is not None else None
     competition = Competition(title=slug, url=url)
     with contextlib.suppress(TypeError, ValidationError):

@@ -1,4 +1,4 @@
-"""Exports of a run's database: every event, and every model call with all that its prompt held."""
+"""Exports of a run's database: every event, and every model call with its whole prompt."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Ideas with their sources, drafts and reports of a run, joined with how they scored."""
+"""A run's ideas with their sources, its drafts and its reports, with their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from state.tables import Draft, Idea, KernelVersion, Message, Report, Topic
 LONGEST_TITLE = 160
 LONGEST_TEXT = 6_000
 TEXT_BUDGET = 200_000
-"""Characters that the texts of all ideas, all drafts and all reports may take on a page, each kind."""
+"""Most characters on a page for the texts of all ideas, of all drafts, and of all reports."""
 PARTS_OF_REPORT = 8
 """Texts of one report: method, numbers, limitations, next steps, and a few components."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What an idea was made of: a post, or a report of the run itself."""
+    """A source of an idea: a post, or a report of the run itself."""
 
     item: str
     """Such as `message/233009`."""
@@ -29,7 +29,7 @@ class Source:
     author: str | None = None
     time: datetime | None = None
     link: str | None = None
-    """A web address (http or https), or a place on the page."""
+    """A web address (http or https), or an anchor on the page."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class IdeaRow:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """All that a run learned; ideas whose drafts scored best come first, unused ones last."""
+    """Everything that a run learned; ideas whose drafts scored best come first, unused ones last."""
 
     ideas: tuple[IdeaRow, ...]
     drafts: tuple[DraftRow, ...]
     other_reports: tuple[Report, ...]
     """Reports that belong to no draft, such as the baseline's."""
     report_limit: int
-    """Characters that one text of a report may take."""
+    """Most characters of one text of a report."""
 
 
 def read_knowledge(session: Session, result: RunResult, nodes: Sequence[NodeRow]) -> Knowledge:
@@ -129,7 +129,7 @@ def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: 
 
 
 def source_of(session: Session, competition: str, item: str, reports: Mapping[str, Report]) -> Source:
-    """Return what an item is, as a page names it; one that is not there keeps its item alone."""
+    """Return an item as a page names it; a missing one keeps only its id."""
     kind, _, id = item.partition("/")
     key = (competition, id)
     if kind == "report" and id in reports:

@@ -1,4 +1,4 @@
-"""The nodes of a run as a page shows them: what they are, how they scored, and what went wrong."""
+"""A run's nodes as a page shows them: their plans, scores and errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from state.ledgers import worked_seconds
 from state.tables import Execution, Node, Run
 
 TEXT_BUDGET = 300_000
-"""Characters that the plans and errors of all nodes may take on a page together."""
+"""Most characters on a page for the plans and errors of all nodes together."""
 LONGEST_TEXT = 4_000
 
 
 @dataclass(frozen=True)
 class NodeRow:
-    """One node; scores are the metric's own, seconds count from the run's start."""
+    """One node; scores are in the metric's own sign, seconds count from the run's start."""
 
     id: int
     action: str
@@ -30,7 +30,7 @@ class NodeRow:
     """The status in a reader's words, such as `timed out`."""
     validation: float | None
     hidden: float | None
-    """Score where it counts: of its hold-out run on the hidden test, graded after the run; live, its best public one."""
+    """Its hold-out run's score on the hidden test, graded after the run; for a live run, its best public score."""
     win_rate: float | None
     ended: float | None
     seconds: float | None
@@ -77,7 +77,7 @@ def node_rows(
 
 
 def best_hidden_node(result: RunResult) -> int | None:
-    """Return the node that is best where it counts, the earliest of equals."""
+    """Return the node with the best hidden or public score; of equals, the earliest."""
     scores = {node: score for node, score in result.hidden_scores.items() if score is not None}
     return max(sorted(scores), key=lambda n: result.oriented(scores[n]), default=None)
 

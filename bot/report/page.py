@@ -1,4 +1,4 @@
-"""report.html: one self-contained page on a finished run, written inside the worker process."""
+"""report.html: one self-contained page on a finished run, written in the worker process."""
 
 import re
 from pathlib import Path
@@ -15,9 +15,9 @@ from bot.report.stream_figure import stream_figure
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
 
 SHOWN_POSTS = 300
-"""Posts that the table of a moving clock shows, those that a node used first."""
+"""Most posts in the table of a moving clock; those that a node used come first."""
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, those that reorder what a reader sees, and halves of characters."""
+"""Control characters, characters that reorder text, and lone surrogates."""
 
 
 def write_report(folder: Path, database: Path | None = None) -> None:
@@ -25,10 +25,10 @@ def write_report(folder: Path, database: Path | None = None) -> None:
 
     Args:
         folder: the run's folder with result.json and config.json; nothing else in it is changed.
-        database: where the run's rows are; None: in the folder's own state.db.
+        database: holds the run's rows; None: the folder's own state.db.
 
     Raises:
-        UsageError: one of these is missing or is not what a finished run writes.
+        UsageError: a file is missing, or is not what a finished run writes.
         OSError: the page cannot be written.
     """
     run = RunFolder(folder, database)
@@ -85,7 +85,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Replace what cannot be seen, or would deceive the eye, in every text that a template puts out."""
+    """Replace invisible and deceptive characters in every text that a template prints."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value)
     return value

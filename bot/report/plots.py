@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 
 from bot.report import words
 from bot.report.nodes import NodeRow
-from bot.report.range import Shown, shown_range
+from bot.report.range import AxisRange, axis_range
 from bot.report.result import RunResult
 from bot.report.svg import COLOURS, draw
 from bot.report.words import score as score_text
@@ -24,10 +24,10 @@ _TIMES = ((172_800.0, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (180.0, 60.0
 
 
 def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
-    """Draw where the score stands: the teams' histogram, and the share of teams that each score beats."""
+    """Draw the score among the teams': their histogram, and the share of teams that each score beats."""
     lines = result.thresholds
     ours = [result.score] if result.score is not None else []
-    shown = shown_range(board, [*lines.values(), *ours])
+    shown = axis_range(board, [*lines.values(), *ours])
 
     def fill(figure: Figure) -> None:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1.25, 1))
@@ -43,11 +43,11 @@ def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
 def left_out(board: Sequence[float], result: RunResult) -> int:
     """Return how many teams lie outside the leaderboard figure."""
     ours = [result.score] if result.score is not None else []
-    shown = shown_range(board, [*result.thresholds.values(), *ours])
+    shown = axis_range(board, [*result.thresholds.values(), *ours])
     return sum(not shown.holds(score) for score in board)
 
 
-def _histogram(axes: Axes, board: Sequence[float], shown: Shown) -> None:
+def _histogram(axes: Axes, board: Sequence[float], shown: AxisRange) -> None:
     inside = [score for score in board if shown.holds(score)]
     axes.hist(inside, bins=70, range=(shown.low, shown.high), color=COLOURS["bars"])
     axes.set_ylabel("teams")
@@ -55,7 +55,7 @@ def _histogram(axes: Axes, board: Sequence[float], shown: Shown) -> None:
     axes.grid(axis="x", visible=False)
 
 
-def _beaten(axes: Axes, board: Sequence[float], shown: Shown, result: RunResult) -> None:
+def _beaten(axes: Axes, board: Sequence[float], shown: AxisRange, result: RunResult) -> None:
     axes.ecdf(board, complementary=result.is_lower_better, color=COLOURS["muted"], linewidth=1.8)
     axes.set_ylim(-0.03, 1.03)
     axes.set_ylabel("teams beaten")
@@ -65,8 +65,8 @@ def _beaten(axes: Axes, board: Sequence[float], shown: Shown, result: RunResult)
         axes.plot(*at, "o", color=COLOURS["ours"], markersize=8, zorder=5)
 
 
-def _lines(top: Axes, bottom: Axes, lines: dict[str, float], shown: Shown) -> None:
-    """Draw the medals' and the median's lines and ours, named above the plot; one off the scale is named alone."""
+def _lines(top: Axes, bottom: Axes, lines: dict[str, float], shown: AxisRange) -> None:
+    """Draw the lines of the medals, the median and our score, named above the plot; one off the scale is only named."""
     for name, value in lines.items():
         own, inside = name == "this run", shown.holds(value)
         style: dict[str, Any] = {"linewidth": 2.4 if own else 1.6, "linestyle": "-" if own else "--"}
@@ -78,18 +78,18 @@ def _lines(top: Axes, bottom: Axes, lines: dict[str, float], shown: Shown) -> No
     top.legend(loc="lower center", ncols=5, frameon=False, bbox_to_anchor=(0.5, 1.0), borderaxespad=0.1)
 
 
-def _ends(shown: Shown, result: RunResult) -> tuple[float, float]:
-    """Return the axis' ends, the better one last."""
+def _ends(shown: AxisRange, result: RunResult) -> tuple[float, float]:
+    """Return the ends of the axis, the better one last."""
     return (shown.high, shown.low) if result.is_lower_better else (shown.low, shown.high)
 
 
 def time_unit(last: float) -> tuple[float, str]:
-    """Return the seconds and the name of the unit for an axis that ends at `last` seconds."""
+    """Return the unit for an axis that ends at `last` seconds: its length in seconds, and its name."""
     return next((unit, name) for most, unit, name in _TIMES if last >= most)
 
 
 def time_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
-    """Draw every node's validation score over time with the best so far, and what share of the teams the bests beat."""
+    """Draw every node's validation score over time, the best so far, and the share of the teams that each best beats."""
     scored = [n for n in nodes if n.validation is not None and n.ended is not None]
     if not result.best_over_time:
         return None
@@ -114,7 +114,7 @@ def _scores(
 ) -> None:
     values = [n.validation or 0.0 for n in scored]
     bests = [score for _, score, _ in result.best_over_time]
-    shown = shown_range(values, bests[1:] or values[:1])
+    shown = axis_range(values, bests[1:] or values[:1])
     times = [seconds / unit for seconds, _, _ in result.best_over_time]
     axes.step(
         [*times, last / unit],
@@ -146,7 +146,7 @@ def _scores(
     axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
 
 
-def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: Shown) -> None:
+def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: AxisRange) -> None:
     inside = [n for n in scored if shown.holds(n.validation or 0.0)]
     outside = [n for n in scored if n not in inside]
     for group, marker, label in ((inside, "o", "node"), (outside, "d", "node off the scale")):
@@ -157,7 +157,7 @@ def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: Shown) ->
 
 
 def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, float]], label: str) -> None:
-    """Number the chosen node, which stands out under its label, and the one that is best where it counts."""
+    """Number the chosen node, which gets a star and a label, and the one with the best hidden or public score."""
     for node, at in zip(nodes, points, strict=True):
         if node.chosen or node.best_hidden:
             style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9.5, "color": COLOURS["muted"]}
@@ -176,12 +176,12 @@ def _win_rates(axes: Axes, graded: Sequence[tuple[float, float]], last: float) -
 
 
 def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
-    """Draw each node's validation score against the one where it counts; None without two nodes that have both."""
+    """Draw each node's validation score against its hidden or public one; None without two nodes that have both."""
     both = [n for n in nodes if n.validation is not None and n.hidden is not None]
     if len(both) < 2:
         return None
-    across = shown_range([n.validation or 0.0 for n in both])
-    upward = shown_range([n.hidden or 0.0 for n in both])
+    across = axis_range([n.validation or 0.0 for n in both])
+    upward = axis_range([n.hidden or 0.0 for n in both])
 
     def fill(figure: Figure) -> None:
         axes = figure.subplots()

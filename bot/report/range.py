@@ -1,36 +1,36 @@
-"""Which part of an axis to show, so that a few absurd scores do not squeeze all others into one line."""
+"""The part of an axis to show, so that a few absurd scores do not squeeze all others into one line."""
 
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 FENCE = 3.0
-"""Interquartile ranges beyond the quartiles up to which values are shown (Tukey's outer fence)."""
+"""Values are shown up to this many interquartile ranges beyond the quartiles (Tukey's outer fence)."""
 PADDING = 0.04
 STRETCH = 0.6
 """A value that must be seen may widen the range by this share of it; beyond that it is drawn at the edge."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class AxisRange:
     """The part of an axis that is shown, low to high."""
 
     low: float
     high: float
 
     def holds(self, value: float) -> bool:
-        """Whether the value lies inside."""
+        """Return whether the value lies inside."""
         return self.low <= value <= self.high
 
     def clamp(self, value: float) -> float:
-        """Return the value, or the edge that it lies beyond."""
+        """Return the value, or the nearest edge if it lies outside."""
         return min(max(value, self.low), self.high)
 
 
-def shown_range(values: Sequence[float], wanted: Sequence[float] = ()) -> Shown:
-    """Return the range for finite values (at least one in all): their bulk, and what is wanted if it is near.
+def axis_range(values: Sequence[float], wanted: Sequence[float] = ()) -> AxisRange:
+    """Return the range for finite values (at least one in all): their bulk, and the wanted values if they are near.
 
-    Outliers are cut off on both sides; what is cut off is for the caller to say.
+    Outliers are cut off on both sides; the caller should mention that.
     """
     bulk = _bulk(values) if values else (min(wanted), max(wanted))
     low, high = bulk
@@ -40,7 +40,7 @@ def shown_range(values: Sequence[float], wanted: Sequence[float] = ()) -> Shown:
             low, high = min(low, value), max(high, value)
     width = high - low
     pad = PADDING * width if width > 0 else max(abs(high) * PADDING, 1e-6)
-    return Shown(low - pad, high + pad)
+    return AxisRange(low - pad, high + pad)
 
 
 def _bulk(values: Sequence[float]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""result.json: MLE-bench's report under its names, and what tells whether the machinery is any good."""
+"""result.json: MLE-bench's report under its names, and figures on how well the machinery works."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from bot.report.stream import StreamRecord
 from state.errors import UsageError
 
 NOT_DRAWN = "the bot ended before the page was drawn"
-"""The `report_error` of a run whose end was cut off."""
+"""The `report_error` of a run whose end was interrupted."""
 
 
 class SentFile(BaseModel):
-    """One submission of a live run; a score is None where the site has not told it."""
+    """One submission of a live run; a score is None until the site shows it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,7 +32,7 @@ class SentFile(BaseModel):
 
 
 class ModelTotals(BaseModel):
-    """What all model calls took; `cost_usd` None if a price is unknown."""
+    """Totals of all model calls; `cost_usd` None if a price is unknown."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -50,20 +50,20 @@ class NodeFinding(Finding):
     """What one guard found."""
 
     node: int | None = None
-    """None: in the data, whatever is done with it."""
+    """None: it is about the data."""
 
 
 class LiveGrade(Grade):
-    """MLE-bench's report, with what a place on a leaderboard adds to it; of a replay there is nothing of that."""
+    """MLE-bench's report, with what a live leaderboard adds to it; a replay has none of that."""
 
     score_kind: Literal["public", "private"] | None = None
-    """Of which leaderboard a live run's score is; None: there is none yet, or it is of a hidden test."""
+    """The leaderboard of a live run's score; None: there is no score yet, or it is of a hidden test."""
     rank: int | None = None
     submissions: tuple[SentFile, ...] = ()
 
 
 class RunResult(LiveGrade):
-    """What came of a run; scores are in the metric's own sign, shares are between 0 and 1."""
+    """The result of a run; scores are in the metric's own sign, shares are between 0 and 1."""
 
     run_id: str
     agent: str
@@ -72,18 +72,18 @@ class RunResult(LiveGrade):
     cutoff: datetime | None
     """None: the run was live."""
     cutoff_note: str | None = None
-    """What to bear in mind where the cutoff is an unusual one."""
+    """A caution if the cutoff is unusual."""
     pace: str = "all"
     stream: StreamRecord | None = None
-    """What became known when; None where the clock stood still, or was the machine's."""
+    """What became known when; None if the clock stood still, or was the machine's."""
     signals: str = "asof"
     community: dict[str, int] | None
     dated_at_deadline: dict[str, int] | None = None
-    """Posts by kind that were given the deadline as their time on import; None: none were."""
+    """Posts by kind that were dated at the deadline on import; None: none were."""
     isolation: str
     sandbox: str
     status: str
-    """`finished`, or `stopped` by a person or `failed` for reasons outside the run: it may be resumed."""
+    """`finished`; `stopped` by a person; or `failed` for reasons outside the run. The last two may be resumed."""
     stopped_by: str | None = None
     misconfigured: bool = False
 
@@ -92,30 +92,30 @@ class RunResult(LiveGrade):
     handed_in_note: str
     baseline_handed_in: bool = False
     self_reported: str | None = None
-    """Why validation scores are what scripts printed; None: they are the evaluator's."""
+    """Why validation scores are those that scripts printed; None: the evaluator computed them."""
     validation_score: float | None
     validation_interval: tuple[float, float] | None = None
-    """In which the hidden score was to be expected in 95 of 100 cases."""
+    """The 95% interval of the hidden score."""
     validation_interval_note: str | None = None
-    """Why there is none, or what was drawn."""
+    """Why there is no interval, or what was drawn."""
     score_in_interval: bool | None = None
-    """None where one of the two is not known; a public score is none."""
+    """None if the interval or the hidden score is unknown; a public score is not a hidden one."""
     guards: tuple[NodeFinding, ...] = ()
-    """What guards found in the data, in the chosen node, and in others as far as it has not passed."""
+    """What guards found in the data and in the chosen node, and what did not pass in others."""
     final_score: float | None = None
     """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
     code_length: int | None = None
-    """Of the chosen script, in characters, as the papers count it."""
+    """Characters of the chosen script, as the papers count it."""
 
     nodes: int = 0
     valid_nodes: int = 0
     executions: int = 0
     wall_seconds: float
-    """Live: by the clock, since the run began."""
+    """For a live run: by the clock, since the run began."""
     overhead_seconds: float | None = None
     waiting_seconds: float | None = None
     session_seconds: float | None = None
-    """These three are None of a live run, of which nobody has measured the whole."""
+    """These three are None for a live run, which is not measured as a whole."""
     training_share: float | None = None
     bot_peak_memory_bytes: int | None = None
     budget: Mapping[str, Mapping[str, Figure]] = {}
@@ -127,33 +127,33 @@ class RunResult(LiveGrade):
     timed_out_share: float | None = None
     tokens_per_valid_node: float | None = None
     best_over_time: tuple[tuple[float, float, float | None], ...] = ()
-    """Seconds, validation score and win rate at each gain; the win rate was found after the run."""
+    """Seconds, validation score and win rate at each gain; the win rate was computed after the run."""
     rank_correlation: float | None = None
     selection_regret: float | None = None
-    """By how much the chosen node is worse where it counts than the best one."""
+    """By how much the chosen node's hidden or public score is worse than the best one."""
     hidden_scores: Mapping[int, float | None] = {}
     report_error: str | None = NOT_DRAWN
     """Why there is no report.html; None: there is."""
 
     @property
     def live(self) -> bool:
-        """Whether it competed on a site, and was not graded against a hidden test."""
+        """Whether it competed on a site instead of being graded on a hidden test."""
         return self.pace == "live"
 
     @property
     def doubts(self) -> tuple[NodeFinding, ...]:
-        """What guards say against the data and the chosen node, or could not look at; of other nodes the table tells."""
+        """What guards doubt, or could not check, in the data and the chosen node; the table shows other nodes'."""
         return tuple(one for one in self.guards if not one.passed and one.node in (None, self.chosen_node))
 
     def on_board(self, node: int) -> float | None:
-        """Return the node's score that compares with the leaderboard: live the best of what was sent, of the same kind."""
+        """Return the node's score that compares with the leaderboard; for a live run, its best one of the same kind."""
         if self.live and self.score_kind == "private":
             known = [sent.private for sent in self.submissions if sent.node == node and sent.private is not None]
             return max(known, key=self.oriented, default=None)
         return self.hidden_scores.get(node)
 
     def oriented(self, score: float) -> float:
-        """Return what a score is compared by: higher is better."""
+        """Return a score turned so that higher is better."""
         return -score if self.is_lower_better else score
 
 
@@ -172,7 +172,7 @@ def read_result(folder: RunFolder) -> RunResult:
 
 
 def write_result(folder: RunFolder, result: RunResult) -> None:
-    """Write result.json, as a whole or not at all."""
+    """Write result.json, completely or not at all."""
     partial = folder.result.with_suffix(".partial")
     partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
     partial.replace(folder.result)

@@ -25,7 +25,7 @@ Python {python}; packages: {packages}.
 
 
 def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
-    """Write solution.py and its README, also of a chosen node that was not handed in; nothing where there is none."""
+    """Write solution.py and its README, even if the chosen node was not handed in; without one, write nothing."""
     if handed.node is None:
         return
     folder.mkdir(exist_ok=True)
@@ -45,5 +45,5 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
 
 def _made(handed: HandedIn) -> str:
     if handed.how is None:
-        return f"`solution.py` is the best that the run has made; {handed.note}."
+        return f"`solution.py` is the run's best script; {handed.note}."
     return f"`solution.py` made `submission.csv` ({handed.how}: {handed.note})."

@@ -25,16 +25,16 @@ class RoleSpending:
 
 @dataclass(frozen=True)
 class ViewSpending:
-    """Executions on one view; `seconds` are wall seconds, `peak_bytes` the highest of any of them."""
+    """Executions on one view; `seconds` are wall seconds, `peak_bytes` is the highest of any of them."""
 
     view: str
     executions: int
     seconds: float
     peak_bytes: int | None
     unfinished: int
-    """Those that did not end by themselves with status 0."""
+    """Executions that did not end by themselves with status 0."""
     reasons: str
-    """Why these ended, the commonest first, such as `2 timed out, 1 killed by rule`."""
+    """Why these ended, the most frequent first, such as `2 timed out, 1 killed by rule`."""
 
 
 def by_role(session: Session, run_id: str) -> list[RoleSpending]:

@@ -1,4 +1,4 @@
-"""What became known when, and which node used it: the series of a replay whose clock moved, as result.json holds it."""
+"""The record of a replay's moving clock in result.json: what became known when, and which nodes used it."""
 
 from datetime import datetime
 
@@ -10,19 +10,19 @@ class _Row(BaseModel):
 
 
 class ClockMove(_Row):
-    """One time at which the clock stood; the first is that of the start."""
+    """One time that the clock was set to; the first is its start."""
 
     seconds: float
-    """Time in the run at which it came there."""
+    """Time in the run at which it was set."""
     as_of: datetime
     topics: int
     messages: int
     kernels: int
-    """How many may be known from then on; kernels: versions."""
+    """How many are visible from then on; kernels: versions."""
 
 
 class NodeStart(_Row):
-    """When a node was begun, in the run and by its clock."""
+    """When a node was started, in the run and by its clock."""
 
     node: int
     seconds: float
@@ -35,19 +35,19 @@ class PostUse(_Row):
     item: str
     """Such as `message/233009`."""
     posted: datetime
-    """From when it may be known: when it was posted, or edited."""
+    """From when it is visible: when it was posted, or edited."""
     seconds: float
-    """Time in the run at which the clock passed that."""
+    """Time in the run at which the clock passed `posted`."""
     as_of: datetime
-    """Where the clock stood then."""
+    """The clock's time then."""
     ideas: tuple[int, ...]
     """Ideas that name it as a source."""
     nodes: tuple[int, ...]
-    """Nodes of the drafts that are made of these."""
+    """Nodes of the drafts that use these ideas."""
 
 
 class StreamRecord(_Row):
-    """The series."""
+    """The record of a moving clock."""
 
     start: datetime
     cutoff: datetime
@@ -59,5 +59,5 @@ class StreamRecord(_Row):
 
     @property
     def reached(self) -> datetime:
-        """How far the clock came."""
+        """The clock's last time."""
         return self.moves[-1].as_of

@@ -1,4 +1,4 @@
-"""The figure of a moving clock: where it stood when, what was posted until then, and which nodes made use of it."""
+"""The figure of a moving clock: its time during the run, the posts known by then, and the nodes that used them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,11 +13,11 @@ from bot.report.stream import PostUse, StreamRecord
 from bot.report.svg import COLOURS, draw
 
 _MOST_LINES = 300
-"""Lines from posts to nodes, of which more would hide one another."""
+"""Most lines from posts to nodes; more would hide one another."""
 
 
 def stream_figure(stream: StreamRecord, last: float) -> Markup:
-    """Draw a run's clock, in which `last` is the run's last second."""
+    """Draw a run's clock; `last` is the run's last second."""
     unit, unit_name = time_unit(last)
 
     def fill(figure: Figure) -> None:

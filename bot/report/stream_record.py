@@ -1,4 +1,4 @@
-"""The series of a replay whose clock moved, read from its database: moves, nodes, and posts with what came of them."""
+"""The record of a replay's moving clock, read from its database: its moves, the nodes, and the posts with their use."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,19 +9,19 @@ from bot.community.reading import known_analyses
 from bot.engine.context import RunContext
 from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord
 from state.clock import StreamClock
+from state.clock_advances import ClockAdvance, clock_advances
 from state.ledgers import worked_seconds
-from state.moves import Move, moves
 from state.tables import Draft, Idea, Node, Run
 
 
 def stream_record(context: RunContext) -> StreamRecord | None:
-    """Return a run's series; None where its clock did not move."""
+    """Return a run's record; None if its clock did not move."""
     clock = context.clock
     if not isinstance(clock, StreamClock):
         return None
     with context.store.read() as session:
         run = session.get_one(Run, context.run_id)
-        made = [Move(-1, clock.start, 1, run.created_at), *moves(session, run.id)]
+        made = [ClockAdvance(-1, clock.start, 1, run.created_at), *clock_advances(session, run.id)]
         nodes = session.exec(select(Node).where(Node.run_id == run.id)).all()
         ideas = session.exec(select(Idea).where(Idea.run_id == run.id)).all()
         drafts = session.exec(select(Draft).where(Draft.run_id == run.id)).all()
@@ -35,7 +35,7 @@ def stream_record(context: RunContext) -> StreamRecord | None:
     )
 
 
-def _move(context: RunContext, run: Run, move: Move) -> ClockMove:
+def _move(context: RunContext, run: Run, move: ClockAdvance) -> ClockMove:
     counts = None if context.community_at is None else context.community_at(move.as_of).counts()
     return ClockMove(
         seconds=_seconds(run, move.at),
@@ -46,7 +46,7 @@ def _move(context: RunContext, run: Run, move: Move) -> ClockMove:
     )
 
 
-def _start(run: Run, node: Node, made: Sequence[Move]) -> NodeStart:
+def _start(run: Run, node: Node, made: Sequence[ClockAdvance]) -> NodeStart:
     return NodeStart(
         node=node.id,
         seconds=_seconds(run, node.created_at),
@@ -57,12 +57,12 @@ def _start(run: Run, node: Node, made: Sequence[Move]) -> NodeStart:
 def _posts(
     context: RunContext,
     run: Run,
-    made: Sequence[Move],
+    made: Sequence[ClockAdvance],
     ideas: Sequence[Idea],
     drafts: Sequence[Draft],
     nodes: Sequence[Node],
 ) -> list[PostUse]:
-    """Return the posts that were read, by their time."""
+    """Return the posts that were read, in order of time."""
     found = []
     community = context.community
     read = [] if community is None else community.find(row.id for row in known_analyses(context))

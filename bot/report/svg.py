@@ -1,4 +1,4 @@
-"""Drawings by matplotlib as SVG that is part of a page: text as text, the page's colours, ids of their own."""
+"""Matplotlib's drawings as inline SVG: text stays text, colours are the page's, ids are unique."""
 
 import io
 import re
@@ -23,7 +23,7 @@ COLOURS = {
     "silver": "#8a94a4",
     "bronze": "#a0562c",
 }
-"""Names of the page's colours, and stand-ins for them while matplotlib draws."""
+"""The page's colours by name, with stand-ins for matplotlib to draw with."""
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -50,13 +50,13 @@ def draw(name: str, title: str, size: tuple[float, float], fill: Callable[[Figur
     """Draw a figure and return it as an inline SVG element.
 
     Args:
-        name: letters and dashes; it prefixes every id, so that figures on one page do not meet.
+        name: letters and dashes; it prefixes every id, so that ids on a page do not clash.
         title: what the figure shows, for those who cannot see it.
         size: width and height in inches of 72 units.
         fill: draws into the figure.
     """
     target = io.StringIO()
-    # The settings are matplotlib's own globals; they are put back at the end.
+    # The settings are matplotlib's globals, restored at the end.
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure = Figure(figsize=size, layout="constrained")
         fill(figure)
@@ -66,9 +66,9 @@ def draw(name: str, title: str, size: tuple[float, float], fill: Callable[[Figur
 
 def _inline(svg: str, name: str, title: str) -> str:
     body = svg[svg.index("<svg") :]
-    # Its style sheet would be the whole page's.
+    # Its style sheet would apply to the whole page.
     body = re.sub(r"<(metadata|style)\b.*?</\1>", "", body, flags=re.DOTALL)
-    # Groups' ids are never referred to; what is (clip paths, markers, glyphs) gets the figure's prefix.
+    # Only ids that are referred to (clip paths, markers, glyphs) are kept, with the figure's prefix.
     referred = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
     body = re.sub(r' id="([^"]*)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in referred else "", body)
     body = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", body)

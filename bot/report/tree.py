@@ -1,4 +1,4 @@
-"""The solution tree as a drawing: time runs down, each step built on another goes right, a band a draft."""
+"""The solution tree as a drawing: time runs down, each step built on another goes right, each draft has a band."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ CHARACTER = 7.6
 
 @dataclass(frozen=True)
 class Box:
-    """One node, its corner in units of the drawing; `merit` (0 to 1) is its place among the scored nodes."""
+    """One node, its corner in units of the drawing; `merit` (0 to 1) is its rank among the scored nodes."""
 
     node: NodeRow
     x: int
@@ -39,7 +39,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Band:
-    """All that grew from one draft."""
+    """All nodes that grew from one draft."""
 
     heading: str
     y: int
@@ -62,7 +62,7 @@ Place = tuple[int, int]
 
 
 def tree_drawing(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow], result: RunResult) -> TreeDrawing:
-    """Lay out all nodes; a node stands in the row of its first parent or below, one column to the right of it."""
+    """Lay out all nodes; a node is in the row of its first parent or below, one column to the right of it."""
     children = _children(nodes)
     by_id = {n.id: n for n in nodes}
     places: dict[int, Place] = {}
@@ -87,7 +87,7 @@ def tree_drawing(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow], result: R
 
 
 def _first_parent(node: NodeRow, known: Mapping[int, object]) -> int | None:
-    # Only an older node can be built on, so that no row of a database makes a circle.
+    # A node can only be built on an older one, so that no row of a database can make a cycle.
     return next((p for p in node.parents if p in known and p < node.id), None)
 
 
@@ -118,7 +118,7 @@ def _groups(
 def _place(
     root: int, row: int, top: int, children: Mapping[int | None, Sequence[int]], places: dict[int, Place]
 ) -> int:
-    """Place a node and all that grew from it, a stack instead of recursion; returns the next free row."""
+    """Place a node and its descendants, with a stack instead of recursion; returns the next free row."""
     stack = [(root, MARGIN, True)]
     free = row
     while stack:
@@ -128,14 +128,14 @@ def _place(
         else:
             current = free - 1
         places[node] = x, top + current * ROW
-        # The first child goes on in its parent's row, so it is placed next; the others open rows below.
+        # The first child continues its parent's row, so it is placed next; the others open rows below.
         below = list(children.get(node, ()))
         stack += [(child, x + COLUMN, index > 0) for index, child in reversed(list(enumerate(below)))]
     return free
 
 
 def _merits(nodes: Sequence[NodeRow], result: RunResult) -> dict[int, float]:
-    """Return each scored node's place from 0 (worst) to 1 (best)."""
+    """Return each scored node's rank, from 0 (worst) to 1 (best)."""
     scored = [n for n in nodes if n.validation is not None]
     ordered = sorted({result.oriented(n.validation or 0.0) for n in scored})
     last = max(1, len(ordered) - 1)

@@ -1,9 +1,9 @@
-"""How a page writes numbers, times and the verdict; unknown values become a dash or the word itself."""
+"""How a page writes numbers, times and the verdict; an unknown value becomes a dash, or the word `unknown`."""
 
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from bot.evaluation.answers.findings import told_together
+from bot.evaluation.answers.findings import grouped_findings
 from bot.report.result import RunResult
 from state.words import plural
 
@@ -33,7 +33,7 @@ def reason(exit_reason: str | None) -> str:
 
 
 def money(usd: float | None) -> str:
-    """Write dollars; `unknown` where a price is not known."""
+    """Write dollars; `unknown` if a price is unknown."""
     if usd is None:
         return "unknown"
     return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
@@ -66,12 +66,12 @@ def moment(time: datetime | None) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Cut a text to `limit` characters, and say how many are left out."""
+    """Cut a text to `limit` characters, and state how many are left out."""
     return text if len(text) <= limit else f"{text[:limit]}\n[… {len(text) - limit:,} more characters]"
 
 
 def fair_share(budget: int, texts: int, longest: int) -> int:
-    """Return how many characters each of so many texts may take of a page."""
+    """Return how many characters of a page's budget each text may take."""
     return min(longest, budget // max(1, texts))
 
 
@@ -82,13 +82,13 @@ def first_words(text: str, limit: int) -> str:
 
 
 def last_line(text: str, limit: int) -> str:
-    """Return the last line that says something, as the last line of a traceback does."""
+    """Return the last non-empty line, which in a traceback names the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return first_words(lines[-1], limit) if lines else ""
 
 
 def web_link(url: str | None) -> str | None:
-    """Return a URL that a page may link to: plain http(s) with a host, nothing that runs."""
+    """Return a URL that a page may safely link to: http(s) with a host; otherwise None."""
     if not url:
         return None
     try:
@@ -99,12 +99,12 @@ def web_link(url: str | None) -> str | None:
 
 
 def test(result: RunResult) -> str:
-    """Name what nodes were tried on besides validation: a snapshot's hidden test, or a site's public leaderboard."""
+    """Name what nodes are scored on besides validation: a snapshot's hidden test, or a site's public leaderboard."""
     return "public leaderboard" if result.live else "hidden test"
 
 
 def chosen(result: RunResult) -> str:
-    """Say what the chosen node is: a live run hands in many, of which one counts."""
+    """Name the role of the chosen node: a live run submits many, of which one counts."""
     return "the one that counts" if result.live else "handed in"
 
 
@@ -114,13 +114,13 @@ def board(result: RunResult) -> str:
 
 
 def interval(result: RunResult) -> str:
-    """Write between which scores the hidden one was to be expected."""
+    """Write the interval expected for the hidden score."""
     bounds = result.validation_interval
     return NONE if bounds is None else f"{bounds[0]:.4g} to {bounds[1]:.4g}"
 
 
 def held(result: RunResult) -> str:
-    """Say whether the hidden score lay where it was to be expected."""
+    """State whether the hidden score lay in the expected interval."""
     if result.validation_interval is None:
         return result.validation_interval_note or "not computed"
     if result.score_in_interval is None:
@@ -129,13 +129,13 @@ def held(result: RunResult) -> str:
 
 
 def guards(result: RunResult) -> str:
-    """Write how many guards of the data and of the chosen node have passed."""
+    """Write how many guards passed the data and the chosen node."""
     asked = [one for one in result.guards if one.node in (None, result.chosen_node)]
     return f"{sum(one.verdict == 'passed' for one in asked)} of {len(asked)} passed" if asked else "none was run"
 
 
 def verdict(result: RunResult) -> str:
-    """Say in one sentence what came of the run."""
+    """Sum up the run's outcome in one sentence."""
     if result.live:
         return _live_verdict(result)
     if result.chosen_node is None and not result.submission_exists:
@@ -153,7 +153,7 @@ def _live_verdict(result: RunResult) -> str:
     if not result.submission_exists:
         return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
     if result.score is None and result.rank is None:
-        return f"There is no score yet: {result.message or 'the site has not told one'}"
+        return f"There is no score yet: {result.message or 'the site has not shown one'}"
     of = (
         f"Rank {integer(result.rank)} of {plural(result.n_teams, 'team')}" if result.rank is not None else "No rank yet"
     )
@@ -163,17 +163,17 @@ def _live_verdict(result: RunResult) -> str:
 
 
 def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
-    """Return what must be borne in mind where the cutoff is after the deadline; None where it is not, or there is none."""
+    """Return a caution if the cutoff is after the deadline, else None."""
     if cutoff is None or cutoff <= deadline:
         return None
     return (
-        f"The cutoff {moment(cutoff)} is after the deadline {moment(deadline)}: what was told of the solutions afterwards may be "
-        "known to the run, so that its score cannot be compared with the leaderboard."
+        f"The cutoff {moment(cutoff)} is after the deadline {moment(deadline)}: the run may know what was published about "
+        "solutions afterwards, so its score cannot be compared with the leaderboard."
     )
 
 
 def cautions(result: RunResult, split: str | None) -> list[str]:
-    """Return what a reader must know before believing the figures; `split` says how the test data came about."""
+    """Return what a reader must know before trusting the figures; `split` describes how the test data was made."""
     found = []
     if result.live and result.submission_exists and result.score_kind != "private":
         found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
@@ -183,28 +183,28 @@ def cautions(result: RunResult, split: str | None) -> list[str]:
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.misconfigured:
-        found.append("The model was misconfigured: the run ended early and its result says little.")
+        found.append("The model was misconfigured: the run ended early and its result means little.")
     if result.stopped_by:
         found.append(f"The search was ended by: {result.stopped_by}.")
     if result.isolation == "none":
-        found.append("Isolation: none. Nothing kept the scripts from reading other files of the machine.")
+        found.append("Isolation: none. Nothing kept the scripts from reading other files on the machine.")
     if result.baseline_handed_in:
         better = "a better" if result.validation_score is not None else "a"
         found.append(f"The safe baseline was handed in: no later node had {better} validation score.")
     if result.cutoff_note:
         found.append(result.cutoff_note)
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
-        found.append(f"The clock came no further than {moment(stream.reached)}: what was posted later was never known.")
+        found.append(f"The clock got no further than {moment(stream.reached)}: what was posted later was never known.")
     if result.note:
         found.append(result.note)
     doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
-    for node, guards, verdict, sentence in told_together(doubts):
+    for node, guards, verdict, sentence in grouped_findings(doubts):
         several = "," in guards
         what = f"{'Guards' if several else 'A guard'} of {'the data' if node is None else f'node {node}'}"
-        said = (
+        finding = (
             ("doubt" if several else "doubts") if verdict == "suspicious" else f"{'were' if several else 'was'} not run"
         )
-        found.append(f"{what} {said} ({guards}): {sentence}.")
+        found.append(f"{what} {finding} ({guards}): {sentence}.")
     if split:
         found.append(f"Test data: {split}")
     return found

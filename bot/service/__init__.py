@@ -1,1 +1,1 @@
-"""The bot as a service of systemd: its files, how they come to a machine and leave it again."""
+"""The bot as a systemd service: its files, how they are installed and removed."""

@@ -1,4 +1,4 @@
-"""Changes to a machine, each of which is made only where it is not made yet, and told in a sentence."""
+"""Changes to a machine, each made only if it is needed, and described in a sentence."""
 
 import shutil
 import stat
@@ -15,40 +15,40 @@ class Change(Protocol):
     """One change."""
 
     @property
-    def said(self) -> str:
-        """What is done, as an order: `write /etc/…`."""
+    def sentence(self) -> str:
+        """The change as an order: `write /etc/…`."""
         ...
 
     def is_due(self) -> bool:
-        """Return whether anything is to be done; raises OSError where that cannot be seen."""
+        """Return whether the change is needed; raises OSError if that cannot be seen."""
         ...
 
     def make(self) -> None:
-        """Do it; raises OSError or an error of ours."""
+        """Make the change; raises OSError or an error of ours."""
         ...
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder is there."""
+    """A folder exists."""
 
     path: Path
     private: bool = False
-    """Whether nobody else may look into it."""
+    """Whether nobody else may read it."""
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """What is done."""
         return f"{'close' if self.path.is_dir() else 'make'} the folder {self.path}"
 
     def is_due(self) -> bool:
-        """Whether it is absent, or open to others."""
+        """Return whether it is missing, or open to others."""
         if not self.path.is_dir():
             return True
         return self.private and bool(stat.S_IMODE(self.path.stat().st_mode) & 0o077)
 
     def make(self) -> None:
-        """Make it, and what it lies in."""
+        """Create it, and its parents."""
         _make_parents(self.path)
         self.path.mkdir(0o700, exist_ok=True)
         self.path.chmod(0o700 if self.private else 0o755)
@@ -56,21 +56,21 @@ class Folder:
 
 @dataclass(frozen=True)
 class Text:
-    """A file holds a text."""
+    """A file holds a given text."""
 
     path: Path
     content: str
     keep: bool = False
-    """Whether one that is there already stays as it is: it is its owner's."""
+    """Whether an existing file stays unchanged, as it is the owner's."""
     mode: int = 0o644
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """What is done."""
         return f"write {self.path}"
 
     def is_due(self) -> bool:
-        """Whether it is absent, or holds something else."""
+        """Return whether it is missing, or holds something else."""
         if self.keep and self.path.exists():
             return False
         try:
@@ -79,7 +79,7 @@ class Text:
             return True
 
     def make(self) -> None:
-        """Write it, so that a reader sees either the old text or the new one."""
+        """Write it so that a reader sees either the old text or the new one."""
         _make_parents(self.path)
         partial = self.path.with_name(f".{self.path.name}.partial")
         partial.unlink(missing_ok=True)
@@ -91,25 +91,25 @@ class Text:
 
 @dataclass(frozen=True)
 class Gone:
-    """A file, or a folder, is not there."""
+    """A file or a folder does not exist."""
 
     path: Path
     with_content: bool = False
-    """Of a folder: whether it goes with all in it, or only when it is empty."""
+    """Whether a folder is removed with its content, or only if it is empty."""
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """What is done."""
-        return f"remove {self.path}" + (" with all in it" if self.with_content else "")
+        return f"remove {self.path}" + (" with its content" if self.with_content else "")
 
     def is_due(self) -> bool:
-        """Whether it is there and may go."""
+        """Return whether it exists and may be removed."""
         if not (self.path.exists() or self.path.is_symlink()):
             return False
         return self.with_content or not self._is_folder() or not any(self.path.iterdir())
 
     def make(self) -> None:
-        """Remove it; of a link the link alone."""
+        """Remove it; for a link, only the link."""
         if not self._is_folder():
             self.path.unlink()
         elif self.with_content:
@@ -122,37 +122,37 @@ class Gone:
 
 
 @dataclass(frozen=True)
-class Act:
-    """Something that is not a file's matter."""
+class Action:
+    """A change that is not to a file."""
 
-    said: str
+    sentence: str
     is_due: Callable[[], bool]
     make: Callable[[], None]
 
 
 def make(changes: Iterable[Change], *, dry_run: bool) -> Iterator[str]:
-    """Make those changes that are due, in their order, and yield of each what was done.
+    """Make the changes that are due, in order, and yield each one's sentence.
 
     Args:
-        changes: all that shall hold in the end.
-        dry_run: only say what would be done.
+        changes: everything that must hold in the end.
+        dry_run: only yield what would be done.
 
     Raises:
-        UsageError: this user may not do it.
-        InfrastructureFailure: the machine does not do it.
+        UsageError: this user may not make a change.
+        InfrastructureFailure: a change failed.
     """
     for change in changes:
         with sentences():
             if not change.is_due():
                 continue
-            said = change.said
+            sentence = change.sentence
             if not dry_run:
                 change.make()
-        yield said
+        yield sentence
 
 
 def _make_parents(path: Path) -> None:
-    """Make the folders that a path lies in, open to all whatever root's own umask is."""
+    """Create the folders that a path lies in, readable by all whatever root's umask is."""
     for parent in reversed(path.parents):
         if not parent.is_dir():
             parent.mkdir()
@@ -161,15 +161,15 @@ def _make_parents(path: Path) -> None:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turn what the machine does not allow or do into an error with a sentence; raises as `make`."""
+    """Turn the machine's errors into errors of ours with a sentence; raises what `make` raises."""
     try:
         yield
     except PermissionError as error:
-        raise UsageError(f"this user may not look into or change {error.filename}: run it with sudo") from None
+        raise UsageError(f"this user may not read or change {error.filename}: run it with sudo") from None
     except OSError as error:
         raise InfrastructureFailure(f"{error.filename}: {error.strerror}") from error
 
 
-def due(changes: Iterable[Change]) -> bool:
-    """Return whether any of them is to be made; raises OSError where that cannot be seen."""
+def any_due(changes: Iterable[Change]) -> bool:
+    """Return whether any of the changes is due; raises OSError if that cannot be seen."""
     return any(change.is_due() for change in changes)

@@ -1,4 +1,4 @@
-"""What makes a machine run the service, and what takes it away again: lists of changes, in their order."""
+"""Installing and uninstalling the service: the lists of changes, in order."""
 
 import grp
 import pwd
@@ -7,37 +7,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.service.changes import Act, Change, Folder, Gone, Text, due, sentences
+from bot.service.changes import Action, Change, Folder, Gone, Text, any_due, sentences
 from bot.service.layout import CREDENTIALS, PROGRAM, PRUNE, SERVICE, TIMER, USER, Layout
 from bot.service.systemd import Systemd
 from state.errors import UsageError
 
 _DOCKER = "docker"
-"""The group that may speak to the engine."""
+"""The group that may use the engine."""
 _BACKOFF_SINCE = 254
-"""systemd's version that lets the time between restarts grow."""
+"""The systemd version from which the time between restarts can grow."""
 _CHOSEN = {"docker": (SERVICE, PRUNE), "gpu": (SERVICE,), "backoff": (SERVICE,)}
 DROP_INS = (*(f"{unit}.d/{name}.conf" for name, of in _CHOSEN.items() for unit in of), f"{SERVICE}.d/credentials.conf")
-"""All that an installation may have, relative to the folder of units."""
+"""All drop-ins that an installation may have, relative to the folder of units."""
 _CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/._+@-]+")
 
 
 @dataclass(frozen=True)
 class InstallOptions:
-    """How the service is to be installed."""
+    """How to install the service."""
 
     program: Path
     docker: bool = False
     gpu: bool = False
     backoff: bool = False
-    """Whether the time between restarts grows, which older versions of systemd do not know."""
+    """Whether the time between restarts grows, which older versions of systemd do not support."""
 
 
 def install_options(
     layout: Layout, program: Path, *, docker: bool | None = None, gpu: bool | None = None
 ) -> InstallOptions:
-    """Return how it is to be installed: what is not said stays as an earlier installation has it.
+    """Return how to install the service; options that are not given stay as in an earlier installation.
 
     Raises:
         UsageError: systemd cannot be asked for its version.
@@ -51,16 +51,16 @@ def install_options(
 
 
 def install(layout: Layout, options: InstallOptions, configuration: str, systemd: Systemd | None) -> list[Change]:
-    """Return all that must hold for the service to be installed; what is its owner's is made once and never changed.
+    """Return the changes that install the service; the owner's own files are created once and never changed.
 
     Args:
-        layout: where everything lies.
-        options: how it is to be installed.
+        layout: all paths.
+        options: how to install it.
         configuration: the bot.toml to begin with.
-        systemd: of the machine; None below another root, where only files are written.
+        systemd: the machine's; None below another root, where only files are written.
 
     Raises:
-        UsageError: an option cannot be had here.
+        UsageError: an option is impossible here.
     """
     if systemd and options.docker and not _is_known(grp.getgrnam, _DOCKER):
         raise UsageError(f"there is no group {_DOCKER}: install a Docker engine first (Debian package docker.io)")
@@ -75,8 +75,8 @@ def install(layout: Layout, options: InstallOptions, configuration: str, systemd
     of_units = unit_changes(layout, options)
     if systemd is None:
         return [*files, *of_units]
-    account = Act(
-        f"make the user {USER}",
+    account = Action(
+        f"create the user {USER}",
         lambda: not _is_known(pwd.getpwnam, USER),
         _changing(systemd, "systemd-sysusers", str(layout.account)),
     )
@@ -84,12 +84,12 @@ def install(layout: Layout, options: InstallOptions, configuration: str, systemd
 
 
 def unit_changes(layout: Layout, options: InstallOptions) -> list[Change]:
-    """Return what must hold of the units and our drop-ins; those of others beside them stay.
+    """Return the changes to the units and our drop-ins; other drop-ins beside them stay.
 
     Raises:
-        UsageError: this user may not see which credentials there are.
+        UsageError: this user may not list the credentials.
     """
-    # Units name them as they lie on the machine, wherever they are written.
+    # Units name paths on the machine, wherever the units themselves are written.
     wanted = _drop_ins(options, _names(layout.credentials), Layout().credentials)
     texts = {**_units(options.program), **wanted}
     return [
@@ -100,13 +100,13 @@ def unit_changes(layout: Layout, options: InstallOptions) -> list[Change]:
 
 
 def uninstall(layout: Layout, systemd: Systemd | None, *, purge: bool) -> list[Change]:
-    """Return what takes the service away.
+    """Return the changes that remove the service.
 
-    The user stays as long as files of it do: whoever got its number next would own them.
+    Its user stays as long as its files do: the next user with its number would own them.
 
     Args:
-        layout: where everything lies.
-        systemd: of the machine; None below another root.
+        layout: all paths.
+        systemd: the machine's; None below another root.
         purge: remove configuration, credentials, state and user too.
     """
     files: list[Change] = [
@@ -124,15 +124,17 @@ def uninstall(layout: Layout, systemd: Systemd | None, *, purge: bool) -> list[C
     ]
     if systemd:
         account.append(
-            Act(f"remove the user {USER}", lambda: _is_known(pwd.getpwnam, USER), _changing(systemd, "userdel", USER))
+            Action(
+                f"remove the user {USER}", lambda: _is_known(pwd.getpwnam, USER), _changing(systemd, "userdel", USER)
+            )
         )
     return [*stop, *files, *reload, *folders, *account]
 
 
 def _reload(systemd: Systemd, files: Sequence[Change]) -> Change:
-    """Return the change by which systemd reads its units anew, also where an earlier installation broke off before it."""
+    """Return the change that makes systemd reload its units, even if an earlier installation was interrupted before it."""
     with sentences():
-        changed = due(files)
+        changed = any_due(files)
 
     def is_due() -> bool:
         return changed or any(
@@ -140,7 +142,7 @@ def _reload(systemd: Systemd, files: Sequence[Change]) -> Change:
             for unit in (SERVICE, PRUNE, TIMER)
         )
 
-    return Act("let systemd read its units anew", is_due, _changing(systemd, "systemctl", "daemon-reload"))
+    return Action("make systemd reload its units", is_due, _changing(systemd, "systemctl", "daemon-reload"))
 
 
 def _enable(systemd: Systemd) -> list[Change]:
@@ -149,8 +151,10 @@ def _enable(systemd: Systemd) -> list[Change]:
 
     service, timer = ("systemctl", "enable", SERVICE), ("systemctl", "enable", "--now", TIMER)
     return [
-        Act(f"start {SERVICE} with the machine", lambda: not systemd.is_enabled(SERVICE), _changing(systemd, *service)),
-        Act(f"start {TIMER}, now and with the machine", timer_is_off, _changing(systemd, *timer)),
+        Action(
+            f"start {SERVICE} with the machine", lambda: not systemd.is_enabled(SERVICE), _changing(systemd, *service)
+        ),
+        Action(f"start {TIMER}, now and with the machine", timer_is_off, _changing(systemd, *timer)),
     ]
 
 
@@ -160,7 +164,7 @@ def _stop(systemd: Systemd, unit: str) -> Change:
         runs = state.get("ActiveState") not in {"inactive", "failed"}
         return systemd.is_enabled(unit) or (state.get("LoadState") == "loaded" and runs)
 
-    return Act(f"stop {unit}", is_due, _changing(systemd, "systemctl", "disable", "--now", unit))
+    return Action(f"stop {unit}", is_due, _changing(systemd, "systemctl", "disable", "--now", unit))
 
 
 def _changing(systemd: Systemd, *command: str) -> Callable[[], None]:
@@ -168,7 +172,7 @@ def _changing(systemd: Systemd, *command: str) -> Callable[[], None]:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the names of the credentials that are there; backups of editors and the like are none."""
+    """Return the names of the credentials; editors' backup files and the like do not count."""
     if not folder.parent.is_dir():
         return []
     with sentences():
@@ -185,17 +189,17 @@ def _is_known(look_up: Callable[[str], object], name: str) -> bool:
 
 
 def shipped(name: str) -> str:
-    """Return a file of `systemd/`: beside this one in an installation, at its place in a checkout."""
+    """Return a file of `systemd/`: in an installation from beside this module, in a checkout from its root."""
     installed = Path(__file__).parent / "units"
     folder = installed if installed.is_dir() else Path(__file__).parents[2] / "systemd"
     return (folder / name).read_text(encoding="utf-8")
 
 
 def _units(program: Path) -> dict[str, str]:
-    """Return the units by name, which run this program.
+    """Return the units that run this program, by name.
 
     Raises:
-        UsageError: its path holds what means something else in a unit.
+        UsageError: its path holds characters with a special meaning in a unit.
     """
     if not _PLAIN_PATH.fullmatch(str(program)):
         raise UsageError(f"a unit cannot name the program {program}: install the bot below a folder with a plain name")
@@ -203,18 +207,18 @@ def _units(program: Path) -> dict[str, str]:
 
 
 def _drop_ins(options: InstallOptions, credentials: Sequence[str], folder: Path) -> dict[str, str]:
-    """Return the drop-ins that are chosen, by their path relative to the folder of units.
+    """Return the chosen drop-ins, by path relative to the folder of units.
 
     Args:
-        options: which of them.
-        credentials: names of those in the folder; of those that the unit does not load by itself a drop-in is made.
-        folder: of credentials, as the service manager sees it.
+        options: which drop-ins are chosen.
+        credentials: names in the credentials' folder; a drop-in loads those that the unit does not load by itself.
+        folder: the credentials' folder, as the service manager sees it.
     """
     chosen = {"docker": options.docker, "gpu": options.gpu, "backoff": options.backoff}
     names = [f"{unit}.d/{name}.conf" for name, of in _CHOSEN.items() if chosen[name] for unit in of]
     found = {name: shipped(name) for name in names}
     if more := sorted(set(credentials) - set(CREDENTIALS)):
         lines = (f"LoadCredential={name}:{folder / name}" for name in more)
-        head = f"# What lies in {folder} beyond the usual names. Written anew by `bot service install`."
+        head = f"# Credentials in {folder} beyond the usual names. Rewritten by `bot service install`."
         found[f"{SERVICE}.d/credentials.conf"] = "\n".join((head, "[Service]", *lines, ""))
     return found

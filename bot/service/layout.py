@@ -1,4 +1,4 @@
-"""Where the parts of the service lie on a machine, or in a folder that stands for one."""
+"""The paths of the service on a machine, or in a folder that stands for one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ TIMER = "kaggle-bot-prune.timer"
 CREDENTIALS = ("KAGGLE_API_TOKEN", "OPENAI_API_KEY", "SLACK_URL", "MAIL_URL")
 """Names of the credentials that the unit loads by itself."""
 PROGRAM = Path("/opt/kaggle-bot/bin/bot")
-"""The program that units name before they are installed, and where it is best installed."""
+"""The program that the shipped units name, and the recommended place to install it."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Layout:
     """All paths of the service."""
 
     root: Path = Path("/")
-    """The machine's, or a folder that a package is made from."""
+    """The machine's root, or a folder that a package is made from."""
 
     @property
     def is_machine(self) -> bool:
@@ -26,7 +26,7 @@ class Layout:
         return self.root == Path("/")
 
     def at(self, path: Path) -> Path:
-        """Return where a path of the machine lies."""
+        """Return a path of the machine below the root."""
         return self.root / path.relative_to("/")
 
     @property
@@ -36,7 +36,7 @@ class Layout:
 
     @property
     def account(self) -> Path:
-        """What makes the service's user."""
+        """The file that defines the service's user."""
         return self.at(Path("/etc/sysusers.d/kaggle-bot.conf"))
 
     @property
@@ -51,12 +51,12 @@ class Layout:
 
     @property
     def environment(self) -> Path:
-        """Variables of the service that are no secret."""
+        """Variables of the service that are not secret."""
         return self.configuration / "environment"
 
     @property
     def credentials(self) -> Path:
-        """A file for each secret, root's alone."""
+        """A file for each secret, readable only by root."""
         return self.configuration / "credentials"
 
     @property
@@ -66,10 +66,10 @@ class Layout:
 
     @property
     def cache(self) -> Path:
-        """What may be lost."""
+        """Files that may be lost."""
         return self.at(Path("/var/cache/kaggle-bot"))
 
     @property
     def timer_stamp(self) -> Path:
-        """In which systemd keeps when the timer last ran."""
+        """The file in which systemd keeps when the timer last ran."""
         return self.at(Path("/var/lib/systemd/timers/stamp-kaggle-bot-prune.timer"))

@@ -1,4 +1,4 @@
-"""The program that the service runs: that of the running installation, if the service may read it."""
+"""The program that the service runs: the running installation's, if the service may read it."""
 
 import stat
 import sys
@@ -26,7 +26,7 @@ def this_program() -> Path:
     """Return the command `bot` of the running installation.
 
     Raises:
-        UsageError: there is none, as where the sources are run without having been installed.
+        UsageError: there is none, for example because the sources are run without an installation.
     """
     path = Path(sysconfig.get_path("scripts")) / "bot"
     if not path.is_file():
@@ -35,7 +35,7 @@ def this_program() -> Path:
 
 
 def parts_of_this() -> tuple[Path, ...]:
-    """Return all that the program needs to start: itself, Python, what that comes with, and the packages."""
+    """Return all that the program needs to start: itself, Python with its libraries, and the packages."""
     source = Path(__file__).parents[2]
     libraries = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return (this_program(), Path(sys.executable), *sorted(libraries), source)

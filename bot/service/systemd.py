@@ -1,4 +1,4 @@
-"""The running systemd, asked and told by its own commands."""
+"""The running systemd, used through its commands."""
 
 import re
 import shutil
@@ -9,33 +9,33 @@ from pathlib import Path
 from state.errors import InfrastructureFailure, UsageError
 
 _BOOTED = Path("/run/systemd/system")
-"""There where systemd is the first process; see sd_booted(3)."""
+"""Exists if systemd is the first process; see sd_booted(3)."""
 _SECONDS = 120
-"""Longest time of one command; to stop the service takes as long as its unit allows."""
+"""Longest time of one command; stopping the service takes as long as its unit allows."""
 
 
 class Systemd:
-    """Its commands, each a process."""
+    """Runs systemd's commands, each as a process."""
 
     def check(self) -> None:
-        """Raise UsageError where systemd does not run."""
+        """Raise UsageError if systemd does not run."""
         if not _BOOTED.is_dir():
             raise UsageError(
-                "systemd does not run here, so that there can be no service; "
-                "`bot service install --root DIR` writes the files all the same"
+                "systemd does not run here, so there can be no service; "
+                "`bot service install --root DIR` still writes the files"
             )
 
     def version(self) -> int:
-        """Return its version, such as 252; 0 where there is none."""
+        """Return its version, such as 252; 0 if systemd is not installed."""
         if shutil.which("systemctl") is None:
             return 0
         found = re.match(r"systemd (\d+)", self._run("systemctl", "--version").stdout)
         return int(found[1]) if found else 0
 
     def show(self, unit: str, properties: Sequence[str]) -> dict[str, str]:
-        """Return properties of a unit by name; of an unknown unit what systemd holds by default."""
-        said = self._run("systemctl", "show", unit, f"--property={','.join(properties)}").stdout
-        return dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
+        """Return properties of a unit by name; for an unknown unit, systemd's defaults."""
+        output = self._run("systemctl", "show", unit, f"--property={','.join(properties)}").stdout
+        return dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
 
     def is_enabled(self, unit: str) -> bool:
         """Return whether a unit is started with the machine."""
@@ -49,7 +49,8 @@ class Systemd:
         """Run a command that changes something.
 
         Raises:
-            InfrastructureFailure: it failed; the text holds what it said.
+            InfrastructureFailure: it failed; the text holds its error message.
+
         """
         done = self._run(*command)
         if done.returncode != 0:

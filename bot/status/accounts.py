@@ -1,10 +1,9 @@
-"""Accounts: what a day, a competition and a run have spent of what they may, from the ledger of all runs."""
+"""Accounts: what a day, a competition and a run have spent of their caps, from the ledger of all runs."""
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
-from typing import Literal, cast
+from typing import Literal
 
 from sqlmodel import Session, col, select
 
@@ -27,9 +26,9 @@ class Allowance:
     competitions: Mapping[str, CompetitionSettings] = field(default_factory=dict)
 
     def caps(self, level: Level, competition: str) -> dict[Kind, float | None]:
-        """Return the cap of each kind, None where there is none; of two that hold the lower one.
+        """Return the cap of each kind, None where there is none; where two hold, the lower one.
 
-        Wall time has none: no measure of a daemon, as its clock's days may be shorter than the machine's.
+        Wall time has no cap: it does not measure a daemon, whose clock's days may be shorter than the machine's.
         """
         levels = {"day": self.budget.day, "competition": self.budget.competition, "run": self.budget.run}
         caps = {kind: levels[level].of(kind) if level in levels else None for kind in Kind}
@@ -49,14 +48,14 @@ class Account:
 
     level: Level
     name: str
-    """`day`, a competition's, or a run's id."""
+    """`day`, a competition's name, or a run's id."""
     competition: str
     """Empty: all of them."""
     period: str
     """Such as `2026-11-20`; empty: all time."""
     figures: Mapping[Kind, Figure]
     unpriced: int
-    """Calls whose price is unknown, so that money is more than is said."""
+    """Calls whose price is unknown: more money was spent than the figure shows."""
 
 
 def midnight(now: datetime) -> datetime:
@@ -65,12 +64,12 @@ def midnight(now: datetime) -> datetime:
 
 
 def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Account]:
-    """Return the account of the day, then of each competition, its day and its runs; what nothing was spent on is there too.
+    """Return the account of the day, then of each competition, its day and its runs, including those without spending.
 
     Args:
         session: one state of the database.
         allowance: what may be spent.
-        now: aware UTC; which day it is.
+        now: aware UTC; sets the day.
     """
     start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
     ever, today = _ledgers(session, None), _ledgers(session, start)
@@ -93,8 +92,7 @@ def _account(
 
 
 def _ledgers(session: Session, since: datetime | None) -> dict[str, Ledger]:
-    connection = cast(sqlite3.Connection, session.connection().connection.driver_connection)
-    return {ledger.run_id: ledger for ledger in read_ledger(connection, since)}
+    return {ledger.run_id: ledger for ledger in read_ledger(session, since)}
 
 
 def _lower(one: float | None, other: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Doubts: what the guards found in a run that has not passed, and scores that nobody has checked."""
+"""Doubts: what the guards found in a run that did not pass, and scores that nobody has checked."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ class Doubt:
 
 
 def doubts(session: Session, run_id: str, most: int = 3) -> tuple[Doubt, ...]:
-    """Return the latest doubts of a run, the latest first; before them, that its scores are self-reported, if they are."""
+    """Return a run's latest doubts, latest first; if its scores are self-reported, that comes before them."""
     found = tuple(Doubt(row.at, row.node, str(row.data["sentence"])) for row in _latest(session, run_id, FOUND, most))
     ended = _latest(session, run_id, "node.ended", 1)
     unchecked = (Doubt(row.at, None, _SELF_REPORTED) for row in ended if row.data.get("self_reported"))

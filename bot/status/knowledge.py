@@ -1,4 +1,4 @@
-"""Knowledge: the ideas and reports of a run, with whose posts they come from."""
+"""Knowledge: the ideas and reports of a run, and the posts they come from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,21 +9,20 @@ from sqlmodel import select
 
 from bot.community.evidence import Evidence, evidence
 from bot.engine.results import typical_noise
-from state.community import CommunityView
+from state.community import CommunityView, Post
 from state.knowledge import analyses, drafts, ideas, reports
-from state.posts import Post
 from state.store import Store
 from state.tables import Node, Report, Run
 
 
 @dataclass(frozen=True)
 class Source:
-    """What an idea comes from."""
+    """One source of an idea."""
 
     item: str
     """Such as `message/233009` or `report/1`."""
     title: str | None
-    """None: it is not there any more."""
+    """None: the post is gone."""
     author: str | None
     url: str | None
 
@@ -38,9 +37,9 @@ class IdeaShown:
     support: float
     """0 to 10, as of `bot.community.evidence`."""
     times_used: int
-    """Drafts made of it."""
+    """Drafts that use it."""
     gains: tuple[float, ...]
-    """That reports have measured of the idea itself; above 0 is better."""
+    """Gains that reports have measured for the idea itself; above 0 is better."""
     known_at: datetime
     """Since when its sources are known."""
     sources: tuple[Source, ...]
@@ -48,7 +47,7 @@ class IdeaShown:
 
 @dataclass(frozen=True)
 class ReportShown:
-    """What came of one draft."""
+    """What one draft achieved."""
 
     competition: str
     number: str
@@ -76,7 +75,7 @@ def ideas_of(store: Store, run: Run, now: datetime) -> list[IdeaShown]:
     Args:
         store: the daemon's database.
         run: the run.
-        now: aware; what became known later is not shown.
+        now: aware; nothing that became known later is shown.
     """
     known = analyses(store, run.id, now), drafts(store, run.id, now), reports(store, run.id, now)
     pool = evidence(ideas(store, run.id, now), *known, typical_noise(store, run.id))

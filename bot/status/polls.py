@@ -1,4 +1,4 @@
-"""Polls: when each part of a competition was last read, and how it fails since; posts that are known."""
+"""Polls: when each part of a competition was last read, its failures since, and how many posts are known."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,22 +6,22 @@ from datetime import datetime
 from sqlalchemy import distinct, func
 from sqlmodel import Session, col, select
 
-from state.polled import watermarks
+from state.polling import watermarks
 from state.tables import KernelVersion, Message, Topic
 
 
 @dataclass(frozen=True)
 class PartPolled:
-    """How one part of what is polled stands."""
+    """The state of one polled part of a competition."""
 
     part: str
     at: datetime | None
     """When it was last read to its end."""
     failures: int
-    """In a row, since."""
+    """In a row, since then."""
     failed_at: datetime | None
     refused: bool
-    """Whether the last failure was the site's own no."""
+    """Whether the last failure was a refusal by the site."""
     error: str | None
 
 
@@ -44,7 +44,7 @@ def polled(session: Session, competition: str) -> tuple[PartPolled, ...]:
 
 
 def posts(session: Session) -> dict[str, Posts]:
-    """Return the posts that are known, by competition; of a kernel all versions are one."""
+    """Return how many posts are known, by competition; all versions of a kernel count as one."""
     topics = select(Topic.competition, func.count()).where(col(Topic.deleted).is_(False))
     messages = select(Message.competition, func.count()).where(col(Message.deleted).is_(False))
     kernels = select(KernelVersion.competition, func.count(distinct(col(KernelVersion.ref))))

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from sandbox.locks import is_held
 from state.clock import Clock, FastClock, SystemClock
-from state.latest import latest
+from state.latest_events import latest
 from state.store import NO_RUN, Transaction
 
 LOCK = "daemon.lock"

@@ -1,4 +1,4 @@
-"""Problems that need a person: since when they last, kept as events of no run."""
+"""Problems that need a person, and since when; stored as events of no run."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlmodel import Session
 
-from state.latest import latest, latest_of_each
+from state.latest_events import latest, latest_of_each
 from state.store import NO_RUN, Transaction
 
 # Notices are imported where one is sent: `bot status` reads problems, and starts faster without them.
@@ -21,21 +21,21 @@ class Problem:
     """One problem that is not over."""
 
     key: str
-    """By which it is begun and ended, such as `rules/titanic`."""
+    """Identifies it, such as `rules/titanic`."""
     sentence: str
-    """What is wrong and what a person is to do about it."""
+    """What is wrong and what a person should do about it."""
     since: datetime
 
 
 def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None, *, asks: bool = False) -> None:
-    """Write down that a problem began, and notify the owner; one that has begun already is left as it is.
+    """Record that a problem began, and notify the owner; does nothing if it had begun already.
 
     Args:
         tx: the transaction of what was found.
-        key: what the problem is, such as `rules/titanic`.
-        sentence: what is wrong and what a person is to do about it.
+        key: identifies the problem, such as `rules/titanic`.
+        sentence: what is wrong and what a person should do about it.
         event: the notice; None: there is none.
-        asks: whether the sentence asks the owner for something; where it asks for something else than before, it is new.
+        asks: whether the sentence asks the owner for something; then another sentence is a new problem.
     """
     before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
     if before is not None and before.type == _BEGAN and (not asks or before.data["sentence"] == sentence):
@@ -48,7 +48,7 @@ def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None
 
 
 def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> None:
-    """Write down what keeps the bot from its work; the owner is notified of what has lasted for longer than `patience`."""
+    """Record what keeps the bot from its work; notifies the owner once it has lasted for `patience`."""
     from bot.notify.events import WorkBroken
     from bot.notify.outbox import notify
 
@@ -59,20 +59,20 @@ def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: ti
 
 
 def end(tx: Transaction, key: str) -> None:
-    """Write down that a problem is over, if there was one."""
+    """Record that a problem is over, if there was one."""
     before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
     if before is not None and before.type == _BEGAN:
         tx.record(_ENDED, run_id=NO_RUN, key=key)
 
 
 def end_all_of(tx: Transaction, name: str) -> None:
-    """End all problems of something, such as of a competition that is not worked on any more."""
+    """End all problems with this name, such as those of a competition that is no longer worked on."""
     for one in current(tx.session):
         if one.key.split("/")[1:] == [name]:
             end(tx, one.key)
 
 
 def current(session: Session) -> list[Problem]:
-    """Return the problems that are not over, the oldest first."""
+    """Return the problems that are not over, oldest first."""
     latest_ones = latest_of_each(session, NO_RUN, (_BEGAN, _ENDED), "key")
     return [Problem(key, row.data["sentence"], row.at) for key, row in latest_ones.items() if row.type == _BEGAN]

@@ -1,4 +1,4 @@
-"""The queue: tasks that are due, wait or were given up, and letters to the owner that are not yet sent."""
+"""The queue: tasks that are due, waiting or given up, and letters to the owner that are not yet sent."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,18 +30,18 @@ class Letters:
 
     waiting: int = 0
     failing: int = 0
-    """Of these, tried in vain."""
+    """Those of them that were tried in vain."""
     error: str | None = None
-    """Of the last attempt in vain."""
+    """The last failed attempt's."""
 
 
 def queued(session: Session, competition: str, most: int = 5) -> tuple[Queued, ...]:
-    """Return a competition's tasks that are not over, the one that is due first first."""
+    """Return a competition's tasks that are not over, by due time."""
     return tuple(map(_queued, coming_tasks(session, competition=competition, most=most)))
 
 
 def dead(session: Session, most: int = 20) -> tuple[Queued, ...]:
-    """Return the tasks that were given up, the latest first."""
+    """Return the tasks that were given up, latest first."""
     query = select(Task).where(Task.status == "dead").order_by(col(Task.due_at).desc()).limit(most)
     return tuple(map(_queued, session.exec(query)))
 
@@ -51,7 +51,7 @@ def _queued(row: Task) -> Queued:
 
 
 def letters(session: Session) -> dict[str, Letters]:
-    """Return the letters that are not yet taken, by service; what is in no letter yet stands under the empty name."""
+    """Return the letters not yet taken, by service; notices that are in no letter yet count under the empty name."""
     found: dict[str, Letters] = {}
     unsent = select(Letter.service, Letter.last_error).where(col(Letter.sent_at).is_(None)).order_by(col(Letter.id))
     for service, error in session.exec(unsent):

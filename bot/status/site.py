@@ -1,4 +1,4 @@
-"""How a competition stands at the site as it was last read: its end, our rank, what was sent and may be."""
+"""A competition at the site, as last read: its deadline, our rank, our submissions, and how many more may be sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from bot.evaluation.answers.board import Medal, medal_at
 from bot.leaderboard.board import number
 from bot.status.accounts import midnight
 from state.live import deadline_of
-from state.outward import OPEN, may_be_there
-from state.series import last, last_of_each
+from state.series import last_reading, last_readings
+from state.submissions import OPEN, may_be_there
 from state.tables import Run, Submission
 
 
 @dataclass(frozen=True)
 class Rank:
-    """Our team on the board that is shown."""
+    """Our team on the board that the site shows."""
 
     rank: int | None = None
     """From 1; None: not on it, or not read."""
@@ -26,25 +26,25 @@ class Rank:
     medal: Medal | None = None
     """What the rank would be worth now; None: nothing."""
     score: float | None = None
-    """The public one, or the private one where that is what the rank is by."""
+    """The public score, or the private one if the rank is on the private board."""
     private: bool = False
-    """Whether the private board is what the rank is by."""
+    """Whether the rank is on the private board."""
     at: datetime | None = None
-    """Since when it is so."""
+    """Since when."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """Submissions: those that this bot sent, and what the site's and the owner's limits leave."""
+    """How many submissions this bot has sent, and how many more the site's and the owner's limits allow."""
 
     today: int = 0
     all: int = 0
     left_today: int | None = None
-    """None: nobody has said how many there may be."""
+    """None: no limit is known."""
     open: int = 0
-    """Begun, and not settled."""
+    """Begun but not settled."""
     last_score: float | None = None
-    """The public score that came last."""
+    """The latest public score."""
 
 
 def deadline(
@@ -54,7 +54,7 @@ def deadline(
     run: Run | None,
     as_of: datetime | None = None,
 ) -> datetime | None:
-    """Return when a competition ends: as the owner says, else the site (at a time), else the run's card; None: not known."""
+    """Return when a competition ends, by the owner's setting, else the site (as of a time), else the run's card."""
     card = (run.config.get("card") or {}).get("deadline") if run is not None else None
     return deadline_of(
         session,
@@ -66,28 +66,30 @@ def deadline(
 
 
 def rank(session: Session, competition: str, as_of: datetime | None = None) -> Rank:
-    """Return our place on the board, as known at a time: as the watch over it says, else as the list of competitions does."""
-    watched = last(session, competition, "watch", as_of=as_of)
+    """Return our place as known at a time: by the leaderboard watch, else by the site's list of competitions."""
+    watched = last_reading(session, competition, "watch", as_of=as_of)
     if (
         watched is not None
         and watched.sha256 is not None
-        and (told := watched.data.get("standing", watched.data)).get("rank")
+        and (standing := watched.data.get("standing", watched.data)).get("rank")
     ):
-        private = bool(told.get("private"))
-        return _rank(told["rank"], told.get("teams"), number(told.get("score")), watched.at, private=private)
-    listed = last(session, competition, "standing", as_of=as_of)
+        private = bool(standing.get("private"))
+        return _rank(
+            standing["rank"], standing.get("teams"), number(standing.get("score")), watched.at, private=private
+        )
+    listed = last_reading(session, competition, "standing", as_of=as_of)
     if listed is None or listed.sha256 is None:
         return Rank()
     return _rank(listed.data.get("user_rank"), listed.data.get("team_count"), None, listed.at)
 
 
 def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime, *, private: bool = False) -> Rank:
-    # The site says 0 where it has nothing to say.
+    # The site reports 0 for an unknown rank or number of teams.
     return Rank(rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, private, at)
 
 
 def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> Sent:
-    """Return what was sent, and what may be sent today."""
+    """Count what was sent, and what may still be sent today."""
     query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
     ours = session.exec(query.order_by(col(Submission.at))).all()
     times = [one.sent_at or one.at for one in ours if may_be_there(one)]
@@ -108,13 +110,13 @@ def _left(
     now: datetime,
     times: Sequence[datetime],
 ) -> int | None:
-    """Return how many may be sent today, given when which were sent; None where no limit is known."""
-    limits, facts = last(session, competition, "limits"), last(session, competition, "competition")
+    """Return how many may still be sent today, given the times of those that were; None if no limit is known."""
+    limits, facts = last_reading(session, competition, "limits"), last_reading(session, competition, "competition")
     today = sum(at >= midnight(now) for at in times)
     daily = facts.data.get("max_daily_submissions") if facts is not None else None
     bounds: list[int] = []
     if limits is not None and limits.at >= midnight(now):
-        # What was sent since the site was asked is not yet off its count.
+        # The site's count does not yet include what was sent since we asked.
         bounds.append(int(limits.data["num_allowed_now"]) - sum(at > limits.at for at in times))
     elif daily:
         bounds.append(daily - today)
@@ -126,10 +128,10 @@ def _left(
 
 
 def _last_score(session: Session, competition: str) -> float | None:
-    """Return the public score that the site lists for what was sent last, by whomever of the team."""
+    """Return the public score that the site lists for the team's latest submission, whoever sent it."""
     scored = [
         (str(row.data.get("date") or ""), score)
-        for row in last_of_each(session, competition, "submission").values()
+        for row in last_readings(session, competition, "submission").values()
         if (score := number(row.data.get("public_score"))) is not None
     ]
     return max(scored)[1] if scored else None

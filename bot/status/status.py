@@ -9,17 +9,17 @@ from typing import Literal, get_args
 from sqlmodel import Session
 
 from bot.execution.disk_space import free_bytes
+from bot.execution.folder import lower_is_better
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.doubts import Doubt, doubts
 from bot.status.polls import PartPolled, Posts, polled, posts
 from bot.status.presence import PULSE, Presence, is_running, presence
 from bot.status.problems import Problem, current
 from bot.status.queue import Letters, Queued, dead, letters, queued
-from bot.status.runs import Doing
 from bot.status.site import Rank, Sent, deadline, rank, sent
 from bot.status.steering import NoteRead, controls, held, notes_read
-from bot.status.work import Nodes, Pool, doing, latest_runs, lower_is_better, nodes_of, pool_of
-from state.latest import latest_of_each
+from bot.status.work import Doing, Nodes, Pool, doing, latest_runs, nodes_of, pool_of
+from state.latest_events import latest_of_each
 from state.pulses import last_pulse
 from state.store import NO_RUN, Store
 from state.tables import Event, Run
@@ -202,7 +202,7 @@ class _Look:
         )
 
     def _nodes(self, run: Run) -> Nodes:
-        return nodes_of(self.session, run.id, lower=lower_is_better(run, self.database.parent))
+        return nodes_of(self.session, run.id, lower=lower_is_better(run.config))
 
 
 def _state(entry: Event | None) -> EntryState:

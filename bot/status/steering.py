@@ -1,4 +1,4 @@
-"""Steering: what the owner has said, and whether an agent has read it; what waits for the owner's word."""
+"""Steering: the owner's orders and notes, whether an agent has read them, and what waits for the owner's approval."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,18 +22,18 @@ class NoteRead:
 
 
 def controls(session: Session) -> dict[str, str]:
-    """Return what the owner said of competitions last: `running`, `paused` or `stopped`."""
+    """Return the owner's last order for each competition: `running`, `paused` or `stopped`."""
     return {row.competition: row.state for row in session.exec(select(Control))}
 
 
 def held(session: Session, run_id: str) -> tuple[int, ...]:
-    """Return the numbers under which a run's submissions wait for the owner's word."""
+    """Return the numbers of a run's open approvals, by which its held submissions are approved."""
     query = select(Approval.id).where(Approval.run_id == run_id, col(Approval.decision).is_(None))
     return tuple(id for id in session.exec(query.order_by(col(Approval.id))) if id is not None)
 
 
 def notes_read(session: Session, competition: str, run_id: str | None, most: int = 10) -> tuple[NoteRead, ...]:
-    """Return the latest notes on a competition, the oldest first, and whether the run's prompts held them."""
+    """Return the latest notes on a competition, oldest first, and whether the run's prompts held them."""
     query = select(Note).where(Note.competition == competition).order_by(col(Note.id).desc()).limit(most)
     kept = session.exec(query).all()[::-1]
     found = []

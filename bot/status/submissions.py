@@ -1,4 +1,4 @@
-"""Submissions as they are shown: what was sent or is to be, how it scored, and why; and what was decided last of what is not."""
+"""Submissions as they are shown: what was or will be sent, its score and why; and the last decision not to submit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,33 +8,33 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from state.approvals import approval_of
-from state.outward import CONSIDERED, submissions_of
+from state.submissions import CONSIDERED, submissions_of
 from state.tables import Event, Node, Run, Submission
 from state.words import iso
 
 
 @dataclass(frozen=True)
-class Shown:
+class SubmissionShown:
     """One submission."""
 
     at: datetime
-    """When it was sent, or intended where it was not."""
+    """When it was sent; if it was not, when it was intended."""
     competition: str
     node: int
     how: str
     validation: float | None
     public: float | None
     status: str
-    """As of `state.outward`, or `held` while it waits for its owner."""
+    """As in `state.submissions`, or `held` while it waits for the owner."""
     why: str
     tag: str
     approval: int | None
-    """By which it is approved, where it waits."""
+    """The number to approve it by, while it waits."""
 
 
 @dataclass(frozen=True)
-class Undone:
-    """What was decided last of a node that is no submission."""
+class NotSubmitted:
+    """The last decision on a node that was not submitted."""
 
     at: datetime
     competition: str
@@ -44,20 +44,20 @@ class Undone:
     until: datetime | None
 
 
-def shown_submissions(session: Session, run: Run) -> list[Shown]:
-    """Return a run's submissions, the earliest first."""
-    said = _considered(session, run.id)
-    return [_shown(session, run, row, said.get(row.id, "")) for row in submissions_of(session, run.id)]
+def shown_submissions(session: Session, run: Run) -> list[SubmissionShown]:
+    """Return a run's submissions, earliest first."""
+    reasons = _reasons(session, run.id)
+    return [_shown(session, run, row, reasons.get(row.id, "")) for row in submissions_of(session, run.id)]
 
 
-def undone(session: Session, run: Run) -> Undone | None:
-    """Return what was decided last, where that made no submission."""
+def not_submitted(session: Session, run: Run) -> NotSubmitted | None:
+    """Return the last decision, if it made no submission."""
     query = select(Event).where(Event.run_id == run.id, Event.type == CONSIDERED)
     row = session.exec(query.order_by(col(Event.seq).desc()).limit(1)).first()
     if row is None or row.node is None or row.data["submission"] is not None:
         return None
     until = row.data["until"]
-    return Undone(
+    return NotSubmitted(
         row.at,
         run.competition,
         row.node,
@@ -67,26 +67,26 @@ def undone(session: Session, run: Run) -> Undone | None:
     )
 
 
-def _considered(session: Session, run_id: str) -> Mapping[str, str]:
+def _reasons(session: Session, run_id: str) -> Mapping[str, str]:
     """Return why each submission was made, by its number."""
     of = func.json_extract(col(Event.data), "$.submission")
     rows = session.exec(
         select(Event).where(Event.run_id == run_id, Event.type == CONSIDERED, of.is_not(None)).order_by(col(Event.seq))
     )
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for row in rows:
         data: dict[str, Any] = row.data
-        told.setdefault(data["submission"], data["why"])
-    return told
+        reasons.setdefault(data["submission"], data["why"])
+    return reasons
 
 
-def _shown(session: Session, run: Run, row: Submission, why: str) -> Shown:
+def _shown(session: Session, run: Run, row: Submission, why: str) -> SubmissionShown:
     node = session.get(Node, (run.id, row.node))
     held = approval_of(session, run.id, row.id)
     waits = held is not None and held.decision is None and row.status == "intended"
     if waits and held is not None:
         why = f"waits for `bot approve {held.id}` until {iso(held.expires_at)}: {held.why}"
-    return Shown(
+    return SubmissionShown(
         at=row.sent_at or row.at,
         competition=run.competition,
         node=row.node,

@@ -1,34 +1,35 @@
-"""The daily summary, and the notices of budgets that are spent; both only read the database."""
+"""The daily summary, and the notices of spent budgets; both only read the database."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from pathlib import Path
 
-from sqlalchemy import case, func
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.budgets.kinds import Kind
+from bot.execution.folder import lower_is_better
 from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, shares_reached
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.problems import current
 from bot.status.site import deadline, rank
-from bot.status.work import best_over_time, latest_runs, lower_is_better
-from state.outward import may_be_there
+from bot.status.work import best_over_time, latest_runs
+from state.ledgers import read_ledger
 from state.store import Store
-from state.tables import LedgerEntry, Node, Notification, Run, Submission
+from state.submissions import may_be_there
+from state.tables import Node, Notification, Run, Submission
 
 _DAY = timedelta(days=1)
 
 
 def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) -> DailySummary:
-    """Return what a day (UTC) brought to each competition that was on.
+    """Return what a day (UTC) brought to each competition that was open.
 
-    Asked again for a day that is over, it says the same but for the problems, which are those of now.
+    For a day that is over it always returns the same, except for the problems, which are the current ones.
 
     Args:
         store: the daemon's database.
-        day: which.
-        now: aware; what a day that is not over has brought so far.
+        day: the day.
+        now: aware; a day that is not over is summed up so far.
         allowance: what is configured.
     """
     start = datetime.combine(day, time(), UTC)
@@ -36,7 +37,7 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
     with store.read() as session:
         runs = latest_runs(session)
         days = [
-            _day(session, slug, allowance, start, end, run=runs.get(slug), folder=store.path.parent)
+            _day(session, slug, allowance, start, end, run=runs.get(slug))
             for slug in sorted({*allowance.competitions, *runs})
             if _was_on(session, slug, allowance, start, end, run=runs.get(slug))
         ]
@@ -47,13 +48,13 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
 def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[BudgetReached]:
     """Return which shares of caps are spent and have no notice yet.
 
-    A cap of nothing counts only once something was spent. How many files a day takes is no budget: that it is used up
-    is as it should be.
+    A cap of zero counts only once something was spent. A day's number of submissions is no budget: using it up is the
+    plan.
 
     Args:
         store: the daemon's database.
         allowance: what may be spent.
-        now: aware UTC; which day it is.
+        now: aware UTC; sets the day.
     """
     with store.read() as session:
         reached = [
@@ -64,8 +65,8 @@ def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[Bu
             for event in _reached(account, kind)
         ]
         keys = [event.key for event in reached]
-        told = set(session.exec(select(Notification.key).where(col(Notification.key).in_(keys))))
-    return [event for event in reached if event.key not in told]
+        notified = set(session.exec(select(Notification.key).where(col(Notification.key).in_(keys))))
+    return [event for event in reached if event.key not in notified]
 
 
 def _reached(account: Account, kind: Kind) -> Sequence[BudgetReached]:
@@ -81,7 +82,7 @@ def _reached(account: Account, kind: Kind) -> Sequence[BudgetReached]:
 def _was_on(
     session: Session, slug: str, allowance: Allowance, start: datetime, end: datetime, *, run: Run | None
 ) -> bool:
-    """Return whether a competition ended within a day or later, as far as that was known."""
+    """Return whether a competition was still open on a day, as far as was known then."""
     ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
     return ends is None or ends >= start
 
@@ -94,11 +95,10 @@ def _day(
     end: datetime,
     *,
     run: Run | None,
-    folder: Path,
 ) -> CompetitionDay:
     ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
     standing = rank(session, slug, end)
-    scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run, folder))
+    scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run.config))
     return CompetitionDay(
         competition=slug,
         rank=standing.rank,
@@ -123,14 +123,6 @@ def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:
 
 
 def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
-    """Return USD; None where the price of something is not known."""
-    unpriced = (col(LedgerEntry.prompt_tokens) + col(LedgerEntry.completion_tokens) > 0) & col(
-        LedgerEntry.cost_usd
-    ).is_(None)
-    query = (
-        select(func.coalesce(func.sum(LedgerEntry.cost_usd), 0.0), func.count(case((unpriced, 1))))
-        .join(Run, col(Run.id) == col(LedgerEntry.run_id))
-        .where(Run.competition == slug, LedgerEntry.at >= start, LedgerEntry.at < end)
-    )
-    total, unknown = session.exec(query).one()
-    return None if unknown else total
+    """Return USD; None if the price of something is unknown."""
+    own = [ledger for ledger in read_ledger(session, start, end) if ledger.competition == slug]
+    return None if any(ledger.unpriced for ledger in own) else sum(ledger.cost_usd for ledger in own)

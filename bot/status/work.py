@@ -1,17 +1,11 @@
-"""Work: what a run has made so far, what is worked on, and which of it is best."""
+"""Work: what a run has produced so far, what it is working on, and its best result."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.execution.folder import RunFolder
-from bot.status.runs import Doing
 from state.live import live_runs
 from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
 from state.words import iso
@@ -22,7 +16,7 @@ class Pool:
     """How much a run knows."""
 
     analyses: int = 0
-    """Of posts, each of one."""
+    """Each of one post."""
     ideas: int = 0
     drafts: int = 0
     reports: int = 0
@@ -30,7 +24,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Nodes:
-    """A run's nodes by how they stand, and the best of the valid ones."""
+    """A run's nodes counted by status, and the best of the valid ones."""
 
     running: int = 0
     valid: int = 0
@@ -39,7 +33,7 @@ class Nodes:
     failed: int = 0
     """The engine failed."""
     best: int | None = None
-    """None: there is none, or which way scores point is not known."""
+    """None: there is none, or the metric's direction is unknown."""
     best_score: float | None = None
     """By validation."""
 
@@ -49,23 +43,21 @@ class Nodes:
         return self.running + self.valid + self.buggy + self.failed
 
 
+@dataclass(frozen=True)
+class Doing:
+    """One node that is worked on; without an execution its script is being written, or scored."""
+
+    node: int
+    action: str
+    since: str
+    """ISO time in UTC: of the execution's start where there is one, else of the node's."""
+    execution: str | None = None
+    view: str | None = None
+
+
 def latest_runs(session: Session) -> dict[str, Run]:
     """Return the latest live run of each competition that has one."""
     return {run.competition: run for run in live_runs(session)}
-
-
-def lower_is_better(run: Run, folder: Path) -> bool | None:
-    """Return which way a run's scores point, by its card; None where that cannot be read.
-
-    Args:
-        run: the run.
-        folder: the daemon's, in which the run's folder lies.
-    """
-    card = run.config.get("card") or _card(RunFolder(folder / "runs" / run.id))
-    try:
-        return bool(card["metric"]["direction"] == "minimize")
-    except (KeyError, TypeError):
-        return None
 
 
 def pool_of(session: Session, run_id: str) -> Pool:
@@ -78,7 +70,7 @@ def pool_of(session: Session, run_id: str) -> Pool:
 
 
 def nodes_of(session: Session, run_id: str, *, lower: bool | None) -> Nodes:
-    """Return a run's nodes; `lower` says whether a smaller score is better, None that nobody knows."""
+    """Return a run's nodes; `lower`: whether a lower score is better, None if unknown."""
     rows = session.exec(select(Node.status, func.count()).where(Node.run_id == run_id).group_by(Node.status)).all()
     known: dict[str, int] = {status: count for status, count in rows if status in Nodes.__dataclass_fields__}
     best = None
@@ -90,7 +82,7 @@ def nodes_of(session: Session, run_id: str, *, lower: bool | None) -> Nodes:
 
 
 def doing(session: Session, run_id: str) -> tuple[Doing, ...]:
-    """Return the nodes that are worked on, each with the execution that runs."""
+    """Return the nodes being worked on, each with its running execution."""
     going_on = select(Execution).where(Execution.run_id == run_id, col(Execution.reason).is_(None))
     executions = {one.node: one for one in session.exec(going_on)}
     nodes = select(Node.id, Node.action, Node.created_at).where(Node.run_id == run_id)
@@ -106,7 +98,7 @@ def doing(session: Session, run_id: str) -> tuple[Doing, ...]:
 def best_over_time(
     session: Session, run_id: str, until: datetime, *, lower: bool | None
 ) -> list[tuple[datetime, float]]:
-    """Return the best validation score each time that it became better, up to a time, the earliest first."""
+    """Return each new best validation score with its time, up to a time, earliest first."""
     query = select(Node.ended_at, Node.score).where(
         Node.run_id == run_id, Node.status == "valid", col(Node.score).is_not(None), col(Node.ended_at) <= until
     )
@@ -117,11 +109,3 @@ def best_over_time(
         if not found or (score < found[-1][1] if lower else score > found[-1][1]):
             found.append((at, score))
     return found
-
-
-def _card(folder: RunFolder) -> Mapping[str, Any]:
-    try:
-        found = json.loads(folder.config.read_text(encoding="utf-8"))["card"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""Submission: which file is handed in, why, and how it reaches the site once."""
+"""Submission: which file is submitted, why, and how it reaches the site exactly once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,22 +10,22 @@ __all__ = ["Quota", "Submitter"]
 
 @dataclass(frozen=True)
 class Quota:
-    """What the site still takes; `remaining` None: as many as one likes."""
+    """How many submissions the site still takes; `remaining` None: any number."""
 
     remaining: int | None
     resets_at: datetime | None = None
-    """When there will be more, if the site says so."""
+    """When the quota is renewed, if the site reports it."""
 
 
 class Submitter(Protocol):
-    """Hands files to a site; it does each act once and repeats none: `ExactlyOnce` decides on that.
+    """Submits files to a site; each call acts once and never retries: `ExactlyOnce` decides on that.
 
-    What it has begun must end with its process: a child of its own that still sends after the caller was killed would
-    have to be through before `Patience.grace` is over.
+    Whatever it starts must end with its process: a child process that went on sending after the caller was killed
+    would have to finish within `Patience.grace`.
     """
 
     async def quota(self) -> Quota:
-        """Return what the site still takes.
+        """Return how many submissions the site still takes.
 
         Raises:
             SiteUnavailable: the site cannot be asked.
@@ -36,17 +36,17 @@ class Submitter(Protocol):
         """Send a file under a tag, and return the site's own name for it.
 
         Raises:
-            SubmissionRefused: the site will not take it, for good, with its words; nothing was done.
-            NotSent: nothing was done, and later it may be; QuotaReached where the site takes none now.
-            SiteUnavailable: it may or may not have been taken. Whatever else is raised is understood as this.
+            SubmissionRefused: the site refuses it for good, with the site's message; nothing was submitted.
+            NotSent: nothing was submitted, but may be later; QuotaReached if the site takes none now.
+            SiteUnavailable: it may or may not have arrived. Any other exception is treated as this one.
         """
         ...
 
     async def find(self, tag: str) -> str | None:
-        """Return the site's name for what was sent under this tag, None where the site lists nothing of it.
+        """Return the site's name for the submission with this tag, None if the site does not list it.
 
         Raises:
-            SiteUnavailable: the site cannot be asked; a tag is not missing because of that.
+            SiteUnavailable: the site cannot be asked, which does not mean that the tag is missing.
         """
         ...
 
@@ -54,7 +54,7 @@ class Submitter(Protocol):
         """Return the public score, None while there is none.
 
         Raises:
-            SubmissionRefused: the site found the file invalid, with its words.
+            SubmissionRefused: the site found the file invalid, with the site's message.
             SiteUnavailable: the site cannot be asked.
         """
         ...

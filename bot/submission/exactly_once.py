@@ -1,4 +1,4 @@
-"""Exactly once: a file is written down, sent and confirmed such that a crash at any point neither loses nor doubles it."""
+"""Exactly once: a file is recorded, sent and confirmed so that a crash at any point neither loses nor repeats it."""
 
 import asyncio
 import hashlib
@@ -22,7 +22,9 @@ from state.errors import (
     SubmissionRefused,
     UsageError,
 )
-from state.outward import (
+from state.spending import charge
+from state.store import Store, Transaction
+from state.submissions import (
     OPEN,
     SubmissionStatus,
     advance_submission,
@@ -30,18 +32,16 @@ from state.outward import (
     submissions_of,
     update_submission,
 )
-from state.spending import charge
-from state.store import Store, Transaction
 from state.tables import Submission
 from state.words import iso
 
 LEDGER = "submission"
 _CHUNK = 1 << 20
-_ORPHANED = "whoever sent it ended before the site's answer was written down"
+_ORPHANED = "the process that sent it ended before the site's answer was recorded"
 
 Answer = TypeVar("Answer")
-Also = Callable[[Transaction, Submission], None]
-"""Writes what belongs to a move of a submission, in the transaction that makes it."""
+OnChange = Callable[[Transaction, Submission], None]
+"""Called with each change of a submission, in its transaction."""
 
 
 class Patience(BaseModel):
@@ -49,19 +49,21 @@ class Patience(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    looks: int = Field(default=2, ge=1, description="times that the site must not know a tag before it is sent again")
-    grace: float = Field(default=60.0, ge=0, description="between two looks: a site may list late what it has taken")
-    sends: int = Field(default=2, ge=1, description="times that one call sends a file at most")
+    looks: int = Field(
+        default=2, ge=1, description="times a tag must be missing at the site before a file is sent again"
+    )
+    grace: float = Field(default=60.0, ge=0, description="between two looks: a site may list a submission late")
+    sends: int = Field(default=2, ge=1, description="most times that one call sends a file")
     act_seconds: float = Field(default=600.0, gt=0, description="longest time of sending a file")
     ask_seconds: float = Field(default=60.0, gt=0, description="longest time of a question")
-    turn: float = Field(default=0.5, ge=0, description="between two tries to have one's turn")
+    turn: float = Field(default=0.5, ge=0, description="between two tries to take the lock")
 
 
 class ExactlyOnce:
     """Submits a run's files: intent, act, confirmation, each committed before the next begins.
 
-    One at a time acts, whatever the process: its turn is a lock that the kernel takes back from whoever dies. So a
-    submission found as `sending` is nobody's, and in doubt: the site is asked for its tag before anything is sent.
+    Only one process acts at a time, under a lock that the kernel releases if the process dies. So a submission found as
+    `sending` belongs to nobody and is in doubt: the site is asked for its tag before anything is sent.
     """
 
     def __init__(
@@ -72,18 +74,18 @@ class ExactlyOnce:
         clock: Clock,
         lock: Path,
         patience: Patience | None = None,
-        also: Also | None = None,
+        on_change: OnChange | None = None,
     ) -> None:
         """Take up a run.
 
         Args:
-            store: where intents are written.
+            store: where intents are recorded.
             run_id: the run, which must be in the store.
             submitter: the site.
-            clock: what waiting goes by.
-            lock: a file, the same for all who submit for this run; it is made if it is absent.
+            clock: used for all waiting.
+            lock: a file, the same for all who submit for this run; created if missing.
             patience: how long to wait for what.
-            also: called with each move, such as to tell the owner of it.
+            on_change: called with each change, for example to notify the owner.
         """
         self._store = store
         self._run_id = run_id
@@ -91,28 +93,28 @@ class ExactlyOnce:
         self._clock = clock
         self._lock = lock
         self._patience = patience or Patience()
-        self._also = also or (lambda tx, row: None)
+        self._on_change = on_change or (lambda tx, row: None)
 
     async def submit(self, file: Path, *, node: int, handed_in: str) -> Submission:
-        """Submit a file as the run's latest; called again with the same one, it goes on or finds that it is done.
+        """Submit a file as the run's latest; calling it again with the same file goes on, or does nothing if it is done.
 
-        Whatever else is open is settled first: confirmed if the site has it, withdrawn if not.
+        Other open submissions are settled first: confirmed if the site has them, withdrawn if not.
 
         Args:
             file: what to send; it must not change meanwhile.
-            node: whose it is.
+            node: the node it is from.
             handed_in: how it was made, such as `refit`.
 
         Returns:
             The confirmed submission.
 
         Raises:
-            SubmissionRefused: the site will not take this file; it is not asked a second time.
-            QuotaReached: the site takes none now; the intent stays, and nothing was sent. NotSent: as much for another reason.
+            SubmissionRefused: the site refuses this file; it is not asked a second time.
+            QuotaReached: the site takes none now; the intent stays, and nothing was sent. NotSent: the same for another reason.
             SiteUnavailable: the site cannot be asked; nothing was sent.
-            SubmissionInDoubt: it, or an earlier one, may have been sent, and the site cannot be asked or does not say.
-            FileChanged: the file changed on the way; nothing was sent.
-            OSError: the file cannot be read, or the lock not be had.
+            SubmissionInDoubt: this file, or an earlier one, may have been sent, and the site cannot be asked or does not list it.
+            FileChanged: the file has changed since it was recorded; nothing was sent.
+            OSError: the file cannot be read, or the lock cannot be taken.
         """
         sha = file_hash(file)
         async with self._own_turn():
@@ -123,25 +125,25 @@ class ExactlyOnce:
                     await self._withdraw(row)
             return await self._complete(latest or self._intend(sha, node, handed_in), file)
 
-    def intend(self, file: Path, *, node: int, handed_in: str, also: Also | None = None) -> Submission:
-        """Write down that a file is to be submitted, for `complete` to do so, perhaps later; `also` in the same transaction.
+    def intend(self, file: Path, *, node: int, handed_in: str, on_change: OnChange | None = None) -> Submission:
+        """Record the intent to submit a file, for `complete`; `on_change` is called in the same transaction.
 
         Raises OSError.
         """
-        return self._intend(file_hash(file), node, handed_in, also)
+        return self._intend(file_hash(file), node, handed_in, on_change)
 
     async def withdraw(self, id: str, why: str) -> Submission:
-        """Give up what is not confirmed; what turns out to be at the site already is confirmed instead.
+        """Withdraw a submission that is not confirmed; if the site turns out to have it, it is confirmed instead.
 
         Raises:
-            SiteUnavailable: the site cannot be asked; SubmissionInDoubt where it may have it. Nothing was withdrawn.
+            SiteUnavailable: the site cannot be asked; SubmissionInDoubt if it may have the file. Nothing was withdrawn.
         """
         async with self._own_turn():
             row = self._row(id)
             return await self._withdraw(row, why) if row.status in OPEN else row
 
     async def complete(self, id: str, file: Path) -> Submission:
-        """Bring an intent to its end; one that is confirmed is given back as it is. Raises as `submit`.
+        """Carry out an intent; a confirmed one is returned unchanged. Raises what `submit` raises.
 
         Raises:
             UsageError: it was withdrawn.
@@ -150,7 +152,7 @@ class ExactlyOnce:
             return await self._complete(self._row(id), file)
 
     async def score(self, id: str) -> float | None:
-        """Return the public score of a confirmed submission, asked of the site until it is known.
+        """Return the public score of a confirmed submission, asking the site until it is known.
 
         Raises:
             SubmissionRefused: the site found the file invalid.
@@ -166,7 +168,7 @@ class ExactlyOnce:
             raise
         if found is not None:
             with self._store.write() as tx:
-                self._moved(tx, update_submission(tx, self._run_id, id, score=found))
+                self._changed(tx, update_submission(tx, self._run_id, id, score=found))
         return found
 
     async def _complete(self, row: Submission, file: Path) -> Submission:
@@ -186,14 +188,14 @@ class ExactlyOnce:
                     f"{row.tag} was sent {sends} times without an answer, and the site does not list it: {row.message}"
                 )
             await self._ensure_taken(row)
-            # At the last moment: what was intended is sent, or nothing.
+            # Checked at the last moment, so that only the recorded file is ever sent.
             if file_hash(file) != row.file_sha:
-                raise FileChanged(f"{file.name} is not the file any more that was to be submitted as {row.tag}")
+                raise FileChanged(f"{file.name} has changed since it was to be submitted as {row.tag}")
             row = await self._act(self._advance(row, "sending"), file)
             sends += 1
 
     async def _act(self, row: Submission, file: Path) -> Submission:
-        """Send, and write down how it ended; what is raised beyond the known leaves it `sending`, which is doubt."""
+        """Send, and record how it ended; an unknown exception leaves the submission `sending`, which means in doubt."""
         seconds = self._patience.act_seconds
         try:
             async with asyncio.timeout(seconds):
@@ -211,10 +213,10 @@ class ExactlyOnce:
         return self._confirm(row, ref)
 
     async def _looked_up(self, row: Submission) -> Submission:
-        """Return it confirmed if the site has it; else as it was, once the site had time enough to list it."""
+        """Return the row confirmed if the site has it; otherwise unchanged, once the site has had time to list it."""
         if row.status == "sending":
             row = self._advance(row, "doubtful", message=_ORPHANED)
-        # Asked even before the first time: a database restored from a backup may have forgotten the act.
+        # Asked even before the first attempt: a database restored from a backup may have forgotten one.
         for look in range(1 if row.status == "intended" else self._patience.looks):
             if look:
                 await self._clock.sleep(self._patience.grace)
@@ -234,40 +236,40 @@ class ExactlyOnce:
             raise QuotaReached(f"the site takes no more submissions{until}; {row.tag} was not sent")
 
     async def _asked(self, question: Awaitable[Answer], row: Submission | None = None) -> Answer:
-        """Return the site's answer; without one, what is in doubt stays so."""
+        """Return the site's answer; without one, a submission in doubt stays in doubt."""
         seconds = self._patience.ask_seconds
         try:
             async with asyncio.timeout(seconds):
                 return await question
         except TimeoutError:
-            trouble = SiteUnavailable(f"the site did not answer within {seconds:g} s")
+            failure = SiteUnavailable(f"the site did not answer within {seconds:g} s")
         except SiteUnavailable as error:
-            trouble = error
+            failure = error
         if row is not None and row.status == "doubtful":
             raise SubmissionInDoubt(
-                f"{row.tag} may have been submitted ({row.message}), and the site cannot be asked: {trouble}; "
+                f"{row.tag} may have been submitted ({row.message}), and the site cannot be asked: {failure}; "
                 "nothing was sent again"
-            ) from trouble
-        raise trouble
+            ) from failure
+        raise failure
 
-    def _intend(self, sha: str, node: int, handed_in: str, also: Also | None = None) -> Submission:
+    def _intend(self, sha: str, node: int, handed_in: str, on_change: OnChange | None = None) -> Submission:
         with self._store.write() as tx:
             row = intend_submission(tx, self._run_id, node=node, handed_in=handed_in, file_sha=sha)
-            if also is not None:
-                also(tx, row)
+            if on_change is not None:
+                on_change(tx, row)
             return row
 
     def _confirm(self, row: Submission, ref: str) -> Submission:
         with self._store.write() as tx:
             charge(tx, self._run_id, LEDGER, node=row.node, amount=1)
-            return self._moved(tx, advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref))
+            return self._changed(tx, advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref))
 
     def _advance(self, row: Submission, status: SubmissionStatus, *, message: str | None = None) -> Submission:
         with self._store.write() as tx:
-            return self._moved(tx, advance_submission(tx, self._run_id, row.id, status, message=message))
+            return self._changed(tx, advance_submission(tx, self._run_id, row.id, status, message=message))
 
-    def _moved(self, tx: Transaction, row: Submission) -> Submission:
-        self._also(tx, row)
+    def _changed(self, tx: Transaction, row: Submission) -> Submission:
+        self._on_change(tx, row)
         return row
 
     def _rows(self) -> list[Submission]:
@@ -296,7 +298,7 @@ def file_hash(file: Path) -> str:
 
 
 def copy_durably(source: Path, target: Path) -> str:
-    """Copy onto the disk itself, and return the sha256 (hex) of what was copied."""
+    """Copy a file and flush it to disk; returns the sha256 (hex) of what was copied."""
     digest = hashlib.sha256()
     with source.open("rb") as reading, target.open("wb") as writing:
         while chunk := reading.read(_CHUNK):

@@ -1,4 +1,4 @@
-"""The facts that a decision on a file goes by: what the database says, what the site says, and what the file shows."""
+"""The facts that a decision on a file rests on: from the database, from the site and from the file itself."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -18,68 +18,68 @@ from bot.execution.guarding import node_findings
 from bot.submission import Submitter
 from bot.submission.files import Files
 from bot.submission.policy import Decision, Facts, decide
-from state.approvals import let_pass
+from state.approvals import declined
 from state.errors import BudgetExceeded, InfrastructureFailure, KaggleError, SiteUnavailable
 from state.live import deadline_of, live_runs
-from state.outward import OPEN, may_be_there, submissions_of
-from state.series import history, last
+from state.series import history, last_reading
+from state.submissions import OPEN, may_be_there, submissions_of
 from state.tables import Event, Node, Run, Submission
 
 ACCEPTED = "rules.accepted"
-"""Event: the owner has read changed rules and goes on by them; its `sha256` is the page's."""
+"""Event: the owner has read and accepted changed rules; its `sha256` is the page's."""
 AGAIN = timedelta(minutes=10)
-"""After which a site that could not be asked, or a worker that failed, is asked again."""
+"""Time until the next try after the site could not be asked, or a worker failed."""
 
 
 @dataclass(frozen=True)
 class SubmissionState:
-    """What the database says of a live run's submissions and of the site at a moment."""
+    """What the database holds on a live run's submissions and on the site at one moment."""
 
     rows: Sequence[Submission]
     """The run's submissions."""
     earlier: Sequence[Submission]
     """Those of the competition's other live runs."""
     comparable: Sequence[float]
-    """Validation scores, as the metric has them, of what those of these runs have sent whose scores mean the same."""
+    """Validation scores, in the metric's own sign, of what earlier runs with comparable scores have sent."""
     sent: Sequence[Submission]
-    """What the site has or may have, of whatever run."""
+    """What the site has or may have, of any run."""
     deadline: datetime | None
     entered: bool | None
     closed: str | None
     rules_sha: str | None
-    """Of the rules page, as it was read last; None: it was not, or there is none."""
+    """SHA-256 of the rules page as last read; None: it was not read, or there is none."""
     rules_changed: bool
     cap: BudgetExceeded | None
-    """The cap of the budget that is reached."""
+    """The budget's cap that is reached."""
     key: str
-    """The same as long as there is no reason to decide anew; time alone changes it with the day and with the reserve."""
+    """Unchanged as long as there is no reason to decide again; time changes it only with the day and the reserve."""
 
     @property
     def open(self) -> list[Submission]:
-        """Those of which something is left to be done."""
+        """The submissions that are not settled."""
         return [row for row in self.rows if row.status in OPEN]
 
     @property
     def there(self) -> list[Submission]:
-        """Those that count: the site has them, or may have them."""
+        """The submissions that the site has or may have."""
         return [row for row in self.rows if row.status in ("sending", "doubtful", "confirmed")]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked about: a node's file."""
+class Proposal:
+    """A file to decide on: a node's."""
 
     node: int
     sha256: str | None = None
-    """None: the file is not made yet."""
+    """None: the file does not exist yet."""
     row: Submission | None = None
-    """Its submission, which counts neither as sent nor as what it has to be better than."""
+    """Its own submission, which counts neither as sent nor as one to beat."""
     wished: bool = False
     approved: bool = False
 
 
 class Reviewer:
-    """Decides on the files of one live run, by the facts at the moment."""
+    """Decides on the files of one live run, by the current facts."""
 
     def __init__(self, context: RunContext, settings: CompetitionSettings, submitter: Submitter, files: Files) -> None:
         self._context = context
@@ -88,7 +88,7 @@ class Reviewer:
         self._files = files
 
     def state(self) -> SubmissionState:
-        """Return what the database says now."""
+        """Read the state from the database."""
         context = self._context
         with context.store.read() as session:
             return _state(session, context, self._settings)
@@ -97,39 +97,40 @@ class Reviewer:
         """Return the oriented validation scores of the nodes that have one."""
         return {node.id: node.fitness for node in load_tree(self._context).valid()}
 
-    async def decide(self, asked: Asked) -> Decision:
-        """Decide on a file; the site is asked only if nothing that is known here settles it."""
+    async def decide(self, proposal: Proposal) -> Decision:
+        """Decide on a file; the site is asked only if what is known here does not settle it."""
         state = self.state()
-        best, bar = self._best(asked, state)
-        facts = self._facts(asked, state, bar)
+        best, bar = self._best(proposal, state)
+        facts = self._facts(proposal, state, bar)
         early = decide(replace(facts, noise=0.0), self._settings)
         if early.verdict in ("never", "wait"):
             return early
         try:
-            if bar is not None and not asked.wished:
-                facts = replace(facts, noise=await self._files.noise(asked.node, best))
-            facts = await self._with_quota(await self._with_file(facts, asked, state))
+            if bar is not None and not proposal.wished:
+                facts = replace(facts, noise=await self._files.noise(proposal.node, best))
+            facts = await self._with_quota(await self._with_file(facts, proposal, state))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)
         return decide(replace(facts, now=self._context.clock.now()), self._settings)
 
-    def _best(self, asked: Asked, state: SubmissionState) -> tuple[int | None, float | None]:
-        """Return what has to be bettered: the best that was sent; of something new, the best that is to be too.
+    def _best(self, proposal: Proposal, state: SubmissionState) -> tuple[int | None, float | None]:
+        """Return what a file must beat: the best file sent; for a new one, also the best that will be sent.
 
-        That is a node of this run and its oriented score, None where an earlier run's is as good, and None, None without any.
+        The result is a node of this run and its oriented score; the node is None if an earlier run's score is as good, and
+        both are None if nothing was sent.
         """
         scores = self.scores()
-        others = state.there if asked.row is not None else [*state.there, *state.open]
-        nodes = {row.node for row in others if asked.row is None or row.id != asked.row.id} & scores.keys()
+        others = state.there if proposal.row is not None else [*state.there, *state.open]
+        nodes = {row.node for row in others if proposal.row is None or row.id != proposal.row.id} & scores.keys()
         best = max(nodes, key=lambda node: (scores[node], -node), default=None)
         before = max(map(self._context.card.oriented, state.comparable), default=None)
         if before is not None and (best is None or before >= scores[best]):
             return None, before
         return best, None if best is None else scores[best]
 
-    def _facts(self, asked: Asked, state: SubmissionState, best_sent: float | None) -> Facts:
+    def _facts(self, proposal: Proposal, state: SubmissionState, best_sent: float | None) -> Facts:
         now, cap = self._context.clock.now(), state.cap
-        sent = [row for row in state.sent if asked.row is None or row.tag != asked.row.tag]
+        sent = [row for row in state.sent if proposal.row is None or row.tag != proposal.row.tag]
         return Facts(
             now=now,
             deadline=state.deadline,
@@ -137,7 +138,7 @@ class Reviewer:
             remaining_total=None,
             sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in sent),
             sent=len(sent),
-            score=self.scores().get(asked.node),
+            score=self.scores().get(proposal.node),
             best_sent=best_sent,
             noise=None,
             entered=state.entered,
@@ -145,33 +146,33 @@ class Reviewer:
             rules_changed=state.rules_changed,
             capped=None if cap is None or cap.renews else str(cap),
             capped_today=str(cap) if cap is not None and cap.renews else None,
-            doubts=doubts_of(node_findings(self._context.store, self._context.run_id, asked.node)),
-            approved=asked.approved,
-            wished=asked.wished,
+            doubts=doubts_of(node_findings(self._context.store, self._context.run_id, proposal.node)),
+            approved=proposal.approved,
+            wished=proposal.wished,
             self_reported=self._context.executor.self_reported is not None,
         )
 
-    async def _with_file(self, facts: Facts, asked: Asked, state: SubmissionState) -> Facts:
-        if asked.sha256 is None:
+    async def _with_file(self, facts: Facts, proposal: Proposal, state: SubmissionState) -> Facts:
+        if proposal.sha256 is None:
             return facts
-        checked = await self._files.checked(asked.sha256)
-        kernel, share = await self._files.most_similar_kernel(asked.node)
-        again = self._again(asked, state)
+        checked = await self._files.checked(proposal.sha256)
+        kernel, share = await self._files.most_similar_kernel(proposal.node)
+        again = self._again(proposal, state)
         return replace(facts, invalid=checked.invalid, copied=checked.copied, again=again, alike=share, kernel=kernel)
 
-    def _again(self, asked: Asked, state: SubmissionState) -> str | None:
-        """Say as what the same file was sent before, or put before the owner in vain; None: neither."""
-        same = [row for row in (*state.earlier, *state.rows) if row.file_sha == asked.sha256]
-        if asked.row is not None:
-            same = [row for row in same if row.tag != asked.row.tag]
+    def _again(self, proposal: Proposal, state: SubmissionState) -> str | None:
+        """Describe how the same file was sent before, or proposed to the owner without success; None: neither."""
+        same = [row for row in (*state.earlier, *state.rows) if row.file_sha == proposal.sha256]
+        if proposal.row is not None:
+            same = [row for row in same if row.tag != proposal.row.tag]
         with self._context.store.read() as session:
-            passed = [] if asked.approved else let_pass(session, same)
+            passed = [] if proposal.approved else declined(session, same)
         for row in passed:
-            return f"it was put before you as {self._named(row)}, and you did not let it go"
+            return f"it was proposed to you as {self._named(row)}, and you did not approve it"
         for row in same:
             if may_be_there(row):
                 return f"it was sent as {self._named(row)}"
-            if row.status in OPEN and (asked.row is None or int(row.id) < int(asked.row.id)):
+            if row.status in OPEN and (proposal.row is None or int(row.id) < int(proposal.row.id)):
                 return f"it is to be sent as {self._named(row)}"
         return None
 
@@ -192,12 +193,12 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
     earlier = [row for one in runs if one.id != run.id for row in submissions_of(session, one.id)]
     rows = submissions_of(session, run.id)
     sent = [row for row in (*earlier, *rows) if may_be_there(row)]
-    reading = last(session, run.competition, "competition")
+    reading = last_reading(session, run.competition, "competition")
     site: Mapping[str, Any] = {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
     deadline = deadline_of(session, run.competition, own=settings.deadline, card=context.card.deadline)
     rules, changed = _rules(session, run.competition, runs)
     late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
-    limits = last(session, run.competition, "limits")
+    limits = last_reading(session, run.competition, "limits")
     left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
     closed, entered, cap = _closed(site), site.get("user_has_entered"), _cap_reached(context.spending)
     known = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, cap is None)
@@ -217,7 +218,7 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
 
 
 def _cap_reached(spending: Level) -> BudgetExceeded | None:
-    """Return which cap of the budget keeps a file from being sent; None: none does."""
+    """Return the budget's cap that keeps a file from being sent; None: none does."""
     for level in reversed(spending.levels):
         cap, spent = level.caps.of(Kind.MONEY), level.spent(Kind.MONEY)
         if cap is not None and spent > cap:
@@ -238,18 +239,18 @@ def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequen
 
 def _closed(site: Mapping[str, Any]) -> str | None:
     if site.get("gone"):
-        return "the site does not list the competition any more"
+        return "the site no longer lists the competition"
     if site.get("is_kernels_submissions_only"):
         return "the competition takes notebooks, not files"
-    return "the site takes no submissions any more" if site.get("submissions_disabled") else None
+    return "the site takes no more submissions" if site.get("submissions_disabled") else None
 
 
 def _rules(session: Session, competition: str, runs: Sequence[Run]) -> tuple[str | None, bool]:
-    """Return the rules page's hash, and whether it is another than that by which the first run began, or one accepted since."""
-    now = last(session, competition, "page", "rules")
+    """Return the rules page's hash, and whether it differs from the first run's and from those accepted since."""
+    now = last_reading(session, competition, "page", "rules")
     if now is None:
         return None, False
-    before = last(session, competition, "page", "rules", runs[0].created_at)
+    before = last_reading(session, competition, "page", "rules", runs[0].created_at)
     if before is None:
         before = history(session, competition, "page", "rules")[0]
     of_them = col(Event.run_id).in_([run.id for run in runs])

@@ -1,4 +1,4 @@
-"""The file that a node is submitted with: how it is made, kept and checked, and which public kernel its script is like."""
+"""A node's submission file: how it is made, kept and checked, and which public kernel its script resembles."""
 
 import base64
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ from state.store import Store
 from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
 
 FILES = "submissions"
-"""In the competition's folder: the files that are to be sent, or were."""
+"""In the competition's folder: files that were or will be sent."""
 OUTPUTS = "outputs"
-"""And those that public kernels have written."""
+"""In the competition's folder: files that public kernels have written."""
 
 HandedInAs = Literal["refit", "fold-average", "holdout", "as-left"]
 MARGIN = 1.2
-"""A refit is not started unless at least this many times the hold-out run's seconds are left."""
+"""A refit starts only if at least this many times the hold-out run's seconds are left."""
 
 _NOISE_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class MadeFile:
-    """A file that may be handed in, how it was made, and why it is this one."""
+    """A file that may be handed in, how it was made, and why this one."""
 
     file: Path
     how: HandedInAs
@@ -49,7 +49,7 @@ class Candidate(MadeFile):
 
 @dataclass(frozen=True)
 class Checked:
-    """What a file shows: why it is not valid, and which public one it is the same as; None where neither is so."""
+    """The result of checking a file: why it is invalid, and which public file it copies; None: it is fine."""
 
     invalid: str | None
     copied: str | None
@@ -63,8 +63,8 @@ class Files:
 
         Args:
             context: the run.
-            folder: the competition's; files go to `submissions/<sha256>.csv` in it, and files that public kernels have written
-                are looked for in `OUTPUTS`.
+            folder: the competition's; files go to `submissions/<sha256>.csv` in it, and public kernels' files are read
+                from `OUTPUTS`.
             worker: compares and resamples.
         """
         self._context, self._folder, self._worker = context, folder, worker
@@ -72,28 +72,28 @@ class Files:
         self._checked: dict[tuple[str, frozenset[str]], Checked] = {}
 
     def kept(self, sha256: str) -> Path:
-        """Return where the file of a hash lies, if it does."""
+        """Return the path of the file with a hash; it may not exist."""
         return self._folder / FILES / f"{sha256}.csv"
 
     async def made(self, node: int) -> Candidate:
-        """Run a node on all data and keep its file; see `refit`, which runs it once.
+        """Run a node once on all data and keep its file; see `refit`.
 
         Raises:
-            InvalidSubmission: there is no file of it.
-            InfrastructureFailure: it could not be kept.
+            InvalidSubmission: the node has no file.
+            InfrastructureFailure: the file could not be kept.
         """
         made = await refit(self._context, node, self._worker)
         try:
             sha = self._keep(made.file)
         except FileNotFoundError as error:
-            raise InvalidSubmission(f"there is no file of node {node}: {error}") from error
+            raise InvalidSubmission(f"node {node} has no file: {error}") from error
         except OSError as error:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
         return Candidate(self.kept(sha), made.how, made.note, sha)
 
     async def checked(self, sha256: str) -> Checked:
-        """Return what a kept file shows. Raises InfrastructureFailure where that cannot be told."""
-        # What is public grows: a file that was like none of it may be like what came since.
+        """Check a kept file. Raises InfrastructureFailure if that is impossible."""
+        # Public files are added all the time: a file may be the copy of one that came since.
         public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
         if (sha256, public) not in self._checked:
             self._checked = {key: found for key, found in self._checked.items() if key[1] == public}
@@ -101,15 +101,15 @@ class Files:
         return self._checked[sha256, public]
 
     async def most_similar_kernel(self, node: int) -> tuple[str | None, float]:
-        """Return the visible kernel whose code is most like a node's; kernels come and go, so it is looked up each time."""
+        """Return the visible kernel whose code is most like a node's; looked up each time, as kernels come and go."""
         context = self._context
         script, as_of = code(context, node), context.clock.as_of()
         return await most_similar_kernel(context.store, context.card.slug, as_of, self._worker, script)
 
     async def noise(self, node: int, other: int | None) -> float | None:
-        """Return the standard error of the difference of two nodes' validation scores; None where it cannot be told.
+        """Return the standard error of the difference of two nodes' validation scores; None if unknown.
 
-        The other may be one of an earlier run (None), whose predictions are not looked for.
+        `other` None stands for a node of an earlier run, whose predictions are not used.
         """
         if (node, other) not in self._noise:
             self._noise[node, other] = await self._difference(node, other)
@@ -119,7 +119,7 @@ class Files:
         found = await self._context.executor.noise(node, other, _NOISE_SECONDS)
         if found.gain_error is not None:
             return found.gain_error
-        # As if the two scores had nothing in common, which is the most that the difference can vary.
+        # Taking the two scores as independent gives the largest standard error of their difference.
         return None if found.score_error is None else found.score_error * 2**0.5
 
     async def _check(self, file: Path) -> Checked:
@@ -134,7 +134,7 @@ class Files:
         return Checked(None, found.copied)
 
     def _keep(self, source: Path) -> str:
-        """Copy a file onto the disk itself under its hash, as a whole or not at all; returns the hash."""
+        """Copy a file to disk under its hash, completely or not at all; returns the hash."""
         folder = self._folder / FILES
         folder.mkdir(parents=True, exist_ok=True)
         partial = folder / f".{source.parent.name}.partial"
@@ -148,11 +148,11 @@ class Files:
 
 
 async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
-    """Run a node again on all data, and return the file that is to be handed in: the new one, if it agrees with the scored one.
+    """Run a node again on all data, and return the file to hand in: the new one, if it agrees with the scored one.
 
     Args:
         context: the run.
-        node: whose script, with a score.
+        node: a node with a score.
         worker: compares the two files.
     """
     scored = context.executor.submission_of(node, "holdout")
@@ -175,7 +175,7 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
 
 
 async def _run_on_all(context: RunContext, node: int) -> Execution | str:
-    """Run a node's script on all data; returns a sentence where that could not be done."""
+    """Run a node's script on all data; returns a sentence if that was impossible."""
     seconds = holdout_seconds(context, node) or 0.0
     if context.budget.left() < MARGIN * seconds + 1:
         return "too little time was left for a run on `full`"
@@ -189,9 +189,9 @@ async def _run_on_all(context: RunContext, node: int) -> Execution | str:
 async def most_similar_kernel(
     store: Store, competition: str, as_of: datetime, worker: Worker, script: str
 ) -> tuple[str | None, float]:
-    """Return the public kernel that is most like a script, and the share of code they have in common; None where none is.
+    """Return the public kernel most like a script and the share of code they have in common; None if no kernel is.
 
-    Sketches of the kernels that are visible at `as_of` are stored with them. Raises InfrastructureFailure.
+    Only kernels visible at `as_of` count; their sketches are stored with them. Raises InfrastructureFailure.
     """
     made = await worker.sketch_script(script)
     if made is None:

@@ -1,4 +1,4 @@
-"""Handing in: the chosen node is run again on all data, and its new file goes in if it agrees with the scored one."""
+"""Handing in: the chosen node is run again on all data, and its new file is handed in if it agrees with the scored one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ class HandedIn:
     """What was handed in."""
 
     node: int | None
-    """The one that was chosen; None: there is none."""
+    """The chosen node; None: there is none."""
     how: HandedInAs | None
     """None: nothing was handed in."""
     note: str
@@ -32,18 +32,18 @@ async def hand_in(
 ) -> HandedIn:
     """Choose the node with the best validation score, refit it, and hand its file in.
 
-    It may be called again: a run that was stopped hands in, is resumed, and hands in anew.
+    It may be called again: a run that was stopped hands in, is resumed, and hands in again.
 
     Args:
         context: the run.
         tree: its finished tree.
         destination: where the file goes.
         worker: compares the refit's file with the scored one.
-        hurried: the run was stopped by a person: nothing more is run, the scored file goes in as it is.
-        own: the agent has made the file itself: it goes in as it was left, scored or not.
+        hurried: a person stopped the run: nothing more is run, and the scored file is handed in.
+        own: the agent made the file itself: it is handed in as it was left, scored or not.
 
     Raises:
-        SubmissionInDoubt: the file could not be put in its place.
+        SubmissionInDoubt: the file could not be put in place.
         OSError: there is no file of that node.
     """
     best = _last_left(tree) if own else _best(context, tree)
@@ -69,7 +69,7 @@ async def hand_in(
 
 
 def _best(context: RunContext, tree: Tree) -> NodeView | None:
-    """Return the node to hand in; where scores are those that scripts print, and none did, the first with a valid file."""
+    """Return the node to hand in; if scores are self-reported and no script printed one, the first with a valid file."""
     best = tree.best()
     if best is not None or context.executor.self_reported is None:
         return best
@@ -85,7 +85,7 @@ def _last_left(tree: Tree) -> NodeView | None:
 
 
 def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
-    """Return what was handed in before the run was resumed, as nothing more may be."""
+    """Return what was handed in before the run was resumed, as the budget allows nothing more."""
     with context.store.read() as session:
         query = select(Submission).where(Submission.run_id == context.run_id, Submission.status == "confirmed")
         last = session.exec(query.order_by(col(Submission.at).desc())).first()
@@ -96,9 +96,9 @@ def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
 
 
 async def _place(context: RunContext, file: Path, destination: Path, *, node: int, how: HandedInAs) -> None:
-    """Put the file in its place on the one way that all submissions go; what lies there already is left."""
+    """Put the file in place as all submissions are made; a file that is already there is left."""
     lock = destination.with_name(LOCK)
-    # One's own disk lists at once what it has taken.
+    # Our own disk lists at once what it has taken.
     patience = Patience(grace=0)
     site = ReplaySubmitter(destination)
     await ExactlyOnce(context.store, context.run_id, site, context.clock, lock, patience).submit(
@@ -107,5 +107,5 @@ async def _place(context: RunContext, file: Path, destination: Path, *, node: in
 
 
 def is_baseline(handed: HandedIn) -> bool:
-    """Whether the safe baseline was handed in."""
+    """Return whether the safe baseline was handed in."""
     return handed.how is not None and handed.node == BASELINE

@@ -1,4 +1,4 @@
-"""The submitter of Kaggle: its own three calls, each made once, and its list of what it has."""
+"""The submitter for Kaggle: its three calls, each made once, and its list of submissions."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -27,17 +27,17 @@ from state.errors import (
 _CHUNK = 1 << 18
 _NO_FILES = (
     "takes notebooks, not files: a kernel has to be submitted there, which the bot cannot do yet; enter another competition, "
-    "or hand in its solution yourself"
+    "or submit its solution yourself"
 )
 
 
 class Settling(BaseModel):
-    """How long Kaggle may take to show what it has just taken."""
+    """How long Kaggle may take to list what it has just received."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    looks: int = Field(default=5, ge=1, description="times that it is looked for")
-    first: float = Field(default=2.0, ge=0, description="seconds before the second look; they double")
+    looks: int = Field(default=5, ge=1, description="times to look for it")
+    first: float = Field(default=2.0, ge=0, description="seconds before the second look; each later pause is doubled")
 
 
 class KaggleSubmitter:
@@ -49,8 +49,8 @@ class KaggleSubmitter:
         Args:
             client: asks Kaggle.
             slug: the competition.
-            file_name: what the competition wants a file to be called.
-            settling: how long it may take to show.
+            file_name: the file name that the competition asks for.
+            settling: how long a submission may take to be listed.
         """
         self.client = client
         self._slug = slug
@@ -59,10 +59,10 @@ class KaggleSubmitter:
         self._submissions = Submissions(client, slug)
 
     async def quota(self) -> Quota:
-        """Return what Kaggle still takes; the quota begins anew at 00:00 UTC.
+        """Return how many submissions Kaggle still takes; the quota is renewed at 00:00 UTC.
 
         Raises:
-            SiteUnavailable: it cannot be asked.
+            SiteUnavailable: Kaggle cannot be asked.
             KaggleError: this user may not submit there.
         """
         limits = await self._submissions.limits()
@@ -71,7 +71,7 @@ class KaggleSubmitter:
         return Quota(remaining=max(0, limits.num_allowed_now), resets_at=resets)
 
     async def submit(self, file: Path, tag: str) -> str:
-        """Send a file; see `Submitter.submit`. The tag is its description there."""
+        """Send a file with the tag as its description; see `Submitter.submit`."""
         await self._ensure_open()
         token = await self._uploaded(file)
         try:
@@ -79,11 +79,11 @@ class KaggleSubmitter:
         except (KaggleError, NotSent) as error:
             raise _refusal(error) from error
         if created.ref <= 0:
-            raise SiteUnavailable(f"Kaggle has no number for what was submitted: {created.message or 'without a word'}")
+            raise SiteUnavailable(f"Kaggle gave the submission no number: {created.message or 'no reason given'}")
         return await self._confirmed(created.ref, tag)
 
     async def find(self, tag: str) -> str | None:
-        """Return Kaggle's number of what was submitted under a tag; see `Submitter.find`."""
+        """Return Kaggle's number of the submission with a tag; see `Submitter.find`."""
         async for sent in self._submissions.all():
             if sent.description.strip() == tag:
                 return str(sent.ref)
@@ -94,17 +94,17 @@ class KaggleSubmitter:
         try:
             sent = await self._submissions.get(int(ref))
         except NotFound:
-            return None  # a moment after it was made Kaggle may not know it yet
+            return None  # just after it was created, Kaggle may not know it yet
         if sent.status is Status.ERROR:
-            raise SubmissionRefused(sent.error_description or "Kaggle found the file invalid, without a word")
+            raise SubmissionRefused(sent.error_description or "Kaggle found the file invalid, and gave no reason")
         return float(sent.public_score) if sent.status is Status.COMPLETE and sent.public_score else None
 
     async def _ensure_open(self) -> None:
-        """Make sure that files can be submitted to it now.
+        """Make sure that the competition takes files now.
 
         Raises:
             NotebooksOnly: it takes kernels.
-            NotSent: it takes nothing (not entered, over, closed), or cannot be asked.
+            NotSent: it takes nothing (not entered, over, closed), or Kaggle cannot be asked.
         """
         try:
             competition = await Competitions(self.client).get(self._slug)
@@ -116,13 +116,13 @@ class KaggleSubmitter:
         if not competition.user_has_entered:
             raise NotSent(f"{self._slug} is not entered: accept its rules on the website")
         if competition.submissions_disabled or (competition.deadline and competition.deadline <= now):
-            raise NotSent(f"{self._slug} takes no submissions any more")
+            raise NotSent(f"{self._slug} takes no more submissions")
 
     async def _confirmed(self, ref: int, tag: str) -> str:
-        """Return Kaggle's number of a submission once Kaggle shows it.
+        """Return Kaggle's number of a submission once Kaggle lists it.
 
         Raises:
-            SiteUnavailable: it shows none of that number, or another one.
+            SiteUnavailable: Kaggle does not list that number, or lists another submission under it.
         """
         wait, sent = self._settling.first, None
         for look in range(self._settling.looks):
@@ -132,7 +132,7 @@ class KaggleSubmitter:
             if (sent := await self._shown(ref)) is not None:
                 break
         if sent is None or sent.description.strip() != tag:
-            raise SiteUnavailable(f"Kaggle said that it has {tag} as {ref}, and does not show it")
+            raise SiteUnavailable(f"Kaggle accepted {tag} as {ref}, but does not list it")
         return str(ref)
 
     async def _shown(self, ref: int) -> SentFile | None:
@@ -142,12 +142,12 @@ class KaggleSubmitter:
             return None
 
     async def _uploaded(self, file: Path) -> str:
-        """Upload a file and return its token; whatever goes wrong, nothing is submitted by that."""
+        """Upload a file and return its token; an upload alone submits nothing."""
         try:
             size, modified = file.stat().st_size, int(file.stat().st_mtime)
             upload = await self._submissions.start_upload(self._file_name, size, modified)
             if not upload.token or not upload.create_url:
-                raise UnknownAnswer("Kaggle did not say where the file is to go")
+                raise UnknownAnswer("Kaggle gave no address for the upload")
             await self.client.put(upload.create_url, _chunks(file), size)
         except SubmissionRefused:
             raise
@@ -159,13 +159,14 @@ class KaggleSubmitter:
 
 
 def _refusal(error: BotError) -> BotError:
-    """Return what Kaggle's no to a submission means: of this file for good, or that it may be sent later."""
+    """Translate Kaggle's refusal of a submission: this file is refused for good, or it may be sent later."""
     if isinstance(error, NotSent | SubmissionRefused):
         return error
     if isinstance(error, NotAuthenticated | NotEntered):
         return NotSent(f"nothing was sent: {error}")
     if isinstance(error, UnknownAnswer):
-        return SiteUnavailable(str(error))  # it may have been done
+        return SiteUnavailable(str(error))  # it may have been submitted
+
     return SubmissionRefused(str(error))
 
 

@@ -1,4 +1,4 @@
-"""Submission policy: whether a file goes out now, is held, waits or never goes, by facts alone, and why in a sentence."""
+"""Submission policy: from facts alone, whether a file is sent now, held, postponed or never sent, and why."""
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -8,95 +8,95 @@ from bot.configuration.competition import CompetitionSettings
 from state.words import iso
 
 BEYOND = 1.64
-"""Standard errors that a gain must be above: by chance alone one in twenty is (one-sided)."""
+"""Standard errors that a gain must exceed: one gain in twenty does by chance alone (one-sided)."""
 LATE = 0.67
-"""As much within the last `reserved_days`, when what is not sent is lost: by chance one in four is."""
+"""The same within the last `reserved_days`, when an unused submission is lost: one gain in four does by chance."""
 LARGE = 4.0
 """Standard errors of a gain that need not wait for its turn of the day."""
 ALIKE = 0.9
-"""Share of its code that a script and a public kernel have in common, from which a person must look at it."""
+"""Share of code in common with a public kernel from which a person must look at the script."""
 RETRY = timedelta(hours=1)
-"""After which what could not be told is looked at again."""
+"""Time until the next try if the noise is unknown."""
 
 Verdict = Literal["send", "hold", "wait", "never"]
-"""hold: until a person approves it; wait: until a time; never: while things stand as they do."""
+"""hold: until a person approves it; wait: until a time; never: unless the facts change."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """All that a decision goes by; scores are oriented, so that more is better."""
+    """Everything that a decision rests on; scores are oriented, so that higher is better."""
 
     now: datetime
     deadline: datetime | None
     remaining_today: int | None
-    """What the site still takes today; None: as many as one likes."""
+    """Submissions that the site still takes today; None: any number."""
     remaining_total: int | None
-    """What it still takes in all, where that is what limits; None: nothing does."""
+    """Submissions that the site still takes in all, if that is its limit; None: no such limit."""
     sent_today: int
-    """Since 00:00 UTC, what may have been sent included."""
+    """Since 00:00 UTC, including what may have been sent."""
     sent: int
     """In all."""
     score: float | None
-    """Of the candidate on the hold-out part."""
+    """The candidate's, on the hold-out part."""
     best_sent: float | None
-    """Of the best that was sent; None: nothing was."""
+    """Score of the best file sent; None: none was sent."""
     noise: float | None
-    """Standard error of the difference of the two; None: it is not known."""
+    """Standard error of the difference of the two; None: unknown."""
     entered: bool | None = None
-    """Whether this account takes part; None: nobody has asked yet, and the submitter will."""
+    """Whether this account takes part; None: not known yet, the submitter will ask."""
     closed: str | None = None
-    """Why the site takes nothing any more; None: it does."""
+    """Why the site takes no more submissions; None: it takes them."""
     rules_changed: bool = False
-    """Whether the rules page is another than when the run began."""
+    """Whether the rules page has changed since the run began."""
     capped: str | None = None
     """Which cap of the budget is reached; None: none."""
     capped_today: str | None = None
     """Which cap of the budget for this day; None: none."""
     invalid: str | None = None
-    """What is wrong with the file; None: nothing, or it is not made yet."""
+    """What is wrong with the file; None: nothing, or it does not exist yet."""
     copied: str | None = None
-    """Which public file it is the same as; None: none."""
+    """The public file that it copies; None: none."""
     again: str | None = None
-    """As what the same bytes were sent before, or put before the owner in vain; None: neither."""
+    """How the same bytes were sent before, or proposed to the owner without success; None: neither."""
     alike: float = 0.0
-    """Share of the script that it has in common with the public kernel that is most like it."""
+    """Share of the script's code that is also in the public kernel most like it."""
     kernel: str | None = None
     """That kernel."""
     doubts: str | None = None
-    """What the guards doubt of its validation run, or could not look at; None: nothing."""
+    """What the guards doubt about its validation run, or could not check; None: nothing."""
     self_reported: bool = False
-    """Whether the scores are what scripts print: nobody has checked them, so that only a person's wish sends a file."""
+    """Whether scripts report their own scores: nobody has checked them, so a file is sent only at the owner's request."""
     approved: bool = False
-    """Whether a person has let this file go."""
+    """Whether the owner has approved this file."""
     wished: bool = False
-    """Whether a person has asked for this node: then no gain is needed, and no turn of the day."""
+    """Whether the owner has asked for this node: then it needs no gain, and no turn of the day."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done, and why; `until` is there where it waits."""
+    """What to do, and why; `until` is set for `wait`."""
 
     verdict: Verdict
     why: str
     until: datetime | None = None
     of_file: bool = False
-    """Whether the reason is the file's own, so that another node's may go."""
+    """Whether the reason lies in the file itself, so that another node's may go."""
 
 
 def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
     """Decide on one file.
 
-    What forbids comes first, then what may be sent at all, whether this file is worth it, whether it is its turn, and whether
-    a person must look at it. With all else equal a larger gain is never held back where a smaller one is not.
+    The checks in order: what forbids it, whether any submission is left, whether this file is worth one, whether it is its
+    turn, and whether a person must look at it. All else equal, a larger gain is never held back where a smaller one is not.
 
-    How many: never more than the site, `submissions_per_day` and `max_submissions` allow; `reserved_submissions` of what may
-    be sent in all are left for the last `reserved_days` before the deadline.
+    Left: never more than the site, `submissions_per_day` and `max_submissions` allow; `reserved_submissions` of the total
+    are kept for the last `reserved_days` before the deadline.
 
-    Worth it: the first file is; any other must be better than the best that was sent by more than `BEYOND` standard errors,
-    within the last `reserved_days` by more than `LATE`.
+    Worth it: the first file is; any other must beat the best file sent by more than `BEYOND` standard errors, within the
+    last `reserved_days` by more than `LATE`.
 
-    Its turn: of n files that the day takes the k-th goes when (k - 1)/n of the day is over, or at once if its gain is above
-    `LARGE` standard errors. The last day ends at the deadline.
+    Its turn: the k-th of a day's n files goes when (k - 1)/n of the day is over, or at once if its gain is above `LARGE`
+    standard errors. The last day ends at the deadline.
     """
     return (
         _forbidden(facts, settings)
@@ -131,10 +131,10 @@ def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     if facts.copied is not None:
         return Decision("never", f"the file is not our own: {facts.copied}", of_file=True)
     if facts.again is not None and not facts.wished:
-        return Decision("never", f"the file is one that is known already: {facts.again}", of_file=True)
+        return Decision("never", f"the file is known already: {facts.again}", of_file=True)
     if facts.self_reported and not facts.wished:
-        told = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
-        return Decision("never", told)
+        why = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
+        return Decision("never", why)
     return None
 
 
@@ -146,15 +146,15 @@ def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
         return Decision("never", f"{facts.sent} files were sent, and {cap}")
     late = _late_from(facts, settings)
     if left is not None and left <= settings.reserved_submissions and (late is None or facts.now < late):
-        told = f"the {left} that may still be sent are of the reserve of {settings.reserved_submissions}"
+        why = f"the {left} that may still be sent belong to the reserve of {settings.reserved_submissions}"
         if late is None:
-            return Decision("never", f"{told}, and no deadline is known")
-        return _wait(facts, late, f"{told} for the last {settings.reserved_days:g} days")
+            return Decision("never", f"{why}, and no deadline is known")
+        return _wait(facts, late, f"{why} for the last {settings.reserved_days:g} days")
     if facts.capped_today is not None:
         return _wait(facts, midnight_after(facts.now), facts.capped_today)
     if today is not None and facts.sent_today >= today:
-        told = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}"
-        return _wait(facts, midnight_after(facts.now), told)
+        why = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}"
+        return _wait(facts, midnight_after(facts.now), why)
     if facts.remaining_today is not None and facts.remaining_today <= 0:
         return _wait(facts, midnight_after(facts.now), "the site takes no more files today")
     return None
@@ -166,20 +166,20 @@ def _not_worth_it(facts: Facts, settings: CompetitionSettings) -> Decision | Non
     if facts.score is None:
         return Decision("never", "it has no validation score", of_file=True)
     if facts.noise is None:
-        return _wait(facts, facts.now + RETRY, "how uncertain the validation scores are is not known")
+        return _wait(facts, facts.now + RETRY, "the noise of the validation scores is unknown")
     late = _late_from(facts, settings)
     here = LATE if late is not None and facts.now >= late else BEYOND
     gain = facts.score - facts.best_sent
     if gain > 0 and gain > here * facts.noise:
         return None
-    told = f"a gain of {gain:.3g} over the best sent is not above {here:g} standard errors of {facts.noise:.3g}"
+    why = f"a gain of {gain:.3g} over the best sent is not above {here:g} standard errors of {facts.noise:.3g}"
     if late is not None and facts.now < late and gain > 0 and gain > LATE * facts.noise:
-        return _wait(facts, late, f"{told}; from the last {settings.reserved_days:g} days on it would do")
-    return Decision("never", told)
+        return _wait(facts, late, f"{why}; in the last {settings.reserved_days:g} days it will be enough")
+    return Decision("never", why)
 
 
 def _not_its_turn(facts: Facts, settings: CompetitionSettings) -> Decision | None:
-    """Spread the day's files over the day, so that what is found in the evening can still go."""
+    """Spread the day's files over the day, so that a discovery in the evening can still be sent."""
     site = None if facts.remaining_today is None else facts.sent_today + facts.remaining_today
     many = _least(site, settings.submissions_per_day)
     if facts.wished or many is None or facts.sent_today == 0:
@@ -193,18 +193,18 @@ def _not_its_turn(facts: Facts, settings: CompetitionSettings) -> Decision | Non
     turn = begin + (end - begin) * (facts.sent_today / many)
     if facts.now >= turn:
         return None
-    told = f"it is file {facts.sent_today + 1} of {many} for today, and its gain of {gain:.3g} is not above "
-    return _wait(facts, turn, told + f"{LARGE:g} standard errors of {facts.noise:.3g}")
+    why = f"it is file {facts.sent_today + 1} of {many} for today, and its gain of {gain:.3g} is not above "
+    return _wait(facts, turn, why + f"{LARGE:g} standard errors of {facts.noise:.3g}")
 
 
 def _held(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     if facts.approved:
         return None
     if facts.alike >= ALIKE:
-        told = f"{facts.alike:.0%} of the script is that of the public kernel {facts.kernel}"
-        return Decision("hold", f"{told}: look whether it is our own work; {_worth(facts)}")
+        why = f"{facts.alike:.0%} of the script is also in the public kernel {facts.kernel}"
+        return Decision("hold", f"{why}: check that it is our own work; {_worth(facts)}")
     if facts.doubts is not None:
-        return Decision("hold", f"look at it first, {facts.doubts}; {_worth(facts)}")
+        return Decision("hold", f"check it first, {facts.doubts}; {_worth(facts)}")
     if settings.approve == "ask" and not facts.wished:
         return Decision("hold", _worth(facts))
     return None
@@ -231,7 +231,7 @@ def _wait(facts: Facts, until: datetime, why: str) -> Decision:
 
 
 def _late_from(facts: Facts, settings: CompetitionSettings) -> datetime | None:
-    """Return when the last days begin, in which the reserve may be used; None where no deadline is known."""
+    """Return when the last days begin, in which the reserve may be used; None if no deadline is known."""
     return None if facts.deadline is None else facts.deadline - timedelta(days=settings.reserved_days)
 
 

@@ -1,4 +1,4 @@
-"""The submitter of a replay: what is handed in is a file in the run's folder."""
+"""The submitter of a replay: it places the submitted file in the run's folder."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,12 @@ from bot.submission.exactly_once import copy_durably, file_hash
 from state.errors import SiteUnavailable
 
 LOCK = ".submission.lock"
-"""Beside the file: whose turn it is to place one."""
+"""Beside the file; held while a file is placed."""
 _PLACED = ".submission.json"
 
 
 class _Placed(BaseModel):
-    """What was placed last: under which tag, and the file's sha256 (hex)."""
+    """The file placed last: its tag and sha256 (hex)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -24,10 +24,10 @@ class _Placed(BaseModel):
 
 
 class ReplaySubmitter:
-    """Places a file where the run's result is graded; a later one takes the earlier one's place."""
+    """Places a file where the run's result is graded; a later one replaces the earlier one."""
 
     def __init__(self, destination: Path) -> None:
-        """Place files at `destination`, whose folder must be there; beside it lies a record of what was placed."""
+        """Place files at `destination`, whose folder must exist; a record of what was placed goes beside it."""
         self._destination = destination
         self._record = destination.with_name(_PLACED)
 
@@ -35,9 +35,9 @@ class ReplaySubmitter:
         """Return that there is no limit."""
         return Quota(remaining=None)
 
-    # Without a moment's waiting inside: a file half placed by a call that was cancelled cannot follow upon a later one.
+    # It never awaits, so that a cancelled call cannot put its file in place after a later one.
     async def submit(self, file: Path, tag: str) -> str:
-        """Place a copy, as a whole or not at all, also if the power fails; returns the file's name and hash.
+        """Place a copy, completely or not at all, even if the power fails; returns the file's name and hash.
 
         Raises:
             SiteUnavailable: it could not be copied.
@@ -45,7 +45,7 @@ class ReplaySubmitter:
         partial = self._destination.with_name(self._destination.name + ".partial")
         try:
             sha = copy_durably(file, partial)
-            # First the record, which holds for nothing until a file of this hash is there.
+            # The record first: it means nothing until a file with its hash is there.
             _write(self._record, _Placed(tag=tag, sha256=sha).model_dump_json().encode())
             partial.replace(self._destination)
             _flush_folder(self._destination.parent)
@@ -54,10 +54,10 @@ class ReplaySubmitter:
         return self._ref(sha)
 
     async def find(self, tag: str) -> str | None:
-        """Return what `submit` did, if the file that lies there is the one that was placed under this tag.
+        """Return what `submit` returned, if the file in place is the one with this tag.
 
         Raises:
-            SiteUnavailable: what lies there cannot be read.
+            SiteUnavailable: the file cannot be read.
         """
         try:
             placed = _Placed.model_validate_json(self._record.read_bytes())
@@ -69,7 +69,7 @@ class ReplaySubmitter:
         return self._ref(there) if (placed.tag, placed.sha256) == (tag, there) else None
 
     async def score(self, ref: str) -> float | None:
-        """Return none: a replay is graded after its run, and the run never learns of it."""
+        """Return None: a replay is graded after its run, and the run never learns the score."""
         return None
 
     def _ref(self, sha: str) -> str:
@@ -86,7 +86,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make what was renamed in a folder outlive a power cut, as the confirmation that follows does."""
+    """Make a renaming in a folder survive a power cut, as the confirmation that follows does."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

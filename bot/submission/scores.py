@@ -1,4 +1,4 @@
-"""What came of what was sent: its public score, how that relates to our own score, and which files should count."""
+"""Public scores of what was sent, their correlation with our own scores, and which files to select."""
 
 import asyncio
 import math
@@ -13,30 +13,30 @@ from bot.engine.context import RunContext
 from bot.leaderboard.board import number
 from bot.notify.events import Choice, FinalSelectionProposed, ScoresDisagree
 from bot.notify.outbox import notify
-from bot.submission.exactly_once import Also, ExactlyOnce
+from bot.submission.exactly_once import ExactlyOnce, OnChange
 from bot.submission.facts import Reviewer, SubmissionState
 from state.errors import KaggleError, SiteUnavailable, SubmissionRefused
-from state.outward import advance_submission, update_submission
-from state.polled import watermark
-from state.series import last
+from state.polling import watermark
+from state.series import last_reading
+from state.submissions import advance_submission, update_submission
 from state.tables import Node, Reading, Submission
 
 _PROPOSED = timedelta(days=2)
-"""Before the deadline, from when on a selection is proposed."""
+"""A selection is proposed from this long before the deadline."""
 _COUNTED = 2
 """Submissions that count in the end."""
 _POLLED = timedelta(hours=2)
-"""A list of submissions that was read within this time is taken as one that is read again and again."""
+"""A list of submissions that was read within this time counts as polled regularly."""
 _FEWEST = 6
-"""Pairs below which nothing is said: of so few, chance alone makes any correlation."""
+"""Fewest pairs for a warning: with fewer, any correlation may be chance."""
 _FLOOR = 0.3
-"""Rank correlation below which validation scores are no guide to the board."""
+"""Rank correlation below which validation scores do not predict the board."""
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One submission's two scores, as the metric has them."""
+    """One submission's two scores, in the metric's own sign."""
 
     tag: str
     validation: float
@@ -44,26 +44,26 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Relation:
-    """How two series of scores hang together."""
+class ScoreCorrelation:
+    """How validation and public scores correlate."""
 
     pairs: int
     correlation: float | None
-    """Spearman's, ties at their mean rank; None for fewer than two pairs, or where one side is always the same."""
+    """Spearman's, ties at their mean rank; None for fewer than two pairs, or if one side is constant."""
     warning: str | None
-    """What to beware of; None: nothing."""
+    """None: there is nothing to warn of."""
 
 
 class PublicScores:
-    """Follows up what was sent, in one live run."""
+    """Follows up the submissions of one live run."""
 
-    def __init__(self, context: RunContext, reviewer: Reviewer, once: ExactlyOnce, also: Also) -> None:
-        self._context, self._reviewer, self._once, self._also = context, reviewer, once, also
+    def __init__(self, context: RunContext, reviewer: Reviewer, once: ExactlyOnce, on_change: OnChange) -> None:
+        self._context, self._reviewer, self._once, self._on_change = context, reviewer, once, on_change
         self._settling = asyncio.Lock()
         self._asked: dict[str, tuple[datetime, timedelta]] = {}
 
     async def settle(self) -> None:
-        """Write down public scores that have come, and what the site found invalid; a poll's reading is preferred to asking."""
+        """Record new public scores, and files that the site found invalid; reads polls before it asks the site."""
         async with self._settling:
             state = self._reviewer.state()
             for row in (*state.earlier, *state.there):
@@ -76,24 +76,24 @@ class PublicScores:
                     await self._ask(row)
 
     def _read(self, ref: str) -> tuple[Reading | None, bool]:
-        """Return how the site's list shows a submission, and whether that list is read again and again."""
+        """Return a submission's entry in the site's list, and whether that list is polled."""
         slug, now = self._context.card.slug, self._context.clock.now()
         with self._context.store.read() as session:
             at = watermark(session, slug, "submissions").at
-            return last(session, slug, "submission", ref), at is not None and now - at < _POLLED
+            return last_reading(session, slug, "submission", ref), at is not None and now - at < _POLLED
 
     def _take(self, row: Submission, reading: Reading) -> bool:
-        """Take over what a reading tells; return whether it is the end."""
+        """Record what a reading shows; return whether that settles the submission."""
         status, score = reading.data.get("status"), number(reading.data.get("public_score"))
         if status == "ERROR":
-            words = str(reading.data.get("error_description") or "the file is invalid, without a word why")
+            words = str(reading.data.get("error_description") or "the file is invalid; the site gave no reason")
             with self._context.store.write() as tx:
-                self._also(tx, advance_submission(tx, row.run_id, row.id, "refused", message=words))
+                self._on_change(tx, advance_submission(tx, row.run_id, row.id, "refused", message=words))
             return True
         if status != "COMPLETE" or score is None:
             return False
         with self._context.store.write() as tx:
-            self._also(tx, update_submission(tx, row.run_id, row.id, score=score))
+            self._on_change(tx, update_submission(tx, row.run_id, row.id, score=score))
         return True
 
     def _may_ask(self, id: str) -> bool:
@@ -114,7 +114,7 @@ class PublicScores:
             self._context.say(f"{row.tag} has no score yet: {error}")
 
     def pairs(self) -> list[Pair]:
-        """Return the two scores of each submission that has both, the earliest first."""
+        """Return the two scores of each submission that has both, earliest first."""
         with self._context.store.read() as session:
             found = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().there]
         return [
@@ -123,9 +123,9 @@ class PublicScores:
             if row.score is not None and node is not None and node.score is not None
         ]
 
-    def relation(self) -> Relation:
-        """Return how the two scores hang together; the owner is warned once that they do not."""
-        context, found = self._context, relation_of(self.pairs())
+    def check_correlation(self) -> ScoreCorrelation:
+        """Return how the two scores correlate; the owner is warned once if they do not."""
+        context, found = self._context, correlate(self.pairs())
         if found.warning is not None:
             event = ScoresDisagree(context.card.slug, context.run_id, found.pairs, found.warning)
             known: dict[str, Any] = {"pairs": found.pairs, "correlation": found.correlation, "why": found.warning}
@@ -135,7 +135,7 @@ class PublicScores:
         return found
 
     def propose(self) -> None:
-        """Tell the owner which files should count, in the last days before the deadline, and again when that changes."""
+        """Propose the final files to the owner in the last days before the deadline, and again when they change."""
         context, state = self._context, self._reviewer.state()
         now = context.clock.now()
         if state.deadline is None or not state.deadline - _PROPOSED <= now < state.deadline:
@@ -153,7 +153,7 @@ class PublicScores:
         rows = (*state.earlier, *state.rows)
         confirmed = {row.file_sha: row for row in rows if row.status == "confirmed"}
         with self._context.store.read() as session:
-            # Of other runs the public score alone can be compared.
+            # Another run's validation scores may not be comparable; its public scores are.
             nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in state.rows}
         found = []
         for row in confirmed.values():
@@ -162,21 +162,21 @@ class PublicScores:
         return choose(found, lower_is_better=self._context.card.lower_is_better)
 
 
-def relation_of(pairs: Sequence[Pair]) -> Relation:
-    """Return the relation of all pairs so far."""
+def correlate(pairs: Sequence[Pair]) -> ScoreCorrelation:
+    """Correlate the scores of all pairs."""
     correlation = _rank_correlation([pair.validation for pair in pairs], [pair.public for pair in pairs])
     warning = None
     if len(pairs) >= _FEWEST and (correlation is None or correlation < _FLOOR):
         shown = "none" if correlation is None else f"one of {correlation:.2f}"
         warning = (
             f"the validation and public scores of {len(pairs)} submissions should have a rank correlation of at least "
-            f"{_FLOOR:g}, and have {shown}: what is better here need not be better there"
+            f"{_FLOOR:g}, and have {shown}: a better validation score may not mean a better public one"
         )
-    return Relation(len(pairs), correlation, warning)
+    return ScoreCorrelation(len(pairs), correlation, warning)
 
 
 def _rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """Return Spearman's correlation; here without numpy, which the bot's own process never loads."""
+    """Return Spearman's correlation; without numpy, which the bot's own process never loads."""
     try:
         return statistics.correlation(_mean_ranks(left), _mean_ranks(right))
     except statistics.StatisticsError:
@@ -189,7 +189,7 @@ def _mean_ranks(values: Sequence[float]) -> list[float]:
 
 
 def choose(found: Sequence[Choice], *, lower_is_better: bool) -> list[Choice]:
-    """Return which submissions should count: the best by public score, and of the others the best by validation."""
+    """Return which submissions to select: the best by public score, and the best of the others by validation."""
     sign = -1.0 if lower_is_better else 1.0
 
     def worth(score: float | None) -> float:

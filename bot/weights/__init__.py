@@ -1,1 +1,1 @@
-"""Weights: pretrained models that the owner fetches once, by a list with hashes, and that scripts find read-only."""
+"""Weights: pretrained models that the owner fetches once, by a list with hashes, and that scripts read."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bot.weights.catalog import Weights, add_own
 from bot.weights.folder import WeightsFolder, fetch
-from scrapers.http.download import Opening, Pin
+from scrapers.http.download import Opener, Pin
 from state.errors import UsageError
 
 _ANY = Pin(1, "0" * 64)
@@ -18,7 +18,7 @@ _ANY = Pin(1, "0" * 64)
 
 async def add_weights(
     folder: WeightsFolder,
-    open_: Opening,
+    open_: Opener,
     facts: Mapping[str, Any],
     sources: Sequence[str],
     progress: Callable[[str, int], None],
@@ -26,15 +26,15 @@ async def add_weights(
     """Fetch the files, take their hashes, and add them to the owner's list.
 
     Args:
-        folder: Where they go.
+        folder: Their folder.
         open_: Opens their addresses.
-        facts: All fields of `Weights` but its files.
-        sources: Addresses, or `FILE=ADDRESS`; without a name the address's last part is taken.
-        progress: Told a file's name and how many of its bytes there are.
+        facts: All fields of `Weights` except its files.
+        sources: Addresses, or `FILE=ADDRESS`; without a name the address's last part is used.
+        progress: Receives a file's name and its bytes so far.
 
     Raises:
-        UsageError: the name is taken, or a fact or address is not one.
-        DownloadFailed: a file could not be had.
+        UsageError: the name is taken, or a fact or address is invalid.
+        DownloadFailed: a file could not be fetched.
     """
     files = [_named(source) for source in sources]
     draft = _weights(facts, files, {name: _ANY for name, _ in files})

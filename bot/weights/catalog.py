@@ -29,7 +29,7 @@ PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_
 
 
 class WeightFile(BaseModel):
-    """One file: where it comes from, and what it must be."""
+    """One file: its address and identity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +48,7 @@ class Weights(BaseModel):
     """Also its folder's name."""
     about: str = ""
     released: date
-    """When it was certainly public; a replay of an earlier time goes without it."""
+    """A day on which it was certainly public; a replay of an earlier time does without it."""
     licence: str
     load: str
     """A line of Python that loads it, from the script's working folder."""
@@ -67,7 +67,7 @@ class _List(BaseModel):
 
 
 def load_catalog(folder: Path) -> tuple[Weights, ...]:
-    """Return the package's list and the owner's, which lies in the weights folder.
+    """Return the package's list and the owner's, which is in the weights folder.
 
     Raises:
         UsageError: the owner's list cannot be read, or names something twice.
@@ -81,7 +81,7 @@ def load_catalog(folder: Path) -> tuple[Weights, ...]:
 
 
 def own_weights(folder: Path) -> tuple[Weights, ...]:
-    """Return what the owner has added."""
+    """Return the owner's additions."""
     path = folder / OWN_LIST
     try:
         text = path.read_text(encoding="utf-8")

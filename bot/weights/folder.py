@@ -1,4 +1,4 @@
-"""The weights folder: what of the list is there, checked, and what of it a run may be given."""
+"""The weights folder: which listed weights are present and checked, and which a run may get."""
 
 import fcntl
 import json
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from bot.weights.catalog import WeightFile, Weights, load_catalog
-from scrapers.http.download import Download, Opening, Pin
+from scrapers.http.download import Download, Opener, Pin
 from state.errors import UsageError
 
 _CHECKED = ".checked.json"
-"""What was checked by its hash, and since when: nobody hashes gigabytes before each run."""
+"""Record of files checked by hash, with their times: hashing gigabytes before each run would take too long."""
 
 
 class WeightsFolder:
@@ -33,19 +33,19 @@ class WeightsFolder:
         raise UsageError(f"there are no weights named {name!r} in the list: {known}; add yours with `bot weights add`")
 
     def state(self, weights: Weights) -> Literal["here", "partial", "absent"]:
-        """Say whether all its files are there as they were checked, some, or none."""
+        """Return whether all, some or none of its files are present and unchanged since their check."""
         checked = self._checked(weights)
         here = [self._is_here(weights, file, checked) for file in weights.files]
         if all(here):
             return "here"
         return "partial" if any(here) or any(self._folder(weights).glob(".*.part")) else "absent"
 
-    async def pull(self, open_: Opening, weights: Weights, progress: Callable[[WeightFile, int], None]) -> None:
+    async def pull(self, open_: Opener, weights: Weights, progress: Callable[[WeightFile, int], None]) -> None:
         """Fetch what is missing, file by file.
 
         Raises:
-            DownloadFailed: a file could not be had, or is not what the list says.
-            UsageError: somebody else is at it.
+            DownloadFailed: a file could not be fetched, or is not the listed one.
+            UsageError: another process is fetching it.
         """
         with self._locked(weights):
             checked = self._checked(weights)
@@ -58,7 +58,7 @@ class WeightsFolder:
                 progress(file, file.bytes)
 
     def mark_checked(self, name: str, file: str, sha256: str) -> None:
-        """Remember that a file has been found to have that hash."""
+        """Record that a file has that hash."""
         folder = self.path / name
         known = _read_json(folder / _CHECKED)
         part = folder / f"{_CHECKED}.new"
@@ -66,7 +66,7 @@ class WeightsFolder:
         part.replace(folder / _CHECKED)
 
     def offered(self, as_of: datetime) -> list[Weights]:
-        """Return what is there and was public before that day."""
+        """Return the weights that are present and were public before that day."""
         day = as_of.astimezone(UTC).date()
         return [w for w in self.catalog if w.released < day and self.state(w) == "here"]
 
@@ -88,7 +88,7 @@ class WeightsFolder:
 
     @contextmanager
     def _locked(self, weights: Weights) -> Iterator[None]:
-        """Keep others from fetching the same."""
+        """Keep other processes from fetching the same."""
         folder = self._folder(weights)
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)  # a script may run as another user
@@ -100,8 +100,8 @@ class WeightsFolder:
             yield
 
 
-async def fetch(open_: Opening, url: str, target: Path, pin: Pin | None, progress: Callable[[int], None]) -> Pin:
-    """Fetch one file of weights, and return what it is; errors as of `Download.run`."""
+async def fetch(open_: Opener, url: str, target: Path, pin: Pin | None, progress: Callable[[int], None]) -> Pin:
+    """Fetch one file of weights, and return its identity; errors as of `Download.run`."""
 
     async def address() -> str:
         return url
@@ -110,7 +110,7 @@ async def fetch(open_: Opening, url: str, target: Path, pin: Pin | None, progres
 
 
 def weights_line(weights: Weights) -> str:
-    """Say to a coder what it is and how it is loaded."""
+    """Return a line for a coder on what it is and how to load it."""
     about = f": {weights.about}" if weights.about else ""
     return f"{weights.name} ({weights.bytes / 1e6:.0f} MB, {weights.licence}){about}. Load: {weights.load}"
 

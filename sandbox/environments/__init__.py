@@ -1,4 +1,4 @@
-"""Environments: the packages that scripts run with, apart from the bot's own, made by `bot env create`."""
+"""Environments: packages for scripts, separate from the bot's own, made by `bot env create`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ GROUPS: Sequence[Group] = get_args(Group)
 LISTS = Path(__file__).parent
 """Holds a list of packages for each group."""
 VERSIONS = LISTS / "packages.txt"
-"""The version of each of them and of all that they depend on; the image's, too."""
+"""The versions of them and of all their dependencies; also used for the image."""
 PYTHON = (3, 11)
 """Whose versions are pinned; the image's, too, so that containers can take an environment's packages."""
 DEFAULT = "default"
@@ -39,14 +39,14 @@ PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 class Record(BaseModel):
-    """What is written down of an environment once it is complete."""
+    """The record of a complete environment."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     groups: tuple[Group, ...]
     cuda: bool
     wanted: tuple[str, ...]
-    """Names of the packages that were asked for; their dependencies are there, too."""
+    """Names of the requested packages; their dependencies are installed, too."""
     python: str
     installer: Literal["uv", "pip"]
     bytes: int
@@ -87,13 +87,13 @@ class Environment:
         return {one.metadata["Name"]: one.version for one in found}
 
     def about(self) -> str:
-        """Say what it is made of, in a few words."""
+        """Describe it in a few words."""
         kind = "CUDA" if self.record.cuda else "CPU"
         size = f"{self.record.bytes / 1e9:.1f} GB"
         return f"{', '.join(self.record.groups)} ({kind}), Python {self.record.python}, {size}"
 
     def write_record(self) -> None:
-        """Write the record, with which it is complete."""
+        """Write the record, which marks it as complete."""
         part = self.path / ".environment.json"
         part.write_text(self.record.model_dump_json(indent=2), encoding="utf-8")
         part.replace(self.record_file(self.path))
@@ -105,7 +105,7 @@ class Environment:
 
 
 def environments_in(folder: Path) -> tuple[list[Environment], list[str]]:
-    """Return the complete environments of a folder, and the names of those that were begun and are not."""
+    """Return the complete environments of a folder, and the names of incomplete ones."""
     complete, begun = [], []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(".") or not path.is_dir():
@@ -129,10 +129,10 @@ def environment_named(folder: Path, name: str) -> Environment:
 
 
 def chosen_environment(folder: Path, name: str | None) -> Environment | None:
-    """Return the environment that is configured; where none is, `default` if it is there.
+    """Return the configured environment; if none is configured, `default` if it exists.
 
     Raises:
-        UsageError: The one that is configured is not there, or not complete.
+        UsageError: The configured one does not exist, or is not complete.
     """
     return _read(folder / DEFAULT) if name is None else environment_named(folder, name)
 

@@ -1,4 +1,4 @@
-"""The script that tries an environment out; it runs inside the sandbox, with the environment's packages alone."""
+"""The script that tests an environment; it runs inside the sandbox, with the environment's packages alone."""
 
 import importlib
 import json
@@ -17,7 +17,7 @@ def normal(name: str) -> str:
 
 
 def table() -> tuple[Any, Any]:
-    """Return features and a target that one of them decides."""
+    """Return features and a target that depends on one of them."""
     numpy = importlib.import_module("numpy")
     features = numpy.random.default_rng(0).normal(size=(200, 4))
     return features, (features[:, 0] > 0).astype(int)
@@ -34,7 +34,7 @@ def fit(library: str, name: str, **options: Any) -> None:
 
 
 def fit_torch() -> None:
-    """Take twenty steps with a small network, on a GPU where one is lent; its loss must then be lower."""
+    """Take twenty steps with a small network, on a GPU if one is leased; its loss must fall."""
     torch = importlib.import_module("torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     features, target = (torch.as_tensor(array, device=device) for array in table())
@@ -61,7 +61,7 @@ FITS: dict[str, Callable[[], None]] = {
 
 
 def main() -> None:
-    """Try all that is wanted, and write a line of JSON about each."""
+    """Run all requested trials, and write a line of JSON about each."""
     wanted = json.loads(Path("data/wanted.json").read_text(encoding="utf-8"))
     modules: dict[str, list[str]] = {}
     for module, names in metadata.packages_distributions().items():
@@ -70,7 +70,7 @@ def main() -> None:
     trials: list[tuple[str, Callable[[], Any]]] = []
     for name in wanted:
         own = [module for module in modules.get(normal(name), ()) if module.isidentifier() and module[0] != "_"]
-        # One that brings no module is tried by its own name, and the error then says what is missing.
+        # A package without a module is imported by its own name, and the error then names what is missing.
         trials += [(f"import {module}", partial(importlib.import_module, module)) for module in own or [name]]
     trials += [(f"fit with {name}", FITS[name]) for name in wanted if name in FITS]
     with Path("trials.jsonl").open("w", encoding="utf-8") as found:
@@ -78,7 +78,7 @@ def main() -> None:
             began, error = time.monotonic(), None
             try:
                 trial()
-            except Exception as raised:  # whatever a foreign package raises is what we are here to report
+            except Exception as raised:  # reporting whatever a foreign package raises is the purpose
                 error = f"{type(raised).__name__}: {raised}"
             found.write(json.dumps({"what": what, "seconds": time.monotonic() - began, "error": error}) + "\n")
             found.flush()

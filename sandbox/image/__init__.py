@@ -16,7 +16,7 @@ def find_image(engine: DockerClient, name: str | None) -> Image:
     """Return the image of this name, or our own.
 
     Raises:
-        EngineError: It is not here, and the text says how to make it.
+        EngineError: It is not here; the text names the command that makes it.
     """
     try:
         return engine.images.get(name or IMAGE)

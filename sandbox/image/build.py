@@ -58,9 +58,9 @@ def _debian_base(engine: DockerClient) -> str:
         engine.images.get(base)
     except ImageNotFound:
         _say(f"importing {base}")
-        said = engine.api.import_image_from_file(str(archive), repository=_BASE, tag=archive.stem)
-        if '"error"' in said:
-            raise EngineError(said) from None
+        output = engine.api.import_image_from_file(str(archive), repository=_BASE, tag=archive.stem)
+        if '"error"' in output:
+            raise EngineError(output) from None
     return base
 
 
@@ -79,7 +79,7 @@ def _fetch_wheels(folder: Path) -> None:
 
 
 def _build(engine: DockerClient, context: Path, base: str, network: str | None) -> None:
-    """Build by the engine's classic builder, which every engine has, showing what it says."""
+    """Build by the engine's classic builder, which every engine has, showing its output."""
     options = {"buildargs": {"BASE": base}, "network_mode": network}
     for line in engine.api.build(path=str(context), tag=IMAGE, rm=True, forcerm=True, decode=True, **options):
         if "error" in line:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import Breach, ExitReason
-from sandbox.disk import DEEPEST
 from sandbox.lab import CommandResult, LabDied, LabRequest, agent
 from sandbox.lab.channel import Exited, Frame, FrameReader, NotUnderstood, order, read_count, read_exited, run_order
-from sandbox.lab.layout import TMP, limits_of
+from sandbox.lab.layout import DEEP, TMP, limits_of
 from sandbox.lab.log import CommandLog
+from sandbox.memory import oom_kills
 from sandbox.output import CappedOutput
 from sandbox.running import Running
 from sandbox.watcher import Watcher
@@ -26,6 +26,8 @@ from state.redaction import Redactor
 
 _INTERVAL = 0.2
 _FIRST_CHECK = 0.05
+_DUTY = 20
+"""Of the time, what looking at the disk may take: a lab may be busy for hours, and hold many files."""
 _QUICK = 0.03
 """A look at the disk that takes less is taken at the end of each command."""
 _CHUNK = 1 << 18
@@ -35,8 +37,10 @@ _ANSWER = 15.0
 """Seconds for the agent to carry out an order to end something."""
 _DEATH = 10.0
 _KILLED = 137
+_LASTING = {ExitReason.OUT_OF_MEMORY, ExitReason.DISK_LIMIT}
+"""Limits that files may exceed when no process is left."""
 _CLEAN_MEMORY = ["find", TMP, "/dev/shm", "-xdev", "-mindepth", "1", "-delete"]  # noqa: S108 - inside
-_CLEAN_DEEP = ["find", agent.WORK, "-xdev", "-mindepth", str(DEEPEST), "-delete"]
+_CLEAN_DEEP = ["find", agent.WORK, "-xdev", *DEEP, "-delete"]
 
 Start = Callable[[Watcher], Running]
 """Starts the agent; called in the thread that then lasts as long as the lab, since bwrap dies with it."""
@@ -91,7 +95,7 @@ class Keeper:
         """Take what it is, and how its agent is started."""
         self._request = request
         self._start = start
-        self._watcher = Watcher(limits_of(request), (work,))
+        self._watcher = Watcher(limits_of(request), (work,), duty=_DUTY)
         self._redactor = request.redactor or Redactor()
         self._requests: queue.SimpleQueue[tuple[Callable[[], None], Future[Any] | None]] = queue.SimpleQueue()
         self._wake = os.eventfd(0)
@@ -108,6 +112,7 @@ class Keeper:
         self._looked = 0.0
         self._look_seconds = 0.0
         self._notice: str | None = None
+        self._ooms = oom_kills()
         self._waiting: list[Future[None]] = []
         self._jobs = 0
         self._alive = False
@@ -235,7 +240,7 @@ class Keeper:
     def _look(self) -> Breach | None:
         """Look at the disk once more at a command's end, if that does not take long."""
         began = time.monotonic()
-        if self._look_seconds > _QUICK and began - self._looked < 20 * self._look_seconds:
+        if self._look_seconds > _QUICK and began - self._looked < _DUTY * self._look_seconds:
             return None
         breach = self._watcher.check_disk()
         self._looked = time.monotonic()
@@ -366,13 +371,13 @@ class Keeper:
             if ending.breach.reason is ExitReason.DISK_LIMIT:
                 self._watcher.tolerate()
             _, still = running.measure()
-            if still and not ending.cleaned:
+            if still and still.reason in _LASTING and not ending.cleaned:
                 self._end(ending.breach, [_CLEAN_MEMORY, _CLEAN_DEEP])
                 return
             notice = f"{ending.breach.detail} All processes of the lab were ended."
             if ending.cleaned:
                 notice += " What lay in /tmp and /dev/shm was removed, as were folders nested too deep."
-            self._notice = f"{self._notice} {notice}" if self._notice else notice
+            self._note(notice)
         self._ending = None
         if not self._busy:
             self._tell_idle()
@@ -384,7 +389,18 @@ class Keeper:
         self._jobs = exited.jobs
         if not self._ending and (breach := self._look()):
             self._end(breach)
+        self._note_oom(command, exited)
         self._reply()
+
+    def _note_oom(self, command: _Command, exited: Exited) -> None:
+        """Say it where the kernel seems to have killed a command for memory, as it does in a container."""
+        before, self._ooms = self._ooms, oom_kills()
+        if self._ooms > before and exited.code == _KILLED and not command.killed and not command.ended:
+            limit = self._request.limits.memory_bytes
+            self._note(f"The kernel killed a process for memory; {limit} bytes are allowed.")
+
+    def _note(self, sentence: str) -> None:
+        self._notice = f"{self._notice} {sentence}" if self._notice else sentence
 
     def _reply(self) -> None:
         """Give the result of the command that has exited, unless processes are just being ended."""

@@ -3,11 +3,12 @@
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sandbox import Limits
-from sandbox.disk import open_folder
+from sandbox.disk import DEEPEST, folder_usage, open_folder
 from sandbox.lab import LabRequest, agent
 from sandbox.launch import base_environment
 from sandbox.seccomp import pinning_program
@@ -18,6 +19,10 @@ AGENT = f"{HOME}/.code/agent.py"
 FILTER = f"{HOME}/.code/pinned.bpf"
 TMP = "/tmp"  # noqa: S108 - a file system in memory, the lab's alone
 
+DEEP = ("-mindepth", str(DEEPEST))
+"""What finds all that lies deeper than is measured."""
+
+_MOST_FILES = 1_000_000
 _PRELUDE = f"{HOME}/.code/prelude.sh"
 _BESIDE_SCRIPTS = ("data", "weights")
 """What a script finds in its working folder when it is scored, and so here."""
@@ -61,6 +66,8 @@ def prepare(request: LabRequest) -> Path:
     work.chmod(0o755)
     for name in _found_in_work(request):
         _real_folder(work / name)
+    if folder_usage(work, enough_files=_MOST_FILES).too_deep:  # deeper than Python could go
+        subprocess.run(["find", work, "-xdev", *DEEP, "-delete"], check=False, capture_output=True)
     return work
 
 

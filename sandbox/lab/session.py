@@ -52,7 +52,7 @@ async def opened(
     lab = OpenLab(request, keeper, paths)
     keeper.open()
     try:
-        await asyncio.wrap_future(keeper.opened)
+        await asyncio.shield(asyncio.wrap_future(keeper.opened))
         yield lab
     finally:
         await lab.close()

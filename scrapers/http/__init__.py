@@ -1,1 +1,1 @@
-"""What comes from strangers' servers: where it may come from, within bounds, and files fetched whole."""
+"""Requests to strangers' servers: permitted addresses, bounded bodies, and files downloaded whole."""

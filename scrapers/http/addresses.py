@@ -1,4 +1,4 @@
-"""Where downloads may lead: strangers name their addresses, and redirect from there."""
+"""Addresses that downloads may use: strangers choose them, and may redirect elsewhere."""
 
 import asyncio
 import ipaddress
@@ -11,30 +11,30 @@ import httpx2
 from state.errors import DownloadFailed, SiteUnavailable, UnknownAnswer
 
 Check = Callable[[httpx2.URL], Awaitable[None]]
-"""Raises where nothing may be fetched from an address."""
+"""Raises if nothing may be fetched from an address."""
 
 _STORAGE = ("kaggle.com", "kaggle.io", "kaggle.net", "kaggleusercontent.com", "storage.googleapis.com")
-"""Hosts, and all below them, at which Kaggle keeps what it has to download."""
+"""Hosts, with all their subdomains, where Kaggle stores its downloads."""
 _MOST_REDIRECTS = 5
 _OPENING = 60.0
-"""Seconds until the headers are there, whatever trickles in."""
+"""Seconds until the headers must be complete, even if bytes trickle in."""
 _PORTS = 1 << 16
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine by its name."""
+    """Return whether a host's name means this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
 
 
-def kaggles(site: str, hosts: Collection[str] = ()) -> Check:
-    """Return what takes the addresses of a site of Kaggle's: its own host, Kaggle's storage, and what is configured.
+def kaggle_addresses(site: str, hosts: Collection[str] = ()) -> Check:
+    """Return a check that accepts a Kaggle site's addresses: its own host, Kaggle's storage, and configured hosts.
 
     Args:
-        site: address of its interface; one on this machine, a stand-in, may name this machine.
-        hosts: more hosts; all below them are taken, too.
+        site: address of its interface; a stand-in on this machine may name this machine.
+        hosts: more hosts, with all their subdomains.
     """
     home = httpx2.URL(site).host
     known = (*_STORAGE, *(host.lower() for host in hosts))
@@ -51,8 +51,11 @@ def kaggles(site: str, hosts: Collection[str] = ()) -> Check:
     return check
 
 
-def public(first: str) -> Check:
-    """Return what takes public addresses, never more in the clear than the first; others only where that is none itself."""
+def public_addresses(first: str) -> Check:
+    """Return a check that accepts public addresses, and https only if the first one is https.
+
+    If the first address is itself private, other private ones are accepted too.
+    """
     asked = httpx2.URL(first)
 
     async def check(url: httpx2.URL) -> None:
@@ -67,20 +70,20 @@ def public(first: str) -> Check:
 
 
 @asynccontextmanager
-async def following(
+async def open_download(
     http: httpx2.AsyncClient, url: str, headers: Mapping[str, str], check: Check
 ) -> AsyncIterator[httpx2.Response]:
-    """Open a download, in no content coding, and follow its redirects to addresses that may be.
+    """Open a download without content coding, and follow its redirects to permitted addresses.
 
     Raises:
-        UnknownAnswer: the address is none, or it is redirected too often.
-        SiteUnavailable: nothing comes.
-        Besides, whatever `check` raises, and httpx2's errors of the transport.
+        UnknownAnswer: the address is invalid, or there are too many redirects.
+        SiteUnavailable: there is no answer in time.
+        Also whatever `check` raises, and httpx2's transport errors.
     """
     try:
         address = httpx2.URL(url)
     except (httpx2.InvalidURL, TypeError) as error:
-        raise UnknownAnswer(f"{url[:200]!r} is no address: {error}") from error
+        raise UnknownAnswer(f"{url[:200]!r} is not an address: {error}") from error
     for _ in range(_MOST_REDIRECTS + 1):
         await check(address)
         request = http.build_request("GET", address, headers={**headers, "Accept-Encoding": "identity"})
@@ -108,7 +111,7 @@ def _place(url: httpx2.URL) -> str:
 
 
 async def _is_private(host: str) -> bool:
-    """Return whether a host is on this machine or in its network; one that only a proxy knows is not."""
+    """Return whether a host is on this machine or in its network; a host that only a proxy can resolve is not."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""Fetching one file: gone on from where it broke off, checked, there as a whole or not at all."""
+"""Fetching one file: resumed after an interruption, checked, and present as a whole or not at all."""
 
 import asyncio
 import hashlib
@@ -12,43 +12,43 @@ from pathlib import Path
 
 import httpx2
 
-from scrapers.http.addresses import following, public
-from scrapers.http.receiving import WINDOW, steadily
+from scrapers.http.addresses import open_download, public_addresses
+from scrapers.http.responses import WINDOW, steady_chunks
 from state.errors import DownloadFailed, SiteUnavailable
 
 SPARE_BYTES = 500_000_000
 """Left free on the disk."""
 _ATTEMPTS = 5
-"""In a row that bring nothing worth mentioning."""
+"""Most attempts in a row that bring little."""
 _WORTH = 1_000_000
-"""Bytes further than ever before for which an attempt was not in vain."""
+"""Bytes beyond the furthest point so far that make an attempt count as progress."""
 _LOOK_EVERY = 10_000_000
-"""Bytes of a file of unknown length after which the disk is looked at again."""
+"""Bytes of a file of unknown length after which the free disk space is checked again."""
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _EXPIRED = (401, 403, 404, 410)
-"""What an address may be answered with that was good once."""
+"""Statuses of an address that has expired."""
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
-Opening = Callable[[str, Mapping[str, str]], AbstractAsyncContextManager[httpx2.Response]]
-"""Opens an address, with headers, in no content coding, following redirects; it may raise SiteUnavailable or an error of
-the transport."""
+Opener = Callable[[str, Mapping[str, str]], AbstractAsyncContextManager[httpx2.Response]]
+"""Opens an address, with headers and without content coding, following redirects; it may raise SiteUnavailable or a
+transport error."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """What a file must be, or is."""
+    """The identity of a file."""
 
     bytes: int
     sha256: str
 
 
 class _Interrupted(Exception):
-    """An attempt that may go better next time."""
+    """An attempt failed that may succeed next time."""
 
 
 @dataclass(frozen=True)
 class _Version:
-    """What the server said of the file of which a part is here."""
+    """The server's version of the file of which a part is here."""
 
     etag: str
     modified: str
@@ -56,7 +56,7 @@ class _Version:
 
     @property
     def validator(self) -> str:
-        """What `If-Range` takes: a strong ETag, else the time of the last change; empty where there is neither."""
+        """The value for `If-Range`: a strong ETag, else the time of the last change; empty if there is neither."""
         return self.etag if self.etag.startswith('"') else self.modified
 
     @classmethod
@@ -65,36 +65,36 @@ class _Version:
 
 
 @asynccontextmanager
-async def opening(silence: float = 30.0) -> AsyncIterator[Opening]:
-    """Yield what opens public addresses, and gives a server up that is silent for so many seconds."""
+async def public_opener(silence: float = 30.0) -> AsyncIterator[Opener]:
+    """Yield an opener of public addresses, which gives up a server after `silence` seconds without a byte."""
     async with httpx2.AsyncClient(timeout=silence) as http:
-        yield lambda url, headers: following(http, url, headers, public(url))
+        yield lambda url, headers: open_download(http, url, headers, public_addresses(url))
 
 
 @dataclass
 class Download:
-    """Fetches one file into an existing folder; `run` may be cancelled at any point, and goes on from there later."""
+    """Fetches one file into an existing folder; `run` may be cancelled at any point, and continues there later."""
 
     name: str
-    """How errors call the file."""
+    """The file's name in errors."""
     address: Callable[[], Awaitable[str]]
-    """Tells where it lies; asked again where the address is no longer good."""
+    """Returns the file's address; called again when an address has expired."""
     target: Path
-    open: Opening
+    open: Opener
     pin: Pin | None = None
-    """What it must be; None takes it as it comes."""
+    """The expected identity; None accepts any."""
     progress: Callable[[int, int | None], None] = lambda have, total: None
-    """Told how many bytes there are by now, and of how many, if that is known."""
+    """Receives the number of bytes so far, and the total if known."""
     spare: int = SPARE_BYTES
-    """Bytes that must be left on the disk when it is there."""
+    """Bytes that must stay free on the disk."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     window: float = WINDOW
-    """Seconds over which it must not come too slowly (see `steadily`)."""
+    """Seconds over which the rate is measured (see `steady_chunks`)."""
     _url: str | None = field(default=None, init=False)
 
     @property
     def part(self) -> Path:
-        """What is here of it before it is whole."""
+        """The path of the incomplete file."""
         return self.target.with_name(f".{self.target.name}.part")
 
     @property
@@ -102,21 +102,21 @@ class Download:
         return self.target.with_name(f".{self.target.name}.part.json")
 
     def discard(self) -> None:
-        """Throw away what an earlier attempt has left."""
+        """Remove what an earlier attempt left."""
         self.part.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
 
     async def run(self) -> Pin:
-        """Fetch it, or what is missing of it, and return what it is.
+        """Fetch the file, or the missing rest of it, and return its identity.
 
-        Parts of two files are never put together: a part is gone on from if the server says that its file is still the
+        Parts of two files are never joined: a part is resumed only if the server confirms that its file is still the
         same, or if the file is pinned, so that its hash shows it.
 
         Raises:
-            DownloadFailed: it could not be had, or is not what it must be; nothing lies at the target then, and what came
-                is kept if it can be of use.
+            DownloadFailed: it could not be fetched, or is not the expected file; then there is nothing at the target, and
+                the part is kept if it may still be of use.
             OSError: it cannot be written.
-            Whatever `address` raises; what came is kept.
+            Also whatever `address` raises; the part is kept.
         """
         furthest, in_vain = self._have(), 0
         while True:
@@ -171,7 +171,7 @@ class Download:
             start, total = self._place(response, known, have)
             self._check_size(total, start)
             if start == 0:
-                self.part.write_bytes(b"")  # before the note, which would else speak of another file's bytes
+                self.part.write_bytes(b"")  # before the note, which would otherwise describe another file's bytes
                 self._note.write_text(json.dumps(asdict(_Version.of(response, total))), encoding="utf-8")
             await self._write(response, start, total)
 
@@ -191,10 +191,10 @@ class Download:
             raise DownloadFailed(f"{self.name}: the server sends it encoded, which was not asked for")
 
     def _place(self, response: httpx2.Response, known: _Version | None, have: int) -> tuple[int, int | None]:
-        """Return where what comes belongs, and how long the file is. Raises _Interrupted where it fits to nothing."""
+        """Return the offset of the response's body, and the file's length. Raises _Interrupted if it does not fit."""
         if response.status_code == 200:
-            told = response.headers.get("Content-Length", "")
-            return 0, int(told) if told.isdecimal() else None
+            length = response.headers.get("Content-Length", "")
+            return 0, int(length) if length.isdecimal() else None
         match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         total = int(match[2]) if match and match[2] != "*" else None
         now = _Version.of(response, total)
@@ -207,14 +207,14 @@ class Download:
         return have, total
 
     def _check_size(self, total: int | None, have: int) -> None:
-        """Raise DownloadFailed before anything is written, if it is another size than the list says, or does not fit."""
+        """Raise DownloadFailed before anything is written, if the size differs from the list or does not fit."""
         if self.pin is not None and total is not None and total != self.pin.bytes:
             raise DownloadFailed(f"{self.name} has {total} bytes, not the {self.pin.bytes} of the list")
         expected = total if total is not None else (self.pin.bytes if self.pin else have)
         free = shutil.disk_usage(self.part.parent).free
         if expected - have + self.spare > free:
             raise DownloadFailed(
-                f"{self.name}: {expected - have:,} bytes are to come and {self.spare:,} are to be left, but "
+                f"{self.name}: {expected - have:,} bytes are missing and {self.spare:,} must stay free, but "
                 f"{self.part.parent} has only {free:,} free"
             )
 
@@ -222,7 +222,7 @@ class Download:
         limit = self.pin.bytes if self.pin else None
         with self.part.open("ab" if have else "wb") as file:
             looked_at = have
-            async for chunk in steadily(response, self.window):
+            async for chunk in steady_chunks(response, self.window):
                 have += len(chunk)
                 if limit is None and total is None and have - looked_at > _LOOK_EVERY:
                     self._check_size(None, have)
@@ -243,6 +243,6 @@ class Download:
 
 
 def pin_of(path: Path) -> Pin:
-    """Return what a file is."""
+    """Return a file's identity."""
     with path.open("rb") as file:
         return Pin(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())

@@ -1,4 +1,4 @@
-"""Files in a second place, as hard links where the file system has them, else as copies."""
+"""Files in a second place, as hard links if the file system supports them, else as copies."""
 
 import shutil
 from collections.abc import Callable
@@ -17,20 +17,20 @@ def link_or_copy(source: Path, target: Path) -> None:
     try:
         target.hardlink_to(source)
     except OSError:
-        # Another file system, or one without hard links, or a file that has too many: whatever else is wrong, copying says.
+        # Another file system, one without hard links, or a file with too many; any other fault shows in the copying.
         shutil.copyfile(source, target)
 
 
 def link_files(source: Path, target: Path, wanted: Callable[[str], bool], tick: Callable[[int], None]) -> None:
-    """Make every wanted file of `source` appear below `target`, which exists; nothing of `source` is changed.
+    """Make every wanted file of `source` appear below the existing folder `target`; nothing in `source` is changed.
 
-    A link to a file within `source` becomes that file, any other link is made anew as it is.
+    A link to a file within `source` becomes that file; any other link is copied as it is.
 
     Args:
         source: the folder.
         target: an empty folder, or one without these files.
         wanted: by path relative to the source, with slashes.
-        tick: called with the number of files that are done, often.
+        tick: called often, with the number of files done.
 
     Raises:
         OSError: a file cannot be read, or not be written.

@@ -14,10 +14,10 @@ _STAGED = ".import-{}"
 
 @contextmanager
 def importing_into(out: Path) -> Iterator[None]:
-    """Have a folder to oneself among all imports; it is made if it is not there, and what killed imports left is removed.
+    """Lock a folder against other imports; it is created if necessary, and remains of killed imports are removed.
 
     Raises:
-        UsageError: another import goes on, or the folder cannot be written to.
+        UsageError: another import is running, or the folder cannot be written to.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -36,10 +36,10 @@ def importing_into(out: Path) -> Iterator[None]:
 
 @contextmanager
 def staged(place: Path) -> Iterator[Path]:
-    """Give an empty folder beside `place`, to be renamed when it is whole; what is left of it in the end is removed.
+    """Yield an empty folder beside `place`, to be renamed when it is complete; otherwise it is removed in the end.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     folder = place.with_name(_STAGED.format(place.name))
     shutil.rmtree(folder, ignore_errors=True)  # left by an import that was killed

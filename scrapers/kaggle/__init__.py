@@ -1,1 +1,1 @@
-"""Kaggle's official interface: a careful client. Nothing of the website is read, and nothing is posted, voted or joined."""
+"""Kaggle's official interface: a careful client. It never reads the website, and never posts, votes or joins."""

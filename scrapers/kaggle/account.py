@@ -1,4 +1,4 @@
-"""Whose key it is."""
+"""The owner of a key."""
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Text
@@ -12,6 +12,6 @@ class Introspection(Answer):
 
 
 async def who_am_i(client: KaggleClient, token: str) -> Introspection:
-    """Ask whose token it is; errors as of `KaggleClient`."""
+    """Ask who owns a token; errors as of `KaggleClient`."""
     method = Method("security.OAuthService", "IntrospectToken", "account")
     return await client.call(method, {"token": token}, Introspection)

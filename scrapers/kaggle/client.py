@@ -1,4 +1,4 @@
-"""One way to call any method of Kaggle's official interface, carefully."""
+"""The client of Kaggle's official interface: one careful way to call any method."""
 
 import asyncio
 import json
@@ -15,8 +15,8 @@ import httpx2
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
-from scrapers.http.addresses import following, is_loopback, kaggles
-from scrapers.http.receiving import CODING, SLOWEST, read_json, receive, retry_after
+from scrapers.http.addresses import is_loopback, kaggle_addresses, open_download
+from scrapers.http.responses import CODING, SLOWEST, read_json, receive, retry_after
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.failures import code_and_words, failure
 from scrapers.kaggle.pacing import Meter, Pacing
@@ -27,7 +27,7 @@ from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailabl
 
 _AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
 _LOGIN = "everything"
-"""The family whose breaker opens when the token is not known: then nothing is asked."""
+"""The family whose breaker opens when the token is unknown: then no request is made."""
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
 
@@ -37,16 +37,16 @@ class Method:
     """A method of one of Kaggle's services."""
 
     service: str
-    """With its package, such as `competitions.CompetitionApiService`."""
+    """The service with its package, such as `competitions.CompetitionApiService`."""
     name: str
     family: str
-    """Calls that Kaggle limits together, as far as anybody knows."""
+    """Calls that Kaggle limits together, as far as is known."""
     reads: bool = True
-    """Whether it changes nothing, and so may be asked again."""
+    """Whether it changes nothing, and so may be repeated."""
 
 
 def open_http(patience: Patience) -> httpx2.AsyncClient:
-    """Return connections to Kaggle; of proxies it knows what the environment says."""
+    """Return connections to Kaggle, through the proxies that the environment names."""
     timeout = httpx2.Timeout(patience.silence, connect=patience.connect)
     return httpx2.AsyncClient(timeout=timeout, headers={"User-Agent": _AGENT}, follow_redirects=False)
 
@@ -54,11 +54,11 @@ def open_http(patience: Patience) -> httpx2.AsyncClient:
 class KaggleClient:
     """Calls Kaggle; every method may be called from many tasks.
 
-    Whatever is called raises:
+    All calls may raise:
 
-    - SiteUnavailable: no answer that can be relied on. What only reads was asked several times; anything else once,
-      and it may have been done. RateLimited where nothing was done, and when it may be tried again.
-    - NotAuthenticated, NotEntered, NotFound, another KaggleError, QuotaReached, SubmissionRefused: Kaggle's own no.
+    - SiteUnavailable: no reliable answer. Calls that only read were tried several times; anything else once, and it may
+      have been done. RateLimited: nothing was done; it holds the time to try again.
+    - NotAuthenticated, NotEntered, NotFound, another KaggleError, QuotaReached, SubmissionRefused: Kaggle refuses.
     - UnknownAnswer: an answer that breaks the interface.
     """
 
@@ -75,21 +75,21 @@ class KaggleClient:
         patience: Patience | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        """Set it up; nothing is asked yet.
+        """Prepare the client; no request is made yet.
 
         Args:
-            http: see `open_http`; whoever opened it closes it.
-            credentials: finds the key, and finds it again after Kaggle did not know it.
-            clock: what waiting goes by, and quotas' days.
+            http: see `open_http`; its opener closes it.
+            credentials: finds the key, and finds it again after Kaggle rejected it.
+            clock: the clock of waits and of quotas' days.
             meter: counts requests.
-            url: of the interface, with its version.
-            hosts: which may be named for downloads and uploads besides the interface's and Kaggle's own.
-            pace: how often.
-            patience: how long.
-            rng: of the back-off.
+            url: address of the interface, with its version.
+            hosts: further hosts for downloads and uploads, besides the interface's and Kaggle's own.
+            pace: limits on the rate of requests.
+            patience: limits on the time of a request.
+            rng: the generator of random back-off.
 
         Raises:
-            UsageError: the key would travel in the clear.
+            UsageError: the key would be sent unencrypted.
         """
         parts = urlsplit(url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
@@ -99,7 +99,7 @@ class KaggleClient:
         self._credentials: Credentials | None = None
         self.clock = clock
         self.url = url.rstrip("/")
-        self._check = kaggles(url, hosts)
+        self._check = kaggle_addresses(url, hosts)
         self._patience = patience or Patience()
         self._pacing = Pacing(pace or Pace(), clock, meter)
         self._rng = rng or random.Random()  # noqa: S311 - of waiting
@@ -110,10 +110,10 @@ class KaggleClient:
         """Call a method and read its answer.
 
         Args:
-            method: which.
+            method: the method.
             body: camelCase fields; those that are None are left out.
-            answer: what it answers.
-            subject: what it is asked about, for errors.
+            answer: the type of the answer.
+            subject: what the call is about, for errors.
         """
         response = await self._asked(method, body, subject, _Reading(method, subject, self._patience.largest))
         try:
@@ -153,10 +153,10 @@ class KaggleClient:
 
         Raises:
             SiteUnavailable: it cannot be reached.
-            UnknownAnswer: it is no address of the site's, or leads to one that is none.
+            UnknownAnswer: it is not an address of the site's, or redirects elsewhere.
         """
         try:
-            async with following(self._http, url, headers or {}, self._check) as response:
+            async with open_download(self._http, url, headers or {}, self._check) as response:
                 yield response
         except httpx2.HTTPError as error:
             raise SiteUnavailable(f"the download broke off: {_words(error)}") from error
@@ -166,7 +166,7 @@ class KaggleClient:
 
         Raises:
             SiteUnavailable: it did not arrive; nothing is submitted by that.
-            UnknownAnswer: it is no address of the site's.
+            UnknownAnswer: it is not an address of the site's.
         """
         headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
         try:
@@ -191,7 +191,7 @@ class KaggleClient:
             try:
                 answered = await self._repeated(method, body, reading)
             except NotAuthenticated:
-                self._credentials = None  # its owner may have put another in its place
+                self._credentials = None  # its owner may have replaced it
                 self._pacing.breaker(_LOGIN).fail(login, lasting=True)
                 raise
             except SiteUnavailable as error:
@@ -226,7 +226,7 @@ class KaggleClient:
         return isinstance(error, RateLimited) and error.wait > self._patience.longest_wait
 
     def _wait(self, state: RetryCallState) -> float:
-        """Wait at random, longer each time, and at least as long as Kaggle says, which is often too short."""
+        """Wait at random, longer each time, and at least as long as Kaggle asks, which is often too short."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.wait if isinstance(error, RateLimited) else 0.0
         own = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
@@ -249,8 +249,8 @@ class KaggleClient:
             except TimeoutError:
                 raise SiteUnavailable(f"Kaggle did not answer {method.name} in time") from None
             except httpx2.HTTPError as error:
-                told = self._credentials.hide(_words(error))
-                raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {told}") from error
+                words = self._credentials.hide(_words(error))
+                raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {words}") from error
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Competition(Answer):
     new_entrant_deadline: Time = None
     enabled_date: Time = None
     max_daily_submissions: Int = 0
-    """0: not said."""
+    """0: unknown."""
     max_team_size: Int | None = None
     evaluation_metric: Text = ""
     awards_points: bool = False
@@ -48,7 +48,7 @@ class Competition(Answer):
 
     @property
     def slug(self) -> str:
-        """The name that all other calls want."""
+        """The name that all other calls take."""
         return self.ref.rstrip("/").rsplit("/", 1)[-1]
 
 
@@ -58,7 +58,7 @@ class _Competitions(Answer):
 
 
 class Page(Answer):
-    """One of a competition's pages, such as `rules`; it has no time, so only its content tells of a change."""
+    """One of a competition's pages, such as `rules`; it has no time, so only its content shows a change."""
 
     name: Text = ""
     content: Text = ""
@@ -145,7 +145,7 @@ class Competitions:
             answer = await self.client.call(_method("ListDataFiles"), body, _DataFiles, subject=slug)
             return answer.files, answer.next_page_token, answer
 
-        # Without a token there is no second page: page numbers are unknown to this method.
+        # Without a token there is no second page: this method does not know page numbers.
         return all_pages(page, lambda file: file.ref or file.name, numbered=False)
 
     async def data_address(self, slug: str) -> str:
@@ -162,7 +162,7 @@ class Competitions:
         """Return the whole board, best first, and the server's time."""
         method = _method("DownloadLeaderboard", family="downloads")
         content, served_at = await self.client.content(method, {"competitionName": slug}, subject=slug)
-        # In a thread, as the loop must go on meanwhile.
+        # In a thread, so that the loop is not blocked.
         return await asyncio.to_thread(read_board, content), served_at
 
 

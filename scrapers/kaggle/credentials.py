@@ -1,4 +1,4 @@
-"""What we show Kaggle to be let in: found where people keep it, never shown anywhere else."""
+"""Kaggle credentials: found where people keep them, and shown only to Kaggle."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ class Credentials:
 
     secret: str = field(repr=False)
     user: str | None = None
-    """Of a legacy key; a token names nobody."""
+    """For a legacy key only; a token names nobody."""
     source: str = "given"
     """Where it was found, for the doctor."""
 
@@ -42,7 +42,7 @@ class Credentials:
 
     @property
     def account(self) -> str:
-        """What tells accounts apart: the user's name, or a hash of a token, which names nobody."""
+        """An identifier of the account: the user's name, or a hash of the token, which names nobody."""
         return self.user or hashlib.sha256(self.secret.encode()).hexdigest()
 
     def hide(self, text: str) -> str:
@@ -58,7 +58,7 @@ def find_credentials(environment: Mapping[str, str] | None = None, home: Path | 
         home: the user's folder; None: this user's.
 
     Raises:
-        UsageError: there are none, or what is there cannot be any; the text says what to do.
+        UsageError: there are none, or they cannot be valid; the text states what to do.
     """
     variables = os.environ if environment is None else environment
     for found in _places(variables, home or Path(variables.get("HOME") or Path.home())):
@@ -103,7 +103,7 @@ def _legacy_file(path: Path, source: str) -> Iterator[Credentials]:
 
 
 def _read(path: Path, source: str) -> str:
-    """Return what a file holds, nothing where there is none."""
+    """Return a file's content, empty if there is no file."""
     try:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):

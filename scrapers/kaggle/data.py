@@ -28,12 +28,12 @@ from scrapers.snapshots.unpacking import Unpacking, members_of
 from state.errors import DataChanged, DownloadFailed, KaggleError, NoRoom, SiteUnavailable, UsageError
 
 _MOST_LISTED = 2_000
-"""Files of the list that are looked at: each 200 of them are a request."""
+"""Most files of the list that are read: every 200 of them are a request."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it is."""
+    """The progress of fetching data."""
 
     competition: str
     doing: Literal["downloading", "unpacking"]
@@ -42,7 +42,7 @@ class Progress:
     total: int | None
 
     def __str__(self) -> str:
-        """Say it in a line for a terminal."""
+        """Return a line for a terminal."""
         of = f" of {self.total / 1e6:,.1f} MB ({100 * self.done // max(1, self.total)}%)" if self.total else " MB"
         return f"{self.competition}: {self.doing} data, {self.done / 1e6:,.1f}{of}"
 
@@ -51,7 +51,7 @@ class Progress:
 class CompetitionData:
     """The data of one competition in a folder of its own.
 
-    `data/` is what agents may read, `data.json` beside it the record that it is whole. What is under way lies beside
+    `data/` is what agents may read, `data.json` beside it the record that it is complete. Work in progress is beside
     them: `.data.zip.part` (see `Download`), then `data.zip`, then `unpacking/`.
     """
 
@@ -59,11 +59,11 @@ class CompetitionData:
     slug: str
     folder: Path
     sample: str | None = None
-    """Which file is the sample submission, as the owner says; None: it is told by its name."""
+    """The sample submission by the owner's choice; None: it is recognized by its name."""
     progress: Callable[[Progress], None] = lambda progress: None
     """May be called from another thread."""
     spare: int = SPARE_BYTES
-    """Bytes that must be left on the disk."""
+    """Bytes that must stay free on the disk."""
 
     def __post_init__(self) -> None:
         """Name the files."""
@@ -79,16 +79,16 @@ class CompetitionData:
         return self.folder / DATA
 
     async def fetch(self) -> Path:
-        """Return the folder with the files, read-only; what is missing is fetched, what is there never again.
+        """Return the folder with the files, read-only; missing data is fetched, present data never again.
 
-        The sample submission lies there as `sample_submission.csv`, as a copy where the hosts call it otherwise; it is
-        missing where that is not certain (see `find_samples`). May be cancelled or killed at any point; it goes on later.
+        The sample submission is there as `sample_submission.csv`, as a copy if the hosts use another name; it is missing
+        if that is uncertain (see `find_samples`). The call may be cancelled or killed at any point; a later one continues.
 
         Raises:
-            DownloadFailed: it could not be had, is not what it must be, or does not fit on the disk.
-            DataChanged: it is not as it was fetched, or the site has other data by now.
-            UsageError: the sample submission that the owner names is not there.
-            Besides, as of `KaggleClient`, where nothing is here yet.
+            DownloadFailed: it could not be fetched, is not as expected, or does not fit on the disk.
+            DataChanged: it has changed since it was fetched, or the site has other data by now.
+            UsageError: the sample submission that the owner names does not exist.
+            Also, if nothing is here yet, the errors of `KaggleClient`.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -108,10 +108,10 @@ class CompetitionData:
         return self.data
 
     async def _check(self, record: DataRecord) -> None:
-        """Raise DataChanged if anything is not as it was; a site that does not answer says nothing."""
+        """Raise DataChanged if anything has changed; a site that does not answer counts as unchanged."""
         if damaged := await asyncio.to_thread(record.damaged, self.data):
             raise DataChanged(
-                f"{self.data / damaged} is not as it was fetched: move {self.folder} away, and all is fetched anew"
+                f"{self.data / damaged} is not as it was fetched: move {self.folder} away, and everything is fetched again"
             )
         try:
             now = await self._listed()
@@ -120,7 +120,7 @@ class CompetitionData:
         if changed := differences(record.listed, now):
             raise DataChanged(
                 f"Kaggle has other data of {self.slug} than was fetched on {record.fetched_at:%Y-%m-%d}, in {changed}; "
-                f"move {self.folder} away, and it is fetched anew"
+                f"move {self.folder} away, and it is fetched again"
             )
 
     async def _bring(self) -> DataRecord:
@@ -156,11 +156,11 @@ class CompetitionData:
         return tuple(sorted(found, key=lambda one: one.name))
 
     def _begin(self, listed: tuple[Listed, ...]) -> None:
-        """Take up what an earlier attempt has left, if the site still has the same; else throw it away."""
+        """Keep what an earlier attempt left if the site still has the same; otherwise remove it."""
         plan = read_plan(self._plan)
         if self.data.exists() and plan is None:
             raise DataChanged(
-                f"nobody knows what lies in {self.data}: move it away, and the data of {self.slug} is fetched"
+                f"the files in {self.data} are of unknown origin: move them away, and the data of {self.slug} is fetched"
             )
         for half in (self._unpacking, self.data):  # without a record neither is known to be whole
             if half.exists():
@@ -179,13 +179,13 @@ class CompetitionData:
         async def address() -> str:
             return await self._competitions.data_address(self.slug)
 
-        def tell(have: int, total: int | None) -> None:
+        def progress(have: int, total: int | None) -> None:
             self.progress(Progress(self.slug, "downloading", have, total))
 
         unpacked = sum(one.bytes for one in listed)
         name = f"the data of {self.slug}"
         return Download(
-            name, address, self._zip, self.client.stream, None, tell, self.spare + unpacked, self.client.clock.sleep
+            name, address, self._zip, self.client.stream, None, progress, self.spare + unpacked, self.client.clock.sleep
         )
 
     def _compare(self, listed: tuple[Listed, ...]) -> None:
@@ -210,12 +210,12 @@ class CompetitionData:
     async def _unpack(self) -> dict[str, Pin]:
         stop = threading.Event()
 
-        def tell(done: int, total: int) -> None:
+        def progress(done: int, total: int) -> None:
             self.progress(Progress(self.slug, "unpacking", done, total))
 
         self._unpacking.mkdir()
         work = Unpacking(
-            f"the zip with the data of {self.slug}", self._zip, self._unpacking, tell, stop.is_set, self.spare
+            f"the zip with the data of {self.slug}", self._zip, self._unpacking, progress, stop.is_set, self.spare
         )
         task = asyncio.create_task(asyncio.to_thread(work.run))
         try:
@@ -227,7 +227,7 @@ class CompetitionData:
             raise
 
     def _place_sample(self, record: DataRecord) -> None:
-        """Put a copy of the sample submission under the name that everybody looks for."""
+        """Put a copy of the sample submission under its standard name."""
         if SAMPLE in record.files and self.sample in (None, SAMPLE):
             return
         if self.sample is not None and self.sample not in record.files:
@@ -247,7 +247,7 @@ class CompetitionData:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep others from fetching the same."""
+        """Keep other processes from fetching the same."""
         with (self.folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The record of a competition's data: what the site listed, what came, and what lies in the folder."""
+"""The record of a competition's data: what the site listed, what was downloaded, and what is in the folder."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ class Listed(_Record):
 
 
 class DataRecord(_Record):
-    """Written when all data is there, and so the sign that it is."""
+    """Written when all data is there, and so the sign of completeness."""
 
     competition: str
     fetched_at: UtcTime
@@ -30,12 +30,12 @@ class DataRecord(_Record):
     archive_bytes: int
     archive_sha256: str
     files: dict[str, tuple[int, str]]
-    """Size in bytes and SHA-256 of each file that came, by path relative to the folder."""
+    """Size in bytes and SHA-256 of each downloaded file, by path relative to the folder."""
     sample: str | None = None
-    """The file of which the sample submission is a copy; None: there is none, or it came under its name."""
+    """The file of which the sample submission is a copy; None: there is none, or it had the standard name."""
 
     def damaged(self, folder: Path) -> str | None:
-        """Return a file that is not as it was fetched, by its size; None: all are."""
+        """Return a file whose size has changed since it was fetched; None if there is none."""
         for name, (size, _) in self.files.items():
             try:
                 if (folder / name).lstat().st_size != size:
@@ -49,14 +49,14 @@ _PLAN = TypeAdapter(tuple[Listed, ...])
 
 
 def differences(then: tuple[Listed, ...], now: tuple[Listed, ...]) -> str:
-    """Name the files that only one of two lists has, or has otherwise; empty where there are none."""
+    """Name the files that are in only one of two lists, or differ; empty if there are none."""
     names = sorted({one.name for one in {*then} ^ {*now}})
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
 
 def read_record(path: Path) -> DataRecord | None:
-    """Read a record; None where there is none that can be read."""
+    """Read a record; None if there is no readable one."""
     try:
         return DataRecord.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
@@ -69,7 +69,7 @@ def write_record(path: Path, record: DataRecord) -> None:
 
 
 def read_plan(path: Path) -> tuple[Listed, ...] | None:
-    """Read what the site listed when fetching began; None where it has not, or nobody knows."""
+    """Read what the site listed when fetching began; None if it did not begin, or the list cannot be read."""
     try:
         return _PLAN.validate_json(path.read_bytes())
     except (OSError, ValidationError):

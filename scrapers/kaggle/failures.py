@@ -1,9 +1,9 @@
-"""What an answer of Kaggle's that is no success stands for: an error by class, with Kaggle's own words."""
+"""Kaggle's error answers, translated into our error classes with Kaggle's own words."""
 
 import re
 from typing import Any
 
-from scrapers.http.receiving import read_json
+from scrapers.http.responses import read_json
 from scrapers.posts.cleaning import clean
 from state.errors import (
     BotError,
@@ -30,7 +30,7 @@ _LIMITED = re.compile(r"too many requests|resource_exhausted", re.IGNORECASE)
 def code_and_words(body: str) -> tuple[int | None, str]:
     """Return the code and the words of an error, in either of Kaggle's two shapes, or as text or HTML.
 
-    The code is None where the body tells of no error.
+    The code is None if the body holds no error.
     """
     try:
         content: Any = read_json(body)
@@ -48,20 +48,20 @@ def code_and_words(body: str) -> tuple[int | None, str]:
 
 
 def failure(status: int, body: str, *, method: str, subject: str, wait: float | None = None) -> BotError:
-    """Return the error that an answer stands for.
+    """Return our error for an answer.
 
     Args:
         status: the HTTP status, or the code of an error that came with status 200.
-        body: what came.
-        method: what was asked, such as `ListSubmissions`.
-        subject: the competition, or what else it was asked about; may be empty.
+        body: the answer's body.
+        method: the method called, such as `ListSubmissions`.
+        subject: the competition, or whatever else the call was about; may be empty.
         wait: seconds that the header Retry-After names.
     """
     code, words = code_and_words(body)
     status = code or status
     about = f" for {subject}" if subject else ""
-    told = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"
-    error = _classified(status, words, told, subject or "this")
+    sentence = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"
+    error = _classified(status, words, sentence, subject or "this")
     if isinstance(error, KaggleError):
         error.status = status
     if isinstance(error, RateLimited):
@@ -69,22 +69,22 @@ def failure(status: int, body: str, *, method: str, subject: str, wait: float | 
     return error
 
 
-def _classified(status: int, words: str, told: str, subject: str) -> BotError:
+def _classified(status: int, words: str, sentence: str, subject: str) -> BotError:
     if status == 429 or (status >= _FAILED and _LIMITED.search(words)):
-        return RateLimited(told)
+        return RateLimited(sentence)
     if status == 401 or (status == 403 and _UNKNOWN_TOKEN.search(words)):
-        return NotAuthenticated(f"{told}; give the bot another token (kaggle.com/settings/api)")
+        return NotAuthenticated(f"{sentence}; give the bot another token (kaggle.com/settings/api)")
     if status == 403 or _DENIED.search(words):
-        return NotEntered(f"{told}; if {subject} is a competition, enter it and accept its rules on the website")
+        return NotEntered(f"{sentence}; if {subject} is a competition, enter it and accept its rules on the website")
     if status == 404:
-        return NotFound(told)
+        return NotFound(sentence)
     if _NOTEBOOKS.search(words):
-        return NotebooksOnly(told)
+        return NotebooksOnly(sentence)
     if _DAILY_LIMIT.search(words):
-        return QuotaReached(told)
+        return QuotaReached(sentence)
     if 400 <= status < 500 and status not in (408, 425):
-        return KaggleError(told)
-    return SiteUnavailable(told)
+        return KaggleError(sentence)
+    return SiteUnavailable(sentence)
 
 
 def _plain(text: str) -> str:

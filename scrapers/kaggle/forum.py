@@ -26,7 +26,7 @@ class ForumTopic(Wire):
 
 
 class TopicPage(Answer):
-    """Up to 20 topics; none past the end."""
+    """Up to 20 topics; empty past the end."""
 
     topics: Annotated[tuple[ForumTopic, ...], Items] = ()
     total_count: Int = 0
@@ -53,7 +53,7 @@ class TopicMessages(Answer):
     messages: Annotated[tuple[ForumMessage, ...], Items] = ()
 
     def flat(self) -> Iterator[tuple[ForumMessage, int | None]]:
-        """Yield every message with the id of the one that it answers."""
+        """Yield every message with the id of its parent."""
         pending: list[tuple[ForumMessage, int | None]] = [(message, None) for message in reversed(self.messages)]
         while pending:
             message, parent = pending.pop()
@@ -82,7 +82,7 @@ class Forum:
     client: KaggleClient
 
     async def topics(self, slug: str, page: int = 1, order: TopicOrder = "RECENT") -> TopicPage:
-        """Return a page of topics, from 1. RECENT goes by the latest comment, NEW by the posting, as far as is known."""
+        """Return a page of topics, from 1. RECENT sorts by the latest comment, NEW by the posting, as far as is known."""
         method = Method("competitions.CompetitionApiService", "ListCompetitionTopics", "forum")
         body = {"competitionName": slug, "sortBy": f"TOPIC_LIST_SORT_BY_{order}", "page": page}
         return await self.client.call(method, body, TopicPage, subject=slug)

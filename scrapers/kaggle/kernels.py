@@ -11,14 +11,14 @@ _MOST = 100
 
 
 class Kernel(Wire):
-    """A kernel as lists show it: its current version. Neither a score nor a tier nor a creation time is told."""
+    """A kernel as lists show it: its current version, without a score, a tier or a creation time."""
 
     id: Int = 0
     ref: Text = ""
     """owner/slug"""
     title: Text = ""
     author: Text = ""
-    """The name shown, not the user's."""
+    """The display name, not the user name."""
     last_run_time: Time = None
     """Of the current version."""
     language: Mixed = ""
@@ -52,7 +52,7 @@ class KernelSource(Answer):
 
 
 class OutputFile(Wire):
-    """A file that a kernel's run has written, under a name that its author chose."""
+    """A file written by a kernel's run, under a name that its author chose."""
 
     url: Text = ""
     """Signed, and good for a while."""

@@ -1,4 +1,4 @@
-"""Files that public kernels have written: kept to be compared with what we are about to submit, and for nothing else."""
+"""Output files of public kernels, kept only to be compared with our own submissions before these are sent."""
 
 import hashlib
 import os
@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from scrapers.http.receiving import steadily
+from scrapers.http.responses import steady_chunks
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.kernels import Kernels, OutputFile
 from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable
-from state.series import last_of_each, take_reading
+from state.series import last_readings, take_reading
 from state.store import Store
 from state.tables import KernelVersion, PolledKernel
 
@@ -38,7 +38,7 @@ class PublicOutputs:
     """Receives `<owner>__<kernel>/<version>-<name>.csv`."""
     submission_file: str
     largest: int
-    """Bytes of one file; a larger one is left there."""
+    """Bytes of one file; a larger one is not fetched."""
     most: int
     """Bytes of all that is kept; beyond it the oldest go."""
 
@@ -60,17 +60,17 @@ class PublicOutputs:
         """
         due = self._due()[:at_once]
         for kernel, failed in due:
-            told: dict[str, Any] = {"version": kernel.current_id, "files": []}
+            result: dict[str, Any] = {"version": kernel.current_id, "files": []}
             try:
-                told["files"] = await self._fetched(kernel)
+                result["files"] = await self._fetched(kernel)
             except (NotAuthenticated, RateLimited):
                 raise
             except SiteUnavailable as error:
-                told |= {"failed": failed + 1, "why": str(error)}
+                result |= {"failed": failed + 1, "why": str(error)}
             except KaggleError as error:
-                told["why"] = str(error)
+                result["why"] = str(error)
             with self.store.write(durable=False) as tx:
-                take_reading(tx, self.competition, "output", kernel.id, told)
+                take_reading(tx, self.competition, "output", kernel.id, result)
             self._bound()
         return len(due)
 
@@ -84,11 +84,11 @@ class PublicOutputs:
             .order_by(col(PolledKernel.last_run_at).desc())
         )
         with self.store.read() as session:
-            told = {name: row.data for (_, name), row in last_of_each(session, here, "output").items()}
+            results = {name: row.data for (_, name), row in last_readings(session, here, "output").items()}
             kernels = session.exec(query).all()
         due = []
         for kernel in kernels:
-            last = told.get(kernel.id, {})
+            last = results.get(kernel.id, {})
             failed = int(last.get("failed", 0)) if last.get("version") == kernel.current_id else 0
             if last.get("version") != kernel.current_id or 0 < failed < _TRIES:
                 due.append((kernel, failed))
@@ -134,7 +134,7 @@ class PublicOutputs:
                 if not response.is_success:
                     raise SiteUnavailable(f"a kernel's file was answered with {response.status_code}")
                 with partial.open("wb") as file:
-                    async for chunk in steadily(response):
+                    async for chunk in steady_chunks(response):
                         size += len(chunk)
                         if size > min(self.largest, self.most):
                             return False
@@ -157,7 +157,7 @@ class PublicOutputs:
 
 
 def _safe(name: str) -> str:
-    """Return a name that is one plain part of a path; what was left out of it is told apart by a hash."""
+    """Return a name that is one plain part of a path; a hash distinguishes names with characters left out."""
     plain = _SAFE.sub("_", name).strip(".")[:80]
     return (
         plain

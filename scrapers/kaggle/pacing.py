@@ -1,4 +1,4 @@
-"""How often Kaggle is asked: a token bucket and a circuit breaker for each family of calls, and a cap on the day."""
+"""The pace of requests to Kaggle: a token bucket and a circuit breaker for each family of calls, and a daily cap."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,15 +14,15 @@ from state.errors import RateLimited
 
 
 class Meter(Protocol):
-    """Counts requests where restarts do not forget them."""
+    """Counts requests across restarts."""
 
     def count(self, day: date, family: str) -> int:
-        """Count one more request of a family, and return how many there were that day over all families, this included."""
+        """Count one more request of a family, and return the day's total over all families, including this one."""
         ...
 
 
 class Tally:
-    """A meter that forgets with its process; for a doctor's few questions."""
+    """A meter in memory; for the few requests of `bot doctor`."""
 
     def __init__(self) -> None:
         self._counts: dict[date, int] = {}
@@ -43,7 +43,7 @@ class _Bucket:
     at: datetime
 
     def take(self, now: datetime) -> float:
-        """Take one, perhaps in advance, and return the seconds after which it is there."""
+        """Take one token, perhaps in advance, and return the seconds until it is available."""
         passed = max(0.0, (now - self.at).total_seconds())  # the clock may have been set back
         self.tokens = min(self.burst, self.tokens + passed * self.per_second) - 1.0
         self.at = now
@@ -58,7 +58,7 @@ class _Family:
 
 @dataclass
 class Pacing:
-    """Lets requests through one by one; what a family does badly is its own."""
+    """Lets requests through one by one; a failing family does not affect the others."""
 
     pace: Pace
     clock: Clock
@@ -72,7 +72,7 @@ class Pacing:
         self._turn = asyncio.Lock()
 
     def breaker(self, family: str) -> Breaker:
-        """Return a family's breaker, which is told how calls end."""
+        """Return a family's breaker, which callers inform of the outcome of calls."""
         return self._family(family).breaker
 
     @asynccontextmanager
@@ -80,7 +80,7 @@ class Pacing:
         """Wait for a request's turn, count it, and hold its place until it ends.
 
         Raises:
-            RateLimited: the day's cap is reached; nothing is asked.
+            RateLimited: the daily cap is reached; no request is made.
         """
         await self._sleep(self._family(family).bucket.take(self.clock.now()))
         async with self._places:
@@ -93,7 +93,7 @@ class Pacing:
             yield
 
     def ensure_admitted(self, family: str) -> None:
-        """Raise RateLimited while the family is left in peace."""
+        """Raise RateLimited while the family's breaker is open."""
         breaker = self.breaker(family)
         if not breaker.admits():
             error = RateLimited(f"Kaggle's {family} are left in peace for {breaker.left:.0f} s, as they did not answer")

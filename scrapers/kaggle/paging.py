@@ -1,4 +1,4 @@
-"""Both ways in which Kaggle turns pages: a token where one is given, else the next number."""
+"""Kaggle's two ways of paging: by token if one is given, else by number."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from typing import TypeVar
@@ -16,12 +16,12 @@ async def all_pages(
     *,
     numbered: bool = True,
 ) -> AsyncIterator[ItemT]:
-    """Yield the items of all pages, each once, until a page is empty or has nothing new.
+    """Yield the items of all pages, each once, until a page is empty or brings nothing new.
 
     Args:
-        page: given a number (from 1) and a token (empty: none), returns its items, the next token, and the answer.
-        key: by which an item is known.
-        numbered: whether there is a next number where there is no next token.
+        page: takes a number (from 1) and a token (empty: none); returns the items, the next token, and the answer.
+        key: identifies an item.
+        numbered: whether pages go on by number if there is no next token.
     """
     seen: set[Hashable] = set()
     token = ""

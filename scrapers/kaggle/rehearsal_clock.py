@@ -10,7 +10,7 @@ from state.clock import FastClock
 from state.errors import SiteUnavailable, UsageError
 
 
-class _Told(BaseModel):
+class _SiteClock(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     start: AwareDatetime
@@ -23,11 +23,11 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
 
     Args:
         http: see `scrapers.kaggle.client.open_http`; whoever opened it closes it.
-        url: what `[kaggle] url` says of a rehearsal, such as `http://127.0.0.1:8899/v1`.
+        url: `[kaggle] url` of a rehearsal, such as `http://127.0.0.1:8899/v1`.
 
     Raises:
         UsageError: the address is not on this machine.
-        SiteUnavailable: nobody answers there, or whoever does tells no clock.
+        SiteUnavailable: nobody answers there, or the answer holds no clock.
     """
     address = _address(url)
     try:
@@ -38,14 +38,14 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     if answer.status_code != 200:
         raise SiteUnavailable(f"{address} was answered with {answer.status_code}; is that `bot rehearse`?")
     try:
-        told = _Told.model_validate_json(answer.content)
+        found = _SiteClock.model_validate_json(answer.content)
     except ValidationError as error:
-        raise SiteUnavailable(f"{address} tells no clock: {error.errors()[0]['msg']}") from error
-    return FastClock(told.start, told.speed, told.began)
+        raise SiteUnavailable(f"{address} reports no clock: {error.errors()[0]['msg']}") from error
+    return FastClock(found.start, found.speed, found.began)
 
 
 def _address(url: str) -> str:
-    """Return where a stand-in tells its clock."""
+    """Return the address of a stand-in's clock."""
     try:
         parts = urlsplit(url)
         here = parts.scheme in ("http", "https") and parts.port != 0 and is_loopback(parts.hostname or "")

@@ -1,11 +1,11 @@
-"""Which of a competition's files is its sample submission, as hosts name them in many ways."""
+"""Finds a competition's sample submission among its files, as hosts name it in many ways."""
 
 import re
 from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
 SAMPLE = "sample_submission.csv"
-"""Its name in a folder of data, whatever the hosts call it."""
+"""Its standard name in a folder of data."""
 
 _WAYS = (
     re.compile(r"samplesubmissions?"),
@@ -15,13 +15,13 @@ _WAYS = (
     ),
     re.compile(r".*submissions?"),
 )
-"""Names without their ending, marks and capitals, the surest first."""
+"""Patterns of names in lower case without suffix and punctuation, the most certain first."""
 
 
 def find_samples(names: Collection[str]) -> tuple[str, ...]:
-    """Return the files that may be the sample submission: one, if that is certain; several, where somebody must choose.
+    """Return the files that may be the sample submission: one if that is certain, several if a person must choose.
 
-    Of all CSV files the ones named in the surest way are looked at, and of these those least deep in folders.
+    Among all CSV files, those matching the most certain pattern count, and of these the ones in the shallowest folder.
 
     Args:
         names: paths relative to the data's folder, with slashes.

@@ -1,4 +1,4 @@
-"""Kaggle's search: the only place that tells a kernel's score and an author's tier, by free text."""
+"""Kaggle's search by free text: the only source of a kernel's score and an author's tier."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Wire
-from scrapers.snapshots.rows import TIERS
+from scrapers.snapshots.community import TIERS
 
 Kind = Literal["KERNEL", "TOPIC", "COMMENT"]
 _MOST = 100
 
 
 class Author(Wire):
-    """Who wrote something."""
+    """An author."""
 
     id: Int = 0
     user_name: Text = ""
@@ -22,20 +22,20 @@ class Author(Wire):
 
     @property
     def tier_name(self) -> str | None:
-        """The tier, such as `GRANDMASTER`, whether it came by name or number; None where it is not known."""
+        """The tier, such as `GRANDMASTER`, whether it came as a name or a number; None if unknown."""
         name = TIERS.get(self.tier) or self.tier.upper().rsplit("TIER_", 1)[-1]
         return name if name in TIERS.values() else None
 
 
 class KernelFacts(Wire):
-    """What search knows of a kernel; without a linked submission the score means nothing."""
+    """The search's facts on a kernel; without a linked submission the score is meaningless."""
 
     best_public_score: float | None = None
     has_linked_submission: bool = False
 
 
 class Found(Wire):
-    """One thing found; which field is filled goes by its kind."""
+    """One result; its kind decides which field is filled."""
 
     id: Int = 0
     document_type: Mixed = ""
@@ -47,14 +47,14 @@ class Found(Wire):
 
     @property
     def public_score(self) -> float | None:
-        """A kernel's best public score, None where it has none that is a number."""
+        """A kernel's best public score, None if it has no numeric one."""
         facts = self.kernel_document
         score = facts.best_public_score if facts and facts.has_linked_submission else None
         return score if score is not None and isfinite(score) else None
 
 
 class SearchPage(Answer):
-    """Up to a hundred things."""
+    """Up to a hundred results."""
 
     documents: Annotated[tuple[Found, ...], Items] = ()
     next_page_token: Text = ""
@@ -67,7 +67,7 @@ class Search:
     client: KaggleClient
 
     async def find(self, kind: Kind, query: str, token: str = "") -> SearchPage:
-        """Return a page of what is found, latest change first."""
+        """Return a page of results, latest change first."""
         body = {
             "filters": {"query": query, "documentTypes": [kind]},
             "canonicalOrderBy": "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED",

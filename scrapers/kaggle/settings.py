@@ -1,4 +1,4 @@
-"""The table `[kaggle]` of bot.toml: where Kaggle is, and how carefully it is asked."""
+"""The table `[kaggle]` of bot.toml: Kaggle's address, and the limits on requests."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -6,7 +6,7 @@ KAGGLE = "https://api.kaggle.com/v1"
 
 
 class Pace(BaseModel):
-    """How often a site may be asked. Kaggle's own limits are not published, differ by family, and move."""
+    """Limits on the rate of requests. Kaggle's own limits are not published, differ by family, and change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,7 +34,7 @@ class Patience(BaseModel):
 
 
 class KaggleSection(BaseModel):
-    """Where Kaggle is, and how carefully it is asked; its key is never in a file of settings."""
+    """Kaggle's address, and the limits on requests; the key is never in a settings file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

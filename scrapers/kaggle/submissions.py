@@ -1,4 +1,4 @@
-"""Kaggle's side of a submission: the quota, the way of a file, and what became of it."""
+"""Kaggle's side of a submission: the quota, the upload of a file, and its status."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Annotated
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
-from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, known
+from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, lenient_enum
 
 _SERVICE = "competitions.CompetitionApiService"
 
 
 class Status(Enum):
-    """Where a submission stands; the numbers are Kaggle's."""
+    """A submission's status; the numbers are Kaggle's."""
 
     UNKNOWN = -1
     PENDING = 0
@@ -26,7 +26,7 @@ class SentFile(Answer):
 
     ref: Int = 0
     date: Time = None
-    status: Annotated[Status, known(Status)] = Status.PENDING
+    status: Annotated[Status, lenient_enum(Status)] = Status.PENDING
     public_score: Text = ""
     private_score: Text = ""
     file_name: Text = ""
@@ -42,7 +42,7 @@ class _SentFiles(Answer):
 
 
 class Limits(Answer):
-    """The quota: how many it takes now is the one number to trust."""
+    """The quota; only the number allowed now is reliable."""
 
     num_today: Int = 0
     num_total: Int = 0
@@ -51,14 +51,14 @@ class Limits(Answer):
 
 
 class Upload(Answer):
-    """Where a file goes, and by which token it is then named."""
+    """The address for an upload, and the token that then names the file."""
 
     token: Text = ""
     create_url: Text = ""
 
 
 class Created(Answer):
-    """What Kaggle says to a submission; it has it only if `ref` is above 0."""
+    """Kaggle's answer to a submission; it was accepted only if `ref` is above 0."""
 
     message: Text = ""
     ref: Int = 0
@@ -88,14 +88,14 @@ class Submissions:
         return all_pages(page, lambda submission: submission.ref)
 
     async def get(self, ref: int) -> SentFile:
-        """Return one; NotFound may be raised for a moment after it was made."""
+        """Return one submission; shortly after its creation NotFound may be raised."""
         return await self.client.call(_method("GetSubmission"), {"ref": ref}, SentFile, subject=str(ref))
 
     async def start_upload(self, name: str, size: int, modified: int) -> Upload:
-        """Ask where a file goes.
+        """Request an address for an upload.
 
         Args:
-            name: the file's.
+            name: the file's name.
             size: bytes.
             modified: seconds since 1970 of its last change.
         """
@@ -103,7 +103,7 @@ class Submissions:
         return await self.client.call(_method("StartSubmissionUpload"), body, Upload, subject=self.slug)
 
     async def create(self, token: str, description: str) -> Created:
-        """Submit what was uploaded; asked once, so that after SiteUnavailable nobody knows whether it was done."""
+        """Submit the uploaded file; tried once, so that after SiteUnavailable its outcome is unknown."""
         body = {**self._about(), "blobFileTokens": token, "submissionDescription": description}
         method = _method("CreateSubmission", reads=False)
         return await self.client.call(method, body, Created, subject=self.slug)

@@ -1,4 +1,4 @@
-"""How Kaggle's answers are read: camelCase fields, UTC times, numbers as strings; what is new there is no error here."""
+"""Reading of Kaggle's answers: camelCase fields, UTC times, numbers as strings; unknown fields are no error."""
 
 import re
 from collections.abc import Iterable
@@ -14,17 +14,17 @@ AnswerT = TypeVar("AnswerT", bound="Answer")
 
 
 def parse_time(value: object) -> datetime | None:
-    """Read a time of Kaggle's: UTC with 0 to 9 fractional digits, cut to microseconds; none where there is none.
+    """Read one of Kaggle's times: UTC with 0 to 9 fractional digits, cut to microseconds; None if there is none.
 
     Raises:
-        ValueError: it is no time.
+        ValueError: it is not a time.
     """
     if value is None or value == "":
         return None
     if not isinstance(value, str):
         raise ValueError(f"{str(value)[:40]!r} is not a time")
     time = datetime.fromisoformat(value)
-    if time.year == 1:  # Protocol Buffers' way to say that there is none
+    if time.year == 1:  # how Protocol Buffers express a missing time
         return None
     return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
@@ -44,10 +44,10 @@ def _items(value: object) -> object:
     return () if value is None or value == {} else value
 
 
-def known(kind: type[EnumT]) -> BeforeValidator:
-    """Return what reads a value of an enumeration by name, with or without its prefix, or by number.
+def lenient_enum(kind: type[EnumT]) -> BeforeValidator:
+    """Return a validator of an enumeration's values by name, with or without its prefix, or by number.
 
-    What it does not know becomes its first member, which stands for the unknown. Numbers are those of the members' values.
+    An unknown value becomes the first member, which stands for the unknown. Numbers are the members' values.
     """
     unknown = next(iter(kind))
 
@@ -76,7 +76,7 @@ Items = BeforeValidator(_items)
 
 
 class Wire(BaseModel):
-    """An object of an answer; what it holds beyond the fields that are named here is ignored."""
+    """An object in an answer; fields that are not declared here are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
 
@@ -93,5 +93,5 @@ class Answer(Wire):
         return cls.model_validate(body).model_copy(update={"served_at": served_at})
 
     def stamped(self, items: Iterable[AnswerT]) -> "tuple[AnswerT, ...]":
-        """Return the things that it lists with its own server's time, for those to whom the whole is not handed."""
+        """Return its items with the answer's server time, for callers that do not get the whole answer."""
         return tuple(item.model_copy(update={"served_at": self.served_at}) for item in items)

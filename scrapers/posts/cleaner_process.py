@@ -1,6 +1,6 @@
-"""The cleaners' side: reads texts, answers with what they say, and lets none of them do harm to more than itself.
+"""The child process of the cleaners: cleans texts, and contains the harm that a text may do.
 
-A line of JSON asks for some texts to be cleaned, and a line of JSON answers; see `scrapers.posts.cleaners`.
+Each request for some texts is a line of JSON, and so is its answer; see `scrapers.posts.cleaners`.
 """
 
 import json
@@ -21,7 +21,7 @@ Reading = Callable[[dict[str, Any]], str]
 
 
 def text_as(asked: dict[str, Any]) -> str:
-    """Return the text of a `Source`, cleaned, as what it is said to be."""
+    """Return the text of a `Source`, cleaned according to its form."""
     if asked["form"] == "html":
         # Imported here, as it takes a while, and a replay reads no HTML.
         from scrapers.posts.html import markdown_of
@@ -37,14 +37,14 @@ def serve(memory_bytes: int, seconds: int, read: Reading = text_as) -> None:
 
     Args:
         memory_bytes: limit of the address space.
-        seconds: which the texts of one line may take; the process ends itself then, whether or not anybody waits for it.
-        read: how a text is read.
+        seconds: limit for the texts of one line; beyond it the process ends itself, whether or not anybody waits for it.
+        read: the function that cleans a text.
     """
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Nothing here is to be written anywhere.
+    # This process writes no files.
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    os.nice(5)  # whoever waits for the bot's own process waits less
+    os.nice(5)  # the bot's own process comes first
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
@@ -62,7 +62,7 @@ def _cleaned(asked: dict[str, Any], read: Reading) -> dict[str, Any]:
         text = read(asked)
         kind, kernel_type = ("kernel", asked["kernel_type"]) if asked["form"] == "kernel" else ("message", None)
         sketch = sketch_of(text, kind, kernel_type)  # type: ignore[arg-type]  # one of the two it may be
-    except Exception:  # a supervision boundary: whatever reading a text raises is that text's trouble alone
+    except Exception:  # a supervision boundary: an error affects only the text that caused it
         shortened = readable(both_ends(asked["text"], 2 * LARGEST_TEXT))
         return answer | {"text": shortened, "problem": traceback.format_exc(limit=-3)[-2_000:]}
     if sketch is not None:

@@ -1,7 +1,7 @@
-"""Cleaners: child processes that read foreign text for the bot, so that its event loop never does.
+"""Cleaners: child processes that parse foreign text for the bot, so that its event loop never does.
 
-A child that dies of a text, or takes too long, is replaced; the text comes back cut down by the simplest means, and
-nothing else is lost. What a child may load (a parser of HTML, numpy) the bot's own process never does.
+A child that dies of a text, or takes too long, is replaced; the text is then shortened by simple means, and nothing else
+is lost. Only a child loads a parser of HTML and numpy, never the bot's own process.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ LARGEST_SOURCE = 64_000_000
 _LONGEST_ANSWER = 1 << 28
 """Bytes of a line: a chunk of cleaned texts, as JSON."""
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
-"""What a child inherits; keys and tokens are none of its business."""
+"""Variables that a child inherits; it never gets keys and tokens."""
 
 
 @dataclass(frozen=True)
@@ -36,27 +36,26 @@ class Source:
     form: Literal["html", "markdown", "kernel"]
     text: str
     language: str | None = None
-    """Of a kernel, as the site names it."""
+    """A kernel's language, as the site names it."""
     kernel_type: str | None = None
     """Of a kernel: `notebook` or `script`."""
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """A text that can be stored, and what it is recognised by."""
+    """A text that can be stored, and its sketch for recognition."""
 
     text: str
     sketch: Sketch | None
-    """None for a text without a word, and where there was a problem."""
+    """None for a text without words, and after a problem."""
     problem: str | None = None
-    """Why the text is only cut down: its reading failed, or ended the process that read it."""
+    """Why the text is only shortened: cleaning failed, or ended the process."""
 
 
 class Cleaners:
     """A few child processes that clean side by side; they start with the first text, and end with `aclose`.
 
-    Used as an asynchronous context manager. Not promised: that a call which was cancelled had no effect; the child that
-    was at it is killed.
+    Used as an asynchronous context manager. A cancelled call may still have had an effect; its child is killed.
     """
 
     def __init__(
@@ -67,12 +66,12 @@ class Cleaners:
         seconds: int = DEFAULT_SECONDS,
         program: str = "scrapers.posts.cleaner_process",
     ) -> None:
-        """Prepare; nothing is started yet.
+        """Prepare; no process is started yet.
 
         Args:
-            count: processes.
+            count: number of processes.
             memory_bytes: limit of each one's address space, of which libraries take 0.7 GiB.
-            seconds: longest time that the texts of one call may take together, and each of them alone after that.
+            seconds: limit for the texts of one call together, and for each of them alone after that.
             program: the module that they run.
         """
         self.count = count
@@ -110,13 +109,13 @@ class Cleaners:
                 return done
             if len(sources) == 1:
                 return [_cut_down(sources[0])]
-            # One of them ended the child; alone, each of the others comes out.
+            # One of them ended the child; one at a time, the others can be cleaned.
             return [(await self._exchange(child, [one]) or [_cut_down(one)])[0] for one in sources]
         finally:
             self._idle.put_nowait(child)
 
     async def _exchange(self, child: "_Child", sources: Sequence[Source]) -> list[Cleaned] | None:
-        """Return what a child makes of texts; None where it died of them or took too long, which it ends of itself."""
+        """Return a child's answer; None if it died of the texts or took too long, in which case it ends itself."""
         bounded = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
         try:
             answer = await child.exchange(json.dumps(bounded, ensure_ascii=False).encode(errors="surrogatepass"))
@@ -131,7 +130,7 @@ class Cleaners:
 
 
 class _Child:
-    """One process; started when it is needed."""
+    """One process, started on first use."""
 
     def __init__(self, program: str, memory_bytes: int, seconds: int) -> None:
         self._command = (sys.executable, "-P", "-m", program, str(memory_bytes), str(seconds))
@@ -143,7 +142,7 @@ class _Child:
         return self._process.pid if self._process is not None and alive else None
 
     async def exchange(self, line: bytes) -> bytes:
-        """Send a line, and read the line that answers it."""
+        """Send a line, and read the answer."""
         if self.pid is None:
             await self.stop()
             await self._start()
@@ -158,7 +157,7 @@ class _Child:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         paths = (str(Path(__file__).parents[2]), environment.get("PYTHONPATH", ""))
         environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-        # What a large notebook took goes back to the system when it is done, not to the next one.
+        # The memory of a large notebook goes back to the system at once, not to the next notebook.
         environment |= {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
@@ -191,6 +190,6 @@ def _cleaned(answer: dict[str, Any]) -> Cleaned:
 
 
 def _cut_down(source: Source) -> Cleaned:
-    """Return a text that no child could read, by what is quick and sure."""
+    """Return a shortened text that no child could clean, by quick and safe means."""
     text = readable(both_ends(source.text, 2 * LARGEST_TEXT))
-    return Cleaned(text, None, "its reading ended the process, or took too long")
+    return Cleaned(text, None, "cleaning it ended the process, or took too long")

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LARGEST_TEXT = 200_000
-"""Bytes of UTF-8 that a cleaned text has at most."""
+"""Most bytes of a cleaned text, in UTF-8."""
 _LONGEST_READ = 1_000_000
-"""Characters of a text's two ends that are read; encoded data within them does not count against what is kept."""
+"""Characters of a text's two ends that are read; encoded data within them does not count towards the length."""
 
-# Controls but tab and newline; marks that reorder text on screen so that it reads as something else; and what cannot be
-# seen at all, in which a text may carry another one (joiners stay: scripts and emoji are written with them).
+# Control characters except tab and newline; marks that reorder text on screen so that it reads differently; and invisible
+# characters, in which a text may hide another one (joiners stay: some scripts and emoji need them).
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_LINE = 60
 """Characters of a line of base64 where it is broken into lines."""
-# A run begins nowhere within a run, so that each is looked at once.
+# A run cannot begin within a run, so that each is scanned once.
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/])(?:data:[\w/+.;=-]{1,100},)?[A-Za-z0-9+/]{400,}={0,2}"
     rf"|^(?:[A-Za-z0-9+/]{{{_SHORTEST_LINE},76}}\n){{8,}}(?:[A-Za-z0-9+/]{{1,76}}={{0,2}}$)?",
@@ -27,7 +27,7 @@ _REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{7,});?")
 
 
 def readable(text: str) -> str:
-    """Return markdown or code as it is to be kept: clean, without encoded data, of at most `LARGEST_TEXT` bytes."""
+    """Return markdown or code for storage: clean, without encoded data, of at most `LARGEST_TEXT` bytes."""
     return cut_middle(without_encoded(clean(both_ends(text, _LONGEST_READ))))
 
 
@@ -39,19 +39,19 @@ def clean(text: str) -> str:
 
 def without_encoded(text: str) -> str:
     """Return the text with a note in place of base64 and of data addresses."""
-    # Splitting is twenty times as fast as searching, and most texts have nothing so long.
+    # Splitting is twenty times as fast as searching, and most texts have no word that long.
     if max(map(len, text.split()), default=0) < _SHORTEST_LINE:
         return text
     return _ENCODED.sub("[encoded data left out]", text)
 
 
 def possible_references(text: str) -> str:
-    """Return HTML in which a character reference of an impossible number, over which parsers stumble, is U+FFFD."""
+    """Return HTML with U+FFFD for impossible character references, at which parsers fail."""
     return _REFERENCE.sub("\ufffd", text)
 
 
 def cut_middle(text: str, largest: int = LARGEST_TEXT) -> str:
-    """Return the text, or its first and last part with a note between, so that it has at most `largest` bytes."""
+    """Return the text, shortened if necessary to its beginning and end with a note between, at most `largest` bytes."""
     data = text.encode()
     if len(data) <= largest:
         return text
@@ -63,7 +63,7 @@ def cut_middle(text: str, largest: int = LARGEST_TEXT) -> str:
 
 
 def both_ends(text: str, longest: int) -> str:
-    """Return the text, or what its first and last `longest` / 2 characters are, so that the rest costs no more time."""
+    """Return the text, or its first and last `longest` / 2 characters, so that the rest costs no time."""
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]}\n[... {len(text) - longest // 2 * 2:,} characters left out ...]\n{text[-(longest // 2) :]}"
@@ -75,11 +75,11 @@ _OPENING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\{?([A-Za-z0-9+#]{0,30})")
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of markdown: the code between two fences, or the prose between such."""
+    """A part of markdown: the code between two fences, or the prose between code."""
 
     text: str
     language: str | None
-    """Of code, empty where the fence names none; None for prose."""
+    """Language of code, empty if the fence names none; None for prose."""
 
 
 def fenced(text: str, language: str) -> str:
@@ -90,7 +90,7 @@ def fenced(text: str, language: str) -> str:
 
 
 def parts(markdown: str) -> Iterator[Part]:
-    """Yield the prose and the code of markdown in order; a fence that is not closed goes on to the end."""
+    """Yield the prose and the code of markdown in order; an unclosed fence extends to the end."""
     held: list[str] = []
     fence, language = "", None
     for line in markdown.split("\n"):

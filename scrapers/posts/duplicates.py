@@ -1,13 +1,12 @@
 """Near-duplicates: which earlier post a new one repeats.
 
-Two posts of a kind are alike if their texts are the same but for layout, or if the signatures of what they mainly are
-agree in a share of `THRESHOLD` (see `scrapers.posts.sketches`): of two kernels their code, or their prose where neither has
-code; of two messages all that both have, prose and code. Only sketches that share a band of their signatures are
-compared (LSH: of pairs at the threshold 99.8% do, of pairs at .3 one in a hundred), and a new post only with what
-is stored. Each post is said to repeat the *earliest* post that it is like, so that neither the order in which posts come
-nor how they are divided into batches matters. (Of hundreds of texts that are nearly but not quite the same, which only
-a flood of spam would be, the first `FULL` to come are compared with what comes later, so that its cost has an end; there
-the order may matter.)
+Two posts of a kind are alike if their texts differ in layout only, or if their signatures agree in a share of `THRESHOLD`
+(see `scrapers.posts.sketches`): for two kernels those of their code, or of their prose if neither has code; for two
+messages those of all that both have, prose and code. Only sketches that share a band of their signatures are compared
+(LSH: of pairs at the threshold 99.8% do, of pairs at .3 one in a hundred), and a new post only with stored ones. Each
+post repeats the *earliest* post that it is like, so that neither the order nor the batches of posts matter. (Among
+hundreds of texts that are nearly but not quite the same, as in a flood of spam, only the first `FULL` are compared with
+later ones, to limit the cost; there the order may matter.)
 """
 
 import hashlib
@@ -25,12 +24,12 @@ from state.store import Transaction, as_stored
 from state.tables import KernelVersion, Message
 
 THRESHOLD = 0.8
-"""Share of equal numbers from which two signatures are of near-duplicates."""
+"""Share of equal numbers in two signatures from which texts are near-duplicates."""
 BANDS = 21
 ROWS = 6
-"""Numbers a band."""
+"""Numbers per band."""
 FULL = 200
-"""Sketches that share a band, from which on no more are added to it."""
+"""Sketches that share a band at which it takes no more."""
 
 _BATCH = 400
 
@@ -62,17 +61,17 @@ _ORPHANS = "SELECT post_id, known_at, sketch FROM likeness WHERE sketch IN ({}) 
 
 @dataclass(frozen=True)
 class Sketched:
-    """A post that is stored, and the sketch of its text, None for a text without a word."""
+    """A stored post with the sketch of its text, None for a text without words."""
 
     kind: Literal["message", "kernel"]
     id: str
     time: datetime | None
-    """Since when the text is known; an older state than the stored one is passed over."""
+    """The time from which the text is known; states older than the stored one are ignored."""
     sketch: Sketch | None
 
 
 def sketched(row: Message | KernelVersion, sketch: Sketch | None) -> Sketched:
-    """Return a post as `note_sketches` takes it."""
+    """Return a post in the form that `note_sketches` takes."""
     if isinstance(row, KernelVersion):
         return Sketched("kernel", row.id, row.created_at, sketch)
     times = [time for time in (row.posted_at, row.edited_at) if time is not None]
@@ -80,9 +79,9 @@ def sketched(row: Message | KernelVersion, sketch: Sketch | None) -> Sketched:
 
 
 def note_sketches(tx: Transaction, competition: str, posts: Iterable[Sketched]) -> None:
-    """Find out what posts repeat, in the transaction that has stored them; one that comes again is looked at anew.
+    """Record what posts repeat, in the transaction that stored them; a post that comes again is compared again.
 
-    What is deleted or has no time neither repeats anything nor is repeated.
+    A post that is deleted or has no time neither repeats another nor is repeated.
     """
     tx.session.flush()
     by_kind: dict[str, dict[str, Sketched]] = {"message": {}, "kernel": {}}
@@ -96,7 +95,7 @@ def note_sketches(tx: Transaction, competition: str, posts: Iterable[Sketched]) 
 
 
 def similarity(one: Sketch, other: Sketch, kind: str) -> float:
-    """Return how much of two texts of one kind is the same, from 0 to 1; 0 where they are not to be compared."""
+    """Return the similarity of two texts of one kind, from 0 to 1; 0 if they cannot be compared."""
     if one.sha256 == other.sha256:
         return 1.0
     parts = [(one.code, other.code), (one.prose, other.prose)]
@@ -113,7 +112,7 @@ def _agreement(one: bytes | None, other: bytes | None) -> float:
 
 
 def band_digests(sketch: Sketch, competition: str, kind: str) -> list[int]:
-    """Return the hashes of the bands of what a text mainly is; none where nothing of it can be compared."""
+    """Return the hashes of the bands of a text's main part; empty if nothing can be compared."""
     main = (sketch.code or sketch.prose) if kind == "kernel" else (sketch.prose or sketch.code)
     if main is None:
         return []
@@ -130,13 +129,13 @@ class _Book:
     """The likenesses of one kind of posts of a competition."""
 
     def __init__(self, connection: Connection, competition: str, kind: str) -> None:
-        # Statements without objects, and one for many posts where it can be: there are several a post.
+        # Statements without objects, and where possible one for many posts, as each post needs several.
         self._connection = connection
         self._competition = competition
         self._kind = kind
 
     def note(self, posts: Sequence[Sketched]) -> None:
-        """Bring a batch's likenesses up to date."""
+        """Update the likenesses of a batch."""
         ids = [post.id for post in posts]
         times = dict(self._in(_TIMES[self._kind], ids, self._competition))
         known = {row[0]: row[1:] for row in self._in(_KNOWN, ids, self._competition, self._kind)}
@@ -153,7 +152,7 @@ class _Book:
         self._place(placed)
 
     def _place(self, placed: dict[str, tuple[Sketch, str]]) -> None:
-        """Add posts: find what each repeats, and let what is later and alike repeat it if it repeated a later one."""
+        """Add posts: find what each repeats, and let later similar posts that repeated a later one repeat it instead."""
         numbers = self._keep({sketch.sha256: sketch for sketch, _ in placed.values()})
         rows = [
             (self._competition, self._kind, id, numbers[sketch.sha256], time) for id, (sketch, time) in placed.items()
@@ -162,14 +161,14 @@ class _Book:
         alike = self._alike({numbers[sketch.sha256]: sketch for sketch, _ in placed.values()})
         repeated = {row[0] for row in self._in(_SEVERAL, list(alike))}
         for _, _, id, sketch, time in rows:
-            # Most texts are like no other, and no other post has them.
+            # Most texts are unique and unlike any other.
             if sketch in repeated or len(alike[sketch]) > 1:
                 self._match(id, time, alike[sketch])
                 later = [(id, time, share, number, time, id, time, id) for number, share in alike[sketch].items()]
                 self._many(_LATER, later)
 
     def _keep(self, sketches: dict[str, Sketch]) -> dict[str, int]:
-        """Return the numbers of stored sketches by the hash of their texts, storing what is not there."""
+        """Return the numbers of sketches by the hash of their texts, storing missing ones."""
         numbers = dict(self._in(_NUMBERS, list(sketches), self._competition, self._kind))
         last = self._connection.exec_driver_sql("SELECT coalesce(max(id), 0) FROM keptsketch").scalar_one()
         new = {sha256: sketch for sha256, sketch in sketches.items() if sha256 not in numbers}
@@ -188,13 +187,13 @@ class _Book:
         return numbers
 
     def _match(self, id: str, time: str, alike: dict[int, float]) -> None:
-        """Write down what a post repeats, if anything."""
+        """Record what a post repeats, if anything."""
         found = self._in(_EARLIEST, list(alike), after=(time, id))
         original = (found[0][0], found[0][1], alike[found[0][2]]) if found else (None, None, None)
         self._many(_MATCHED, [(*original, self._competition, self._kind, id)])
 
     def _alike(self, sketches: dict[int, Sketch]) -> dict[int, dict[int, float]]:
-        """Return for each of some sketches those that are nearly the same, itself included, with their similarity."""
+        """Return, for each sketch, the near-duplicates including itself, with their similarity."""
         alike = {number: {number: 1.0} for number in sketches}
         holders: dict[int, list[int]] = {}
         for number, sketch in sketches.items():
@@ -214,7 +213,7 @@ class _Book:
         return alike
 
     def _forget(self, id: str, sketch: int) -> None:
-        """Take a post away, and its sketch if no other has it; what repeated it is matched anew."""
+        """Remove a post, and its sketch if no other post has it; posts that repeated it are matched again."""
         (own,) = (Sketch(*row[1:]) for row in self._in(_KEPT, [sketch]))
         alike = self._alike({sketch: own})[sketch]
         where = (self._competition, self._kind, id)
@@ -239,6 +238,6 @@ class _Book:
     def _in(
         self, sql: str, among: Collection[str] | Collection[int], *before: Any, after: tuple[Any, ...] = ()
     ) -> Sequence[Any]:
-        """Run a query with a place `{}` for a list, which goes as one parameter: statements of any length would be kept."""
+        """Run a query with a place `{}` for a list, passed as one parameter, so that few statements are cached."""
         query = sql.format("SELECT value FROM json_each(?)")
         return self._connection.exec_driver_sql(query, (*before, json.dumps(list(among)), *after)).all()

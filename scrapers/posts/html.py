@@ -1,8 +1,8 @@
-"""HTML of a message as clean markdown: code with its language, tables, links, lists and formulas; images as words.
+"""A message's HTML as clean markdown: code with its language, tables, links, lists and formulas; images as words.
 
-BeautifulSoup reads whatever comes, and markdownify walks through its tree recursively: so tags that would be the 41st
-within one another, or the 10,001st, are left out and their text kept. Scripts, styles, comments, forms and what is hidden
-go with all that is in them.
+BeautifulSoup parses any input, and markdownify walks its tree recursively: therefore tags nested more than 40 deep, and
+those after the first 10,000, are left out, but their text is kept. Scripts, styles, comments, forms and hidden elements
+are removed with their content.
 """
 
 import re
@@ -17,7 +17,7 @@ from markdownify import ATX, MarkdownConverter
 from scrapers.posts.cleaning import both_ends, clean, cut_middle, fenced, possible_references, without_encoded
 
 LARGEST_HTML = 600_000
-"""Characters that are read: the two ends of what is longer."""
+"""Most characters that are read; of a longer text the two ends."""
 DEEPEST = 40
 MOST_TAGS = 10_000
 _LONGEST_ADDRESS = 2_000
@@ -32,7 +32,7 @@ _CLOSES = {
     **dict.fromkeys(("dt", "dd"), ("p", "dt", "dd")),
     **{"li": ("p", "li"), "tr": ("p", "td", "th", "tr")},
 }
-"""What a tag closes right before it, as a browser does."""
+"""Tags that an opening tag closes, as in a browser."""
 _TRANSPARENT = {"thead", "tbody", "tfoot"}
 # fmt: off
 _DROPPED = {
@@ -41,7 +41,7 @@ _DROPPED = {
 }
 # fmt: on
 
-# Runs of blanks would take what comes after a time that grows with their square.
+# On long runs of blanks the patterns that follow would take quadratic time.
 _BLANKS = re.compile(r"[ \t\n\f\v\u00a0]{100,}")
 _UNSEEN = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|brush)[-:]([A-Za-z0-9+#]{1,20})")
@@ -53,7 +53,7 @@ _LINE_END = re.compile(r"(?<![ \t])[ \t]++$", re.MULTILINE)
 
 
 def markdown_of(html: str) -> str:
-    """Return what a message's HTML says as markdown of at most `cleaning.LARGEST_TEXT` bytes."""
+    """Return a message's HTML as markdown of at most `cleaning.LARGEST_TEXT` bytes."""
     html = possible_references(clean(both_ends(html, LARGEST_HTML)))
     html = _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", html)
     # Within a tag, so that BeautifulSoup does not warn of a text that is a path or an address.
@@ -63,7 +63,7 @@ def markdown_of(html: str) -> str:
 
 
 class _Tree(BeautifulSoup):
-    """A tree of bounded depth and size, in which items and paragraphs that were left open do not nest."""
+    """A tree of bounded depth and size, in which unclosed items and paragraphs do not nest."""
 
     tags = 0
 
@@ -77,7 +77,7 @@ class _Tree(BeautifulSoup):
 
 
 class _Tag(Tag):
-    """A tag that looks for its parents by name alone, as the converter does for every tag: a sixth of its time."""
+    """A tag that searches its parents by name alone; the converter does so for every tag, and this takes a sixth of the time."""
 
     def find_parent(self, name: Any = None, *_: Any, **__: Any) -> Any:
         return next((parent for parent in self.parents if parent.name == name), None)
@@ -85,12 +85,12 @@ class _Tag(Tag):
 
 @cache
 def _converter() -> "_Converter":
-    """Return the converter, which keeps nothing of what it converts, and takes as long to make as a short text."""
+    """Return the converter, which is stateless, and as slow to create as a short text is to convert."""
     return _Converter(heading_style=ATX, escape_asterisks=False, escape_underscores=False)
 
 
 class _Converter(MarkdownConverter):
-    """markdownify, but for what it writes too simply, or in a time that grows with the square of the length."""
+    """markdownify, except where its output is too simple or its time quadratic."""
 
     def process_tag(self, node: Tag, parent_tags: Any = None) -> str:
         words = _in_words(node)
@@ -125,14 +125,14 @@ class _Converter(MarkdownConverter):
     convert_th = convert_td
 
     def convert_tr(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        # Markdown has no table without a head: the first row is it, as pandas and Kaggle's editor write tables.
+        # Markdown tables need a header: the first row, as in tables of pandas and Kaggle's editor.
         first = el.find_previous_sibling("tr") is None
         columns = sum(_columns(cell) for cell in el.find_all(["td", "th"], recursive=False))
         return f"|{text}\n" + ("|" + " --- |" * columns + "\n" if first else "")
 
 
 def _in_words(tag: Tag) -> str | None:
-    """Return what stands in a tag's place whatever is in it, nothing where it goes; None: it is read as HTML."""
+    """Return the replacement of a tag with its content, empty if it is removed; None: it is converted as HTML."""
     kind = str(tag.get("type", ""))
     if tag.name == "script" and kind.startswith("math/tex"):
         return _formula(tag.get_text(), display="mode=display" in kind)
@@ -153,7 +153,7 @@ def _formula(formula: str, *, display: bool) -> str:
 
 
 def _image(tag: Tag) -> str:
-    """Return what an image shows; nothing for one that only counts who looks."""
+    """Return an image's description; empty for a tracking pixel."""
     if {"0", "1"} & {tag.get("width"), tag.get("height")}:
         return ""
     shown = " ".join(str(tag.get("alt") or tag.get("title") or "").split())[:_LONGEST_ALT]
@@ -161,7 +161,7 @@ def _image(tag: Tag) -> str:
 
 
 def _is_hidden(tag: Tag) -> bool:
-    """Whether a reader is not shown what is within, or is shown it by other means: drawn formulas."""
+    """Whether a tag's content is not shown to a reader, or shown by other means, as with drawn formulas."""
     return (
         tag.has_attr("hidden")
         or tag.get("aria-hidden") == "true"
@@ -175,7 +175,7 @@ def _classes(tag: Tag) -> list[str]:
 
 
 def _language(tag: Tag) -> str:
-    """Return the language of code that a class names; empty where none does."""
+    """Return the language of code named by a class; empty if none is."""
     names = _classes(tag)
     for name in names:
         if found := _LANGUAGE.fullmatch(name):
@@ -190,13 +190,13 @@ def _columns(cell: Tag) -> int:
 
 
 def _number(tag: Tag, name: str, default: int) -> int:
-    """Return a small number, the default where it is none."""
+    """Return an attribute that is a small number, or the default."""
     value = str(tag.get(name, ""))
     return int(value) if re.fullmatch(r"[0-9]{1,6}", value) else default
 
 
 def safe_address(address: str) -> str:
-    """Return an address that markdown can hold, without what only tracks; empty for one that is no page or mailbox."""
+    """Return an address fit for markdown, without tracking parameters; empty if it is neither a page nor a mailbox."""
     address = re.sub(r"\s+", "", address)
     scheme = _SCHEME.match(address)
     if len(address) > _LONGEST_ADDRESS or (scheme and scheme[0].lower() not in ("http:", "https:", "mailto:")):

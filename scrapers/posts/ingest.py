@@ -1,7 +1,7 @@
-"""Ingest: raw posts, cleaned by child processes and compared with what is there, into the store in order.
+"""Ingest: raw posts are cleaned by child processes, compared with stored posts, and stored in order.
 
-Everything is bounded: of what waits to be cleaned and of what waits to be stored there is never more than a few
-megabytes and one post, whatever the source yields, and the event loop only hands pieces on.
+Everything is bounded: no more than a few megabytes and one post wait to be cleaned, and as much to be stored, whatever
+the source yields, and the event loop only passes pieces on.
 """
 
 import asyncio
@@ -12,20 +12,20 @@ from dataclasses import dataclass
 
 from scrapers.posts.cleaners import Cleaned, Cleaners, Source
 from scrapers.posts.duplicates import Sketched, note_sketches, sketched
-from state.collect import add_community
+from state.community_rows import add_community
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Message
 
 _CHUNK_POSTS = 40
 _CHUNK_CHARACTERS = 200_000
 _CHUNK_ROWS = 400
-"""A chunk goes to a cleaner at once, and one transaction stores it: small posts are many, and each exchange costs as much as
-cleaning one of them."""
+"""Limits of a chunk, which goes to a cleaner in one exchange and into the store in one transaction: small posts are many,
+and an exchange costs as much as cleaning one of them."""
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A row as a source gives it, still without its text: that is what `source` cleans to; empty where there is none."""
+    """A row from a source, without its text: that is made by cleaning `source`, and empty if there is none."""
 
     row: CommunityRow
     source: Source | None = None
@@ -39,17 +39,17 @@ class Ready:
     sketched: Sketched | None
     """Of a message or kernel version."""
     problem: str | None = None
-    """Why its text is only cut down."""
+    """Why its text is only shortened."""
 
 
 async def ingest(store: Store, competition: str, raws: Iterable[Raw], cleaners: Cleaners) -> dict[str, str]:
-    """Clean and store rows, and find out what they repeat; the rows of one chunk appear together.
+    """Clean and store rows, and record what they repeat; the rows of one chunk appear together.
 
-    What is stored already is brought up to date (see `state.collect`), so that an ingest which was broken off may simply
-    be done again.
+    Rows that are stored already are updated (see `state.community_rows`), so that an interrupted ingest may simply be
+    repeated.
 
     Returns:
-        By item, such as `kernel/3`, why its text was only cut down; empty where all were read as they should.
+        By item, such as `kernel/3`, why its text was only shortened; empty if all were cleaned properly.
 
     Raises:
         StateUnavailable: the store cannot be used now; chunks before it are stored.
@@ -64,7 +64,7 @@ async def ingest(store: Store, competition: str, raws: Iterable[Raw], cleaners: 
                     await writing
                 writing = asyncio.create_task(asyncio.to_thread(_keep, store, competition, chunk, problems))
     finally:
-        # The thread goes on whatever comes; nobody else may find the store half way.
+        # The thread runs on even if this is cancelled: wait, so that nobody sees the store half-way.
         if writing is not None:
             await asyncio.shield(writing)
     return problems
@@ -77,13 +77,13 @@ async def cleaned_rows(raws: Iterable[Raw]) -> list[CommunityRow]:
 
 
 async def cleaned(raws: Iterable[Raw], cleaners: Cleaners) -> AsyncGenerator[list[Ready]]:
-    """Yield rows with their texts in the order in which they come, cleaned side by side, a few chunks ahead."""
+    """Yield rows with their texts in their order, cleaned in parallel, a few chunks ahead."""
     running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]] = deque()
     try:
         for chunk in _chunks(raws):
             sources = [raw.source for raw in chunk if raw.source is not None]
             running.append((chunk, asyncio.create_task(cleaners.clean(sources))))
-            await asyncio.sleep(0)  # making rows takes its time, in which others on the loop have their turn
+            await asyncio.sleep(0)  # making rows takes time: let other tasks run
             if len(running) > cleaners.count:
                 yield await _first(running)
         while running:
@@ -127,7 +127,7 @@ def _chunks(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
 
 
 def _keep(store: Store, competition: str, chunk: list[Ready], problems: dict[str, str]) -> None:
-    # What a power cut takes is collected again: whoever notes how far a source was read does so durably, and after this.
+    # Rows lost in a power cut are collected again: the mark of how far a source was read is durable, and written after this.
     with store.write(durable=False) as tx:
         add_community(tx, competition, (ready.row for ready in chunk))
         note_sketches(tx, competition, [ready.sketched for ready in chunk if ready.sketched is not None])

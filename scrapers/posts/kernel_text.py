@@ -1,4 +1,4 @@
-"""A kernel's source as text: a notebook's prose, and its code in fences, each with what it printed, cut down."""
+"""A kernel's source as text: a notebook's prose, and its code in fences with shortened output."""
 
 import html
 import json
@@ -14,9 +14,9 @@ _LARGEST_NOTEBOOK = 64_000_000
 _LONGEST_OUTPUT = 2_000
 """Characters kept of one cell's output."""
 _LONGEST_READ = 12_000
-"""Characters of one output's two ends that are looked at."""
+"""Characters of one output's two ends that are read."""
 _MOST_OBJECTS = 200_000
-"""Lists and objects in a notebook's JSON, and a tenth of its values: what has more takes a gigabyte to hold."""
+"""Most lists and objects in a notebook's JSON, and a tenth of its values: more would take a gigabyte of memory."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BAR = re.compile(r"\d%\s?\||\[[=>.\-# ]{8,}\]")
@@ -35,16 +35,16 @@ _SUFFIXES = {".py": "python", ".r": "r", ".rmd": "r", ".irnb": "r", ".jl": "juli
 
 
 def text_of(source: str, *, language: str | None = None, kernel_type: str | None = None) -> str:
-    """Return what a kernel's source says, as clean text of at most `cleaning.LARGEST_TEXT` bytes.
+    """Return a kernel's source as clean text of at most `cleaning.LARGEST_TEXT` bytes.
 
     A notebook becomes its markdown and its code in fences, each with the text of its output: without
-    images and progress bars, long logs cut. A script, R markdown and prose are text as they are. What does not turn out
-    to be what it is said to be is read as text, so that nothing raises; encoded data is left out of all.
+    images and progress bars, long logs cut. A script, R markdown and prose stay text. A source that does not match its
+    declared type is read as text, so that nothing raises; encoded data is always left out.
 
     Args:
-        source: as the site gives it.
-        language: as the site names it, such as `python`, `r`, `rmarkdown`; what a notebook says of itself counts more.
-        kernel_type: `notebook` or `script`; None, or a notebook's source in a script: as it looks.
+        source: as the site serves it.
+        language: as the site names it, such as `python`, `r`, `rmarkdown`; a notebook's own metadata take precedence.
+        kernel_type: `notebook` or `script`; None, or a notebook's source in a script: decided by the content.
     """
     looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and '"cells"' in source
     if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
@@ -53,11 +53,11 @@ def text_of(source: str, *, language: str | None = None, kernel_type: str | None
 
 
 def notebook_text(source: str, language: str | None = None) -> str:
-    """Return a notebook's JSON as text, neither cleaned nor cut; what is no notebook of format 4 comes back without images.
+    """Return a notebook's JSON as text, neither cleaned nor cut; anything but a notebook of format 4 is returned without images.
 
     Args:
         source: the file's text.
-        language: of the code, where the notebook does not say; None means python.
+        language: of the code, if the notebook does not name it; None means python.
     """
     notebook = _notebook(source)
     if notebook is None:
@@ -68,7 +68,7 @@ def notebook_text(source: str, language: str | None = None) -> str:
 
 
 def notebook_language(notebook: dict[str, Any]) -> str | None:
-    """Return the language that a notebook says its code is in, None where it says none."""
+    """Return the language that a notebook's metadata name, None if they name none."""
     metadata = _mapping(notebook.get("metadata"))
     for holder in ("language_info", "kernelspec"):
         section = _mapping(metadata.get(holder))
@@ -79,7 +79,7 @@ def notebook_language(notebook: dict[str, Any]) -> str | None:
 
 
 def _notebook(source: str) -> dict[str, Any] | None:
-    """Return a notebook with its cells; None where the text is none, or holds more than is worth reading."""
+    """Return a notebook with its cells; None if the text is not a notebook, or too large."""
     if source.count("{") + source.count("[") > _MOST_OBJECTS or source.count(",") > 10 * _MOST_OBJECTS:
         return None
     try:
@@ -114,7 +114,7 @@ def _output_text(output: dict[str, Any]) -> str:
 
 
 def _without_progress(text: str) -> str:
-    """Drop escape codes, what a carriage return has overwritten, progress bars and encoded data."""
+    """Drop escape codes, text overwritten after a carriage return, progress bars and encoded data."""
     text = _ESCAPES.sub("", both_ends(text, _LONGEST_READ).replace("\r\n", "\n"))
     lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
     kept = [line.rstrip() for line in lines if not _is_progress(line[:1000])]
@@ -123,7 +123,7 @@ def _without_progress(text: str) -> str:
 
 def _is_progress(line: str) -> bool:
     """Whether a line is a progress bar, as tqdm, Keras, curl and the like draw them."""
-    # Asked of every line of every log: the expressions are for lines that may be one.
+    # Called for every line of every log: only likely lines are matched with the expressions.
     return (
         (("%" in line or "[" in line) and _BAR.search(line) is not None)
         or (("it/s" in line or "s/it" in line) and "[" in line)
@@ -140,7 +140,7 @@ def _shortened(text: str) -> str:
 
 
 def _joined(value: object) -> str:
-    """Return text that a notebook may keep as one string or as a list of lines."""
+    """Return text that a notebook may hold as one string or as a list of lines."""
     if isinstance(value, list):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""
@@ -155,7 +155,7 @@ def _mappings(value: object) -> list[dict[str, Any]]:
 
 
 def language_named(name: object) -> str | None:
-    """Return the language that some source names so, in lower case; None for what is no name, such as `ipynb`."""
+    """Return a source's name of a language in lower case; None for anything else, such as `ipynb`."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+#.-]{0,30}", name):
         return None
     lower = name.lower()
@@ -166,5 +166,5 @@ def language_named(name: object) -> str | None:
 
 
 def language_of_file(name: str) -> str | None:
-    """Return the language that a file's suffix tells, None where it tells none."""
+    """Return the language of a file's suffix, None if it has none."""
     return _SUFFIXES.get(PurePosixPath(name.replace("\\", "/")).suffix.lower())

@@ -1,4 +1,4 @@
-"""Sketches: what a text is recognised by when it comes again, whole or nearly, code and prose apart.
+"""Sketches, by which a text is recognised when it comes again, exactly or nearly; code and prose are kept apart.
 
 The code is taken as tokens without comments, layout and output, the prose as words in lower case. Of each, the sets of
 runs of neighbours (five tokens, three words) of two texts are compared by MinHash (Broder 1997): the share of equal
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 PERMUTATIONS = 128
 """Numbers of a signature."""
 FEWEST = 20
-"""Different runs that a part must have to be compared: of less, chance would make near-duplicates."""
+"""Distinct runs that a part needs to be compared: with fewer, near-duplicates would arise by chance."""
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[^\s\w]")
 _COMMENT = re.compile(r"#[^\n]*")
 _WORD = re.compile(r"\w+")
 _AT_ONCE = 2_000
-"""Runs whose numbers are computed at once: a megabyte each thousand."""
+"""Runs whose numbers are computed at once: a megabyte per thousand."""
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """What one text is recognised by; a signature is `PERMUTATIONS` 32-bit little-endian numbers."""
+    """The sketch of one text; a signature is `PERMUTATIONS` 32-bit little-endian numbers."""
 
     sha256: str
-    """Hex, of the tokens and words: equal for texts that differ in layout, comments and output alone."""
+    """Hex, of the tokens and words: equal for texts that differ only in layout, comments and output."""
     code: bytes | None
-    """The code's signature, None where there is too little code to compare."""
+    """The code's signature, None if there is too little code to compare."""
     prose: bytes | None
 
 
 def sketch_of(text: str, kind: Literal["message", "kernel"], kernel_kind: str | None = None) -> Sketch | None:
-    """Return a cleaned text's sketch, None for a text without a word.
+    """Return a cleaned text's sketch, None for a text without words.
 
     Args:
         text: a message's markdown or a kernel's text.
-        kind: which of them.
-        kernel_kind: `script` where the whole text is code, unless it has fences, as R markdown does.
+        kind: the kind of post.
+        kernel_kind: `script` if the whole text is code, unless it has fences, as R markdown does.
     """
     code, prose = _code_and_prose(text, all_code=kind == "kernel" and kernel_kind == "script")
     tokens, words = _TOKEN.findall(_COMMENT.sub("", code)), _WORD.findall(prose.lower())
@@ -63,13 +63,13 @@ def _code_and_prose(text: str, *, all_code: bool) -> tuple[str, str]:
     found = list(parts(text))
     if all_code and all(part.language is None for part in found):
         return text, ""
-    # Output stands in fences of `text`; two runs of one program print other figures.
+    # Output is in fences marked `text`; two runs of one program print different figures.
     code = "\n".join(part.text for part in found if part.language not in (None, "text"))
     return code, "\n".join(part.text for part in found if part.language is None)
 
 
 def _signature(words: Sequence[str], length: int) -> bytes | None:
-    """Return the signature of the set of runs of `length` neighbours, None where it has fewer than `FEWEST`."""
+    """Return the signature of the set of runs of `length` neighbours, None if it has fewer than `FEWEST`."""
     runs = list({" ".join(words[start : start + length]) for start in range(len(words) - length + 1)})
     if len(runs) < FEWEST:
         return None

@@ -22,22 +22,22 @@ Value = float | str
 
 @dataclass(frozen=True)
 class Answers:
-    """What a file of `data/` must not say."""
+    """The hidden values, which no file of `data/` may hold."""
 
     rows: tuple[str, ...]
-    """The columns that tell rows apart."""
+    """The columns that identify a row."""
     columns: tuple[str, ...]
-    """The labels: the prediction columns, or others where only the competition's own grader knows what these should be."""
+    """The labels: the prediction columns, or others if only the competition's own grader knows the true predictions."""
     values: dict[str, tuple[Value, ...]]
-    """Key to one value a label; of very long answers a seeded part of the keys."""
+    """Key to one value per label; for very long answers a seeded sample of the keys."""
     numbered: bool = False
-    """Whether most keys repeat, so that equal ones are numbered; else those that repeat are left out."""
+    """Whether most keys repeat, so that equal ones are numbered; otherwise repeated ones are left out."""
     predicted: bool = True
     """Whether the labels are the prediction columns."""
 
 
 def value(cell: str) -> Value:
-    """Return a cell as a number if it is one ("1" and "1.0" are equal), else as text without outer blanks."""
+    """Return a cell as a number if it is one ("1" and "1.0" are equal), otherwise as text without outer blanks."""
     found = read_number(cell)
     if found is None:
         return cell.strip()
@@ -47,17 +47,17 @@ def value(cell: str) -> Value:
 def check_answers(
     root: Path, manifest: Manifest, found: Problems, cells_at_once: int = CELLS_AT_ONCE, *, own_grader: bool = False
 ) -> Answers | None:
-    """Check `answers.csv` and `sample_submission.csv`: columns, the same ids in both, each as often.
+    """Check `answers.csv` and `sample_submission.csv`: their columns, and that both have the same ids, each as often.
 
     Memory is bounded by `cells_at_once` cells, whatever the files' size.
 
     Args:
         root: the snapshot's folder.
         manifest: its manifest.
-        found: receives what is wrong.
-        cells_at_once: of the answers, held in memory.
-        own_grader: whether only the competition's own grader reads the answers, which then may have other columns than the
-            predictions.
+        found: receives the faults.
+        cells_at_once: cells of the answers held in memory.
+        own_grader: whether only the competition's own grader reads the answers, which then may lack the prediction
+            columns.
 
     Returns:
         The answers, or None if they cannot be used; the reasons are in `found`.
@@ -76,15 +76,15 @@ def read_answers(
     found: Problems,
     cells_at_once: int = CELLS_AT_ONCE,
 ) -> Answers | None:
-    """Do what `check_answers` does, with columns in the manifest's place.
+    """Do the same as `check_answers`, with columns in place of the manifest.
 
     Args:
         root: the snapshot's folder.
-        rows: the columns that tell rows apart.
-        predictions: the others of the sample submission.
-        labels: the others of the answers that are looked at.
-        found: receives what is wrong.
-        cells_at_once: as of `check_answers`.
+        rows: the columns that identify a row.
+        predictions: the other columns of the sample submission.
+        labels: the other columns of the answers that matter.
+        found: receives the faults.
+        cells_at_once: as in `check_answers`.
     """
     wanted = [*rows, *predictions]
     answers = _Table.open(root, ANSWERS, [*rows, *labels], len(rows), found)
@@ -102,12 +102,12 @@ def read_answers(
 
 
 def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) -> Sequence[str]:
-    """Return the columns of the answers beside the key where they are not the predictions'; else these."""
+    """Return the columns of the answers beside the key if they differ from the prediction columns; else the latter."""
     try:
         with open_table(root / ANSWERS) as table:
             header = next(table, (0, []))[1]
     except (NotCsv, OSError):
-        return predictions  # what is wrong is told when it is read
+        return predictions  # the fault is reported when the table is read
     others = [name for name in header if name not in (*rows, USAGE)]
     return others if others and not set(predictions) <= set(header) else predictions
 
@@ -130,15 +130,15 @@ def _some(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Table:
-    """A CSV file that is gone through several times, and where its columns are."""
+    """A CSV file that is read several times, and the places of its columns."""
 
     path: Path
     name: str
     header: tuple[str, ...]
     key: tuple[int, ...]
-    """Where the columns stand that tell rows apart."""
+    """Places of the key columns."""
     places: tuple[int, ...]
-    """Where the prediction columns stand."""
+    """Places of the prediction columns."""
     length: int
     """Rows without the header."""
 
@@ -149,9 +149,9 @@ class _Table:
         Args:
             root: the snapshot's folder.
             name: of the table, relative to it.
-            wanted: columns, those first that tell rows apart.
-            width: how many these are.
-            found: receives what is wrong.
+            wanted: columns, the key columns first.
+            width: number of key columns.
+            found: receives the faults.
         """
         path = root / name
         if not path.is_file():
@@ -187,7 +187,7 @@ class _Table:
         return Counter(key for key, _ in self._part(part, parts))
 
     def values(self, part: int, parts: int) -> tuple[dict[str, tuple[Value, ...]], bool]:
-        """Return the labels by key, and whether keys are numbered: where hardly any is there once."""
+        """Return the labels by key, and whether keys are numbered, as hardly any occurs only once."""
         counts = self.keys(part, parts)
         once = sum(count == 1 for count in counts.values())
         numbered = 2 * once < len(counts)

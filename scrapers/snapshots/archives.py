@@ -27,17 +27,17 @@ BROKEN = (
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is a zip archive by its name."""
+    """Whether a file's name is that of a zip archive."""
     return path.name.lower().endswith(".zip")
 
 
 def check_archive(path: Path, name: str, found: Problems) -> bool:
-    """Read every member to its end, in pieces, and compare its checksum; whether the archive is good.
+    """Read every member to its end, in pieces, and compare its checksum; return whether the archive is good.
 
     Args:
         path: the archive.
-        name: how problems call it.
-        found: receives what is wrong.
+        name: its name in problems.
+        found: receives the faults.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -48,13 +48,13 @@ def check_archive(path: Path, name: str, found: Problems) -> bool:
 
 
 def is_litter(member_name: str) -> bool:
-    """Whether a Mac has put a member into a zip by itself: its folder, the forks of files, and how a window looked."""
+    """Whether a Mac added a member to a zip by itself: its folder, resource forks, and window settings."""
     path = PurePosixPath(member_name)
     return "__MACOSX" in path.parts or path.name == ".DS_Store" or path.name.startswith("._")
 
 
 def excess(members: Sequence[zipfile.ZipInfo], packed: int) -> str | None:
-    """Say that members would unpack to more than any real data would, given the archive's size in bytes; None: fine."""
+    """Return a sentence if members would unpack to more than real data of the archive's size in bytes; None if not."""
     plain = sum(member.file_size for member in members)
     if plain > _LARGEST_PLAIN and plain > packed * _LARGEST_RATIO:
         return f"would unpack to {plain:,} bytes from {packed:,}: refused"

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 Direction = Literal["minimize", "maximize"]
 
 OWN_GRADER = "grade.py"
-"""The metric's name where no metric of ours is meant, but a file that defines `grade(submission, answers)`."""
+"""The metric's name if it is not one of ours, but a file that defines `grade(submission, answers)`."""
 
 
 class MetricSpec(BaseModel):
@@ -22,7 +22,7 @@ class MetricSpec(BaseModel):
 
 
 class TaskCard(BaseModel):
-    """What the engine knows of a task; an agent never sets or changes it."""
+    """The engine's knowledge of a task; an agent never sets or changes it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,7 +33,7 @@ class TaskCard(BaseModel):
     metric: MetricSpec
     id_column: str
     key_columns: tuple[str, ...] = ()
-    """Further columns that the sample submission fills in; with the id they say which row is meant (the class of a mask)."""
+    """Further columns that the sample submission fills in; with the id they identify a row (the class of a mask)."""
     prediction_columns: tuple[str, ...]
     submission_file: str = "submission.csv"
     kind: Literal["csv", "code"] = "csv"
@@ -45,7 +45,7 @@ class TaskCard(BaseModel):
 
     @property
     def row_columns(self) -> tuple[str, ...]:
-        """The columns by which a submission's rows are told apart; of rows that are alike in them the order counts."""
+        """The columns that identify a submission's row; rows that are equal in them are distinguished by their order."""
         return (self.id_column, *self.key_columns)
 
     @property

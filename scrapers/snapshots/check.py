@@ -1,4 +1,4 @@
-"""The checks of a snapshot: everything that is wrong is named at once, with its file and line."""
+"""The checks of a snapshot: all faults are reported together, with file and line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _REQUIRED = (DESCRIPTION, SAMPLE, ANSWERS, LEADERBOARD)
 
 @dataclass(frozen=True)
 class Checked:
-    """What a snapshot holds as far as it can be read, and all that is wrong with it."""
+    """The content of a snapshot as far as it can be read, and all its faults."""
 
     manifest: Manifest | None
     leaderboard: list[float]
@@ -33,7 +33,7 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
     """Check a snapshot against format 1, data and community included.
 
     Every file of `data/` is read once or twice, in pieces: about a second for 20 MB in 14,000 archive members. A
-    mistake in the snapshot never raises.
+    fault of the snapshot never raises.
 
     Args:
         path: the snapshot's folder.
@@ -69,11 +69,11 @@ def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Directio
         known = ", ".join(sorted(metrics))
         found.add(MANIFEST, f"the metric {metric.name!r} is unknown and there is no {GRADER}; known are {known}")
     elif expected is not None and expected != metric.direction:
-        found.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` says {metric.direction}")
+        found.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` is {metric.direction}")
 
 
 def _check_archives(root: Path, found: Problems) -> frozenset[str]:
-    """Check every archive of `data/`; return the names of those that cannot be read."""
+    """Check every archive of `data/`; return the names of the unreadable ones."""
     damaged = set()
     if (root / DATA).is_dir():
         with found.reading(DATA):
@@ -85,7 +85,7 @@ def _check_archives(root: Path, found: Problems) -> frozenset[str]:
 
 
 def _check_hashes(root: Path, hashes: Mapping[str, str], found: Problems) -> None:
-    """Check that every file that the manifest names by its hash is there, inside the folder, and unchanged."""
+    """Check that every file with a hash in the manifest exists inside the folder, and is unchanged."""
     for name, expected in sorted(hashes.items()):
         if escapes(name):
             found.add(MANIFEST, f"`sha256` names {name!r}, which lies outside of the folder")
@@ -97,4 +97,4 @@ def _check_hashes(root: Path, hashes: Mapping[str, str], found: Problems) -> Non
         with found.reading(name):
             actual = sha256_of(path)
             if actual != expected:
-                found.add(name, f"has the SHA-256 {actual}, not {expected} as {MANIFEST} says")
+                found.add(name, f"has the SHA-256 {actual}, not {expected} as in {MANIFEST}")

@@ -1,19 +1,26 @@
-"""The community of a snapshot: its four files of rows, checked against one another, and handed on to be cleaned and stored."""
+"""The community of a snapshot: its four files of rows, checked against one another, and handed on to be cleaned and stored.
+
+A field must be there, `null` where it is not known; only what says where a row comes from (`url`, `source`) and the
+readings of an observation may be left out. Fields that the format does not name are ignored.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from pkgutil import resolve_name
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from scrapers.posts import SOURCES
 from scrapers.posts.cleaners import LARGEST_SOURCE, Source
+from scrapers.posts.cleaning import clean
 from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import language_of_file
-from scrapers.snapshots.fields import sentences
+from scrapers.snapshots.fields import Identifier, UtcTime, sentences
 from scrapers.snapshots.files import resolve_inside
 from scrapers.snapshots.problems import Problems, json_object
-from scrapers.snapshots.rows import KernelRow, MessageRow, ObservationRow, TopicRow
+from state.tables import KernelVersion, Message, Observation, Topic
 
 COMMUNITY = "community"
 TOPICS = f"{COMMUNITY}/topics.jsonl"
@@ -21,12 +28,115 @@ MESSAGES = f"{COMMUNITY}/messages.jsonl"
 KERNELS = f"{COMMUNITY}/kernels.jsonl"
 OBSERVATIONS = f"{COMMUNITY}/observations.jsonl"
 
+TIERS = {
+    "0": "NOVICE",
+    "1": "CONTRIBUTOR",
+    "2": "EXPERT",
+    "3": "MASTER",
+    "4": "GRANDMASTER",
+    "5": "STAFF",
+    "11": "ORGANIZATION",
+}
+"""Kaggle's numbers of tiers, and their names."""
+
+Text = Annotated[str, AfterValidator(clean)]
+Score = Annotated[float, Field(allow_inf_nan=False)]
+Votes = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+
+class TopicRow(_Row):
+    """One line of `topics.jsonl`."""
+
+    id: Identifier
+    title: Text | None
+    author: Text | None
+    tier: Text | None
+    posted_at: UtcTime | None
+    votes: Votes | None
+    url: Text | None = None
+    source: Text | None = None
+
+    def table_row(self, competition: str) -> Topic:
+        """Return the row that the database holds."""
+        values = self.model_dump(exclude={"source"}) | {"title": self.title or ""}
+        return Topic(competition=competition, **values)
+
+
+class MessageRow(_Row):
+    """One line of `messages.jsonl`."""
+
+    id: Identifier
+    topic_id: Identifier
+    parent_id: Identifier | None
+    author: Text | None
+    tier: Text | None
+    posted_at: UtcTime | None
+    edited_at: UtcTime | None
+    votes: Votes | None
+    markdown: Text | None
+    deleted: bool | None
+    source: Text | None = None
+
+    def table_row(self, competition: str) -> Message:
+        """Return the row that the database holds, still without its text."""
+        values = self.model_dump(exclude={"source", "markdown"}) | {"deleted": bool(self.deleted)}
+        return Message(competition=competition, **values)
+
+
+class KernelRow(_Row):
+    """One line of `kernels.jsonl`: a kernel version; `path` and `output` are relative to `community/`."""
+
+    id: Identifier
+    ref: Annotated[Text, Field(min_length=1)]
+    version: int | None
+    title: Text | None
+    author: Text | None
+    tier: Text | None
+    created_at: UtcTime | None
+    votes: Votes | None
+    public_score: Score | None
+    language: Text | None
+    kind: Text | None
+    datasets: list[Any] | None
+    parent_ref: Text | None
+    path: Annotated[str, Field(min_length=1)] | None
+    url: Text | None = None
+    source: Text | None = None
+    output: Annotated[str, Field(min_length=1)] | None = None
+    """The submission file that its run wrote."""
+
+    def table_row(self, competition: str) -> KernelVersion:
+        """Return the row that the database holds, still without its text."""
+        values = self.model_dump(exclude={"source", "output"})
+        values |= {"title": self.title or "", "datasets": self.datasets or []}
+        return KernelVersion(competition=competition, **values)
+
+
+class ObservationRow(_Row):
+    """One line of `observations.jsonl`: how a reading stood at a time; None means that it was not read."""
+
+    target: Literal["topic", "message", "kernel"]
+    id: Identifier
+    at: UtcTime
+    votes: Votes | None = None
+    public_score: Score | None = None
+    tier: Text | None = None
+
+    def table_row(self, competition: str) -> Observation:
+        """Return the row that the database holds."""
+        return Observation(competition=competition, target_id=self.id, **self.model_dump(exclude={"id"}))
+
+
 RowT = TypeVar("RowT", TopicRow, MessageRow, KernelRow, ObservationRow)
 
 
 @dataclass(frozen=True)
 class Community:
-    """All rows of `community/`; empty where a file is missing."""
+    """All rows of `community/`; empty for a missing file."""
 
     topics: list[TopicRow] = field(default_factory=list)
     messages: list[MessageRow] = field(default_factory=list)
@@ -38,8 +148,15 @@ class Community:
         """Whether there is neither a topic nor a message nor a kernel."""
         return not (self.topics or self.messages or self.kernels)
 
-    def raws(self, root: Path, competition: str) -> Iterator[Raw]:
-        """Yield the rows for the database with what their texts are cleaned from; a kernel's file is read in its turn."""
+    def posts(self, root: Path, competition: str) -> Iterator[Raw]:
+        """Yield the rows for the database, undated ones included, their texts still to be cleaned.
+
+        Which of them may be seen at a time is for queries with `as_of` to say. A kernel's file is read in its turn.
+
+        Args:
+            root: the snapshot's folder.
+            competition: its slug.
+        """
         yield from (Raw(topic.table_row(competition)) for topic in self.topics)
         for message in self.messages:
             source = Source("markdown", message.markdown) if message.markdown else None
@@ -48,10 +165,12 @@ class Community:
             path = resolve_inside(root / COMMUNITY, kernel.path) if kernel.path else None
             yield Raw(kernel.table_row(competition), kernel_file(path) if path else None)
         yield from (Raw(observation.table_row(competition)) for observation in self.observations)
+        for function in SOURCES:
+            yield from resolve_name(function)(root / COMMUNITY, competition)
 
 
 def kernel_file(path: Path) -> Source:
-    """Return what a kernel's file holds, of one too large both ends; bytes that are not UTF-8 are replaced.
+    """Return the content of a kernel's file, or both ends of a file too large; bytes that are not UTF-8 are replaced.
 
     Raises:
         OSError: the file cannot be read.
@@ -71,7 +190,7 @@ def read_community(root: Path, found: Problems) -> Community:
 
     Args:
         root: the snapshot's folder.
-        found: receives every bad line, duplicate id, and reference to a row or file that is not there.
+        found: receives every bad line, duplicate id, and reference to a missing row or file.
     """
     topics = _unique(root, TOPICS, TopicRow, found)
     messages = _unique(root, MESSAGES, MessageRow, found)
@@ -134,9 +253,9 @@ def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterat
 
     Args:
         path: the file; if it is absent, nothing is yielded.
-        name: how problems call the file.
+        name: the file's name in problems.
         row: the model of one line.
-        found: receives each mistake with its line.
+        found: receives each fault with its line.
     """
     if not path.is_file():
         return

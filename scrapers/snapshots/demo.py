@@ -30,7 +30,7 @@ CLASSES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 PIXELS = tuple(f"p{row}{column}" for row in range(8) for column in range(8))
 _SEED = 20240304
 _NOISE = 4.0
-"""Standard deviation of what is added to each pixel, of 16 levels; it leaves good ideas something to gain."""
+"""Standard deviation of the noise added to each pixel, of 16 levels; it leaves room for good ideas."""
 _DIMMEST, _BRIGHTEST = 0.6, 1.2
 _TEST_SHARE = 5
 """One image in so many of each digit is in the test part."""

@@ -1,4 +1,4 @@
-"""Field types that the manifest and the community rows share: identifiers, times, and how a mistake is worded."""
+"""Field types that the manifest and the community rows share: identifiers, times, and the wording of faults."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ Identifier = Annotated[str, BeforeValidator(_identifier)]
 
 
 def sentences(error: ValidationError) -> Iterator[str]:
-    """Word each mistake of a pydantic validation as one short sentence that names the field."""
+    """Word each error of a pydantic validation as one short sentence that names the field."""
     for mistake in error.errors(include_url=False):
         field = ".".join(str(part) for part in mistake["loc"])
         text: Any = mistake["msg"].removeprefix("Value error, ")

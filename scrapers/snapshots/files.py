@@ -1,4 +1,4 @@
-"""Files of a snapshot: which one a relative name means, that none leads out of its folder, and their hashes."""
+"""Files of a snapshot: resolving relative names, keeping links inside the folder, and hashes."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ def escapes(name: str) -> bool:
 
 
 def resolve_inside(root: Path, name: str) -> Path | None:
-    """Return the regular file that `name` means below `root`, links followed; None if it lies outside or is none."""
+    """Return the regular file that `name` means below `root`, links followed; None if there is none inside `root`."""
     if escapes(name):
         return None
     path = root / name
@@ -39,7 +39,7 @@ def walk(folder: Path) -> Iterator[Path]:
 
 
 def check_links(root: Path, found: Problems) -> None:
-    """Refuse links that lead out of the snapshot (or of `data/`, into `private/`), and what is not a plain file."""
+    """Report links that lead out of the snapshot (or from `data/` into `private/`), and entries that are not plain files."""
     with found.reading("."):
         for path in walk(root):
             relative = path.relative_to(root).as_posix()

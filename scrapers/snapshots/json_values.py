@@ -7,21 +7,21 @@ from typing import Any, TextIO
 
 _CHUNK = 1 << 16
 _LONGEST = 1 << 28
-"""Characters of one value; a file that has no end of one within so many is no table."""
+"""Most characters of one value; a file without the end of a value within so many is not a table."""
 _BLANK = " \t\r\n"
 _BETWEEN = {False: re.compile(r"[ \t\r\n]*"), True: re.compile(r"[ \t\r\n,]*")}
 """What may stand before a value; in an array, and elsewhere."""
 
 
 def json_values(file: TextIO, longest: int = _LONGEST) -> Iterator[tuple[str, Any]]:
-    """Yield the values of an array, or those that follow each other, with their texts; a chunk at a time.
+    """Yield the values of an array, or a sequence of values, with their texts; the file is read in chunks.
 
     Args:
-        file: where it starts.
+        file: the text, at its start.
         longest: characters within which a value must end.
 
     Raises:
-        ValueError: it is no JSON, or a value is too long.
+        ValueError: it is not JSON, or a value is too long.
         RecursionError: absurd nesting.
     """
     decoder, text, step = json.JSONDecoder(), file.read(_CHUNK).lstrip(_BLANK), _CHUNK
@@ -47,12 +47,12 @@ def json_values(file: TextIO, longest: int = _LONGEST) -> Iterator[tuple[str, An
                 value, end = decoder.raw_decode(text, at)
                 yield text[at:end], value
             return
-        # Twice as much each time: a long record is not tried anew for every chunk of it.
+        # Twice as much each time, so that a long record is not parsed again for every chunk.
         text, at, step = text[at:] + more, 0, 2 * step
 
 
 def json_cell(value: Any) -> str:
-    """Return a value as a table's cell: a text as it is, nothing for null, else as JSON."""
+    """Return a value as a table's cell: a text as it is, an empty cell for null, anything else as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -16,7 +16,7 @@ def read_leaderboard(root: Path, direction: Direction | None, found: Problems) -
     Args:
         root: the snapshot's folder.
         direction: of the metric; a board whose first score is worse than its last is refused. None: not checked.
-        found: receives what is wrong: no such column, no entries, a score that is no number, a bad `submitted_at`.
+        found: receives the faults: no such column, no entries, a score that is not a number, a bad `submitted_at`.
     """
     path = root / LEADERBOARD
     scores: list[float] = []

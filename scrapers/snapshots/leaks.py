@@ -1,4 +1,4 @@
-"""That no file of `data/` gives the answers away."""
+"""The check that no file of `data/` leaks the answers."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
@@ -13,22 +13,22 @@ from scrapers.snapshots.tables_within import tables_within
 
 _ANSWERS_NAME = PurePosixPath(ANSWERS).name
 _FIRST_ROWS = 100
-"""In which a column of another name must have the ids of the answers."""
+"""First rows in which a column with another name must have the ids of the answers."""
 _MOST_KEYS = 5
-"""Such columns that are tried; small numbers are often ids too."""
+"""Most such columns to try; small numbers are often ids too."""
 _FEWEST_IDS = 10
-"""Shared ones from which on a column of another name that equals the answers does so by no chance."""
+"""Shared ids above which a column with another name does not equal the answers by chance."""
 _TRUTH: dict[str, Value] = {"true": 1.0, "false": 0.0}
 
 
 def check_leaks(root: Path, answers: Answers, found: Problems, damaged: frozenset[str]) -> None:
-    """Look into every table of `data/`, whatever its form and its place, for the answers.
+    """Search every table of `data/`, whatever its format and place, for the answers.
 
     Args:
         root: the snapshot's folder.
-        answers: what must not be found.
+        answers: the values that must not be found.
         found: receives each file that holds them.
-        damaged: relative names of archives that cannot be read; they are left out.
+        damaged: relative names of unreadable archives, which are skipped.
     """
     with found.reading(DATA):
         for path in walk(root / DATA):
@@ -38,14 +38,14 @@ def check_leaks(root: Path, answers: Answers, found: Problems, damaged: frozense
 
 
 def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, found: Problems) -> None:
-    """Look into one file for the answers: by its name, its bytes, and the columns of the tables in it.
+    """Search one file for the answers: by its name, its bytes, and the columns of its tables.
 
     Args:
         path: the file.
-        name: how problems call it.
-        answers_file: whose bytes it must not have.
-        answers: what it must not hold.
-        found: receives what is wrong.
+        name: its name in problems.
+        answers_file: the file whose bytes it must not have.
+        answers: the values that it must not hold.
+        found: receives the faults.
 
     Raises:
         OSError: it cannot be read.
@@ -67,7 +67,7 @@ def _check_tables(path: Path, name: str, answers: Answers, found: Problems) -> N
             if member is not None and PurePosixPath(member.lower()).name == _ANSWERS_NAME:
                 found.add(name, f"{place}has the name of the answers; agents may read data/")
             else:
-                _report(given_away(rows, answers), name, place, found)
+                _report(leaked_columns(rows, answers), name, place, found)
     except NotCsv as error:
         found.add(name, f"a table in it {error}" if is_archive(path) else str(error), error.line)
     except BROKEN as error:
@@ -81,14 +81,14 @@ def _report(columns: list[str], name: str, place: str, found: Problems) -> None:
         found.add(name, message, kind="answers by content")
 
 
-def given_away(rows: Rows, answers: Answers) -> list[str]:
+def leaked_columns(rows: Rows, answers: Answers) -> list[str]:
     """Return the columns of a table that hold the answers.
 
-    A prediction column does if it equals that of the answers on all shared ids and is not constant there; any column
-    does if it names, on all shared ids, the prediction column whose answer is 1 and all others 0. A column of another name
-    that equals a prediction column does too, and so do all where the id has another name, on at least ten shared ids. Where
-    most ids repeat, the first row of one is that of its first answer; else those that repeat say nothing. Reading ends as
-    soon as no column can any more.
+    A prediction column holds them if it equals that of the answers on all shared ids and is not constant there; any
+    column does if it names, on all shared ids, the one prediction column whose answer is 1 while the others are 0. A
+    column with another name that equals a prediction column counts from ten shared ids on, as does any column if the id
+    has another name. If most ids repeat, the n-th row of an id belongs to its n-th answer; otherwise repeated ids are
+    ignored. Reading ends as soon as no column can hold the answers any more.
 
     Raises:
         NotCsv: the table cannot be tokenised.
@@ -104,7 +104,7 @@ def given_away(rows: Rows, answers: Answers) -> list[str]:
 
 
 def _keys(header: list[str], first: Sequence[list[str]], answers: Answers) -> Iterator["_Key"]:
-    """Yield the columns with the names of the key; of a single one also such as have its ids in most of the first rows."""
+    """Yield the key columns by name; for a single one also columns with its ids in most of the first rows."""
     named: list[int] = []
     if set(answers.rows) <= set(header):
         named = [header.index(column) for column in answers.rows]
@@ -128,15 +128,15 @@ def _keys(header: list[str], first: Sequence[list[str]], answers: Answers) -> It
 
 
 class _Key:
-    """Columns that tell rows apart as those of the answers do, and the others that have held the answers so far."""
+    """Key columns of a table, and the other columns that have held the answers so far."""
 
     def __init__(self, places: Sequence[int], header: Sequence[str], answers: Answers, *, named: bool) -> None:
         self._places, self._header, self._answers, self._named = places, header, answers, named
         self._repeats = Repeats()
         self._ids: set[str] = set()
-        """At most as many shared ones as are needed."""
+        """Shared ids so far, at most as many as are needed."""
         self._possible = {place: held for place in range(len(header)) if (held := self._held(place))}
-        """By place, a bit for each prediction column that may be there, and one for the name of that which is 1."""
+        """By place, a bit for each prediction column that may be there, and one for the name of the column that is 1."""
         self._seen: dict[int, set[Value]] = {place: set() for place in self._possible}
         """At most two different answers: one is a constant."""
 
@@ -151,13 +151,13 @@ class _Key:
             return True
         if len(self._ids) < _FEWEST_IDS:
             self._ids.add(key)
-        said = _said(truth, self._answers.columns)
+        bits = _columns_by_value(truth, self._answers.columns)
         read: dict[str, tuple[Value, int]] = {}
         for place, held in list(self._possible.items()):
             cell = cells[place] if place < len(cells) else None
             if cell is not None and cell not in read:
                 plain = _plain(value(cell))
-                read[cell] = plain, said.get(plain, 0)
+                read[cell] = plain, bits.get(plain, 0)
             plain, same = read[cell] if cell is not None else ("", 0)
             if not held & same:
                 del self._possible[place]
@@ -175,14 +175,14 @@ class _Key:
                 yield self._header[place]
 
     def _held(self, place: int) -> int:
-        """Return what a column may hold to begin with."""
+        """Return the bits that a column may hold at first."""
         if place in self._places:
             return 0
         others = (1 << len(self._answers.columns)) - 1 if self._answers.predicted else 0
         return others | self._own(place)
 
     def _own(self, place: int) -> int:
-        """Return what a column holds by its name, or as the name of a class: beside the key's own name few ids are enough."""
+        """Return the bits for a column's own name, or for the name of a class: beside the key's own name few ids suffice."""
         columns, name = self._answers.columns, self._header[place]
         if name in self._answers.rows:
             return 0
@@ -191,18 +191,18 @@ class _Key:
         return 1 << len(columns) if len(columns) > 1 else 0
 
 
-def _said(truth: tuple[Value, ...], columns: tuple[str, ...]) -> dict[Value, int]:
+def _columns_by_value(truth: tuple[Value, ...], columns: tuple[str, ...]) -> dict[Value, int]:
     """Return, for each value of a row of the answers, a bit for each column that has it; see `_Key`."""
-    said: dict[Value, int] = {}
+    bits: dict[Value, int] = {}
     for number, one in enumerate(truth):
         plain = _plain(one)
-        said[plain] = said.get(plain, 0) | 1 << number
+        bits[plain] = bits.get(plain, 0) | 1 << number
     if truth.count(1.0) == 1 and truth.count(0.0) == len(truth) - 1:
         name = _plain(value(columns[truth.index(1.0)]))
-        said[name] = said.get(name, 0) | 1 << len(columns)
-    return said
+        bits[name] = bits.get(name, 0) | 1 << len(columns)
+    return bits
 
 
 def _plain(one: Value) -> Value:
-    """Return 1 and 0 for true and false, however they are written, as JSON has them."""
+    """Return 1 and 0 for true and false, however they are written: JSON has them as words."""
     return _TRUTH.get(one.lower(), one) if isinstance(one, str) else one

@@ -52,7 +52,7 @@ class Manifest(BaseModel):
     sources: list[str] = []
     sha256: dict[str, str] = {}
     dated_at_deadline: CountedRows | None = None
-    """Rows without a time that an import was told to date at the deadline; None: it was not told so."""
+    """Rows without a time to which an import gave the deadline's; None: it did not do so."""
 
     @field_validator("submission_file")
     @classmethod
@@ -102,7 +102,7 @@ class Manifest(BaseModel):
 
 
 def read_manifest(path: Path, found: Problems) -> Manifest | None:
-    """Read `snapshot.json` in the folder `path`; None, with the reasons in `found`, if it is not a manifest."""
+    """Read `snapshot.json` in the folder `path`; None, with the reasons in `found`, if it is not valid."""
     with found.reading(MANIFEST):
         file = path / MANIFEST
         if file.stat().st_size > _LARGEST_MANIFEST:

@@ -1,4 +1,4 @@
-"""What a check has found: problems with their places, bounded in number."""
+"""The findings of a check: problems with their places, limited in number."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Any
 from state.errors import Problem
 
 MOST_OF_A_KIND = 50
-"""So many problems of one kind and file are listed in full; the rest is counted (a broken file may have millions)."""
+"""Most problems of one kind and file that are listed; the rest is counted (a broken file may have millions)."""
 
 
 class Problems:
@@ -26,7 +26,7 @@ class Problems:
             file: path relative to the snapshot, with slashes.
             message: one sentence.
             line: line in the file, from 1.
-            kind: what repeats; needed only where one file may break a rule on many lines.
+            kind: the broken rule; needed only if one file may break it on many lines.
         """
         if kind:
             self._counts[file, kind] += 1
@@ -36,7 +36,7 @@ class Problems:
 
     @contextmanager
     def reading(self, file: str) -> Iterator[None]:
-        """Turn a failure of the file system within the block into a problem of that file."""
+        """Turn a file system error within the block into a problem of that file."""
         try:
             yield
         except OSError as error:
@@ -54,13 +54,13 @@ class Problems:
 
 
 def json_object(data: bytes, file: str, line: int | None, found: Problems) -> dict[str, Any] | None:
-    """Return the JSON object that bytes hold; None, with the reason in `found`, where they hold none.
+    """Return the JSON object that bytes hold; None, with the reason in `found`, if they hold none.
 
     Args:
         data: a whole file, or one line of it.
-        file: how problems call it.
+        file: its name in problems.
         line: of the file, from 1; None for a whole file.
-        found: receives what is wrong.
+        found: receives the faults.
     """
     try:
         content = json.loads(data.decode("utf-8"))

@@ -1,4 +1,4 @@
-"""Takes a competition's text apart by its headings, whatever their form, and says what each part is about."""
+"""Splits a competition's text by its headings, whatever their form, and assigns each section a topic."""
 
 import re
 from collections.abc import Sequence
@@ -53,26 +53,26 @@ class Section:
     """A heading and the lines below it, up to the next heading of any level."""
 
     titles: tuple[str, ...]
-    """The headings it stands under, its own last; nothing for what comes before the first one."""
+    """The headings above it, its own last; empty for text before the first one."""
     topic: Topic
     level: int
-    """Of its heading: 1 to 6 as in HTML, 7 for a bold line, 0 for none."""
+    """The heading's level: 1 to 6 as in HTML, 7 for a bold line, 0 for none."""
     lines: tuple[str, ...]
     """Below the heading, as they were written."""
 
 
 def topic_of(heading: str) -> Topic | None:
-    """Return what a heading announces; None where it does not say."""
+    """Return the topic that a heading announces; None if it names none."""
     words = re.sub(r"[^\w ]", " ", heading.lower()).strip()
     return next((topic for topic, pattern in _TOPICS if pattern.search(words)), None)
 
 
 def sections(text: str, topic: Topic = "overview") -> list[Section]:
-    """Take a text apart; a section whose heading does not say its topic has that of the one above it.
+    """Split a text; a section whose heading names no topic has that of the section above it.
 
     Args:
         text: in markdown. A heading may also be underlined, a bold line, or a usual title alone on a line.
-        topic: of what stands under no heading.
+        topic: the topic of text without a heading.
     """
     above: list[tuple[int, str, Topic]] = [(0, "", topic)]
     found: list[Section] = []

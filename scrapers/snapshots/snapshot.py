@@ -1,18 +1,15 @@
 """A snapshot as the engine uses it: loaded whole or refused."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from pkgutil import resolve_name
 
-from scrapers.posts import SOURCES
 from scrapers.posts.cleaning import clean
-from scrapers.posts.ingest import Raw
 from scrapers.snapshots.answers import ANSWERS
 from scrapers.snapshots.card import Direction, TaskCard
 from scrapers.snapshots.check import check
-from scrapers.snapshots.community import COMMUNITY, Community
+from scrapers.snapshots.community import Community
 from scrapers.snapshots.files import DATA, walk
 from scrapers.snapshots.manifest import DESCRIPTION, Manifest
 from state.errors import SnapshotError
@@ -30,7 +27,7 @@ class Snapshot:
     """The private leaderboard's scores in file order, best first."""
     community: Community
     shift: timedelta = timedelta(0)
-    """By how much the times of the card and of the community are later than the files say; the manifest is as it is."""
+    """Added to the times of the card and of the community; the manifest keeps its own."""
 
     @classmethod
     def load(cls, path: Path, metrics: Mapping[str, Direction]) -> "Snapshot":
@@ -64,15 +61,6 @@ class Snapshot:
     def answers(self) -> Path:
         """The hidden answers, for the evaluator alone."""
         return self.path / ANSWERS
-
-    def posts(self) -> Iterator[Raw]:
-        """Yield the community's rows, undated ones included, their texts still to be cleaned.
-
-        Which of them may be seen at a time is for queries with `as_of` to say.
-        """
-        yield from self.community.raws(self.path, self.card.slug)
-        for source in SOURCES:
-            yield from resolve_name(source)(self.path / COMMUNITY, self.card.slug)
 
 
 def format_summary(snapshot: Snapshot) -> list[str]:

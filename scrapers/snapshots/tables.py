@@ -1,4 +1,4 @@
-"""Tables of text, read row by row in bounded memory: cells, the numbers they spell, and what tells rows apart."""
+"""Tables of text, read row by row in bounded memory: cells, the numbers they spell, and the keys of rows."""
 
 import contextlib
 import csv
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import IO
 
 _ARCHIVES = ((b"PK\x03\x04", "a zip archive"), (b"\x1f\x8b", "packed with gzip"))
-"""How files begin that are no tables, and what they are."""
+"""The first bytes of files that are not tables, with their kinds."""
 LONGEST_FIELD = 16_000_000  # characters; a stray quote must not swallow a whole file
 
 
 class NotCsv(Exception):
-    """A file that cannot be read as a table; the text says why, `line` where, if that is known."""
+    """A file that cannot be read as a table; the text gives the reason, `line` the place, if known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -31,8 +31,8 @@ Rows = Iterator[tuple[int, list[str]]]
 def open_table(path: Path) -> Iterator[Rows]:
     """Open a table of a folder (`.csv`, `.tsv`, either with `.gz`) as rows, the header first, without blank lines.
 
-    Bytes that are not UTF-8 are kept apart from one another, so that ids stay different. Going through the rows raises
-    NotCsv where the table cannot be tokenised, and what reading the file raises.
+    Different bytes that are not UTF-8 stay different, so that ids do. Iterating over the rows raises NotCsv if the table
+    cannot be tokenised, and whatever reading the file raises.
 
     Raises:
         NotCsv: it is an archive, whatever its name.
@@ -48,19 +48,19 @@ def open_table(path: Path) -> Iterator[Rows]:
 
 
 def refuse_packed(head: bytes) -> None:
-    """Raise NotCsv where a file that begins so is an archive."""
+    """Raise NotCsv if these first bytes are an archive's."""
     for signature, kind in _ARCHIVES:
         if head.startswith(signature):
             raise NotCsv(f"is {kind}, whatever its name: unpack it")
 
 
 def as_text(binary: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
-    """Read bytes as UTF-8, others kept apart from one another, without a byte order mark."""
+    """Read bytes as UTF-8 without a byte order mark; different invalid bytes stay different."""
     return io.TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def rows_of(lines: Iterable[str], delimiter: str) -> Rows:
-    """Yield a table's rows; where they are parted by blanks, several are as one.
+    """Yield a table's rows; if blanks separate the cells, several count as one.
 
     Raises:
         NotCsv: it cannot be tokenised.
@@ -76,17 +76,17 @@ def rows_of(lines: Iterable[str], delimiter: str) -> Rows:
 
 
 def is_table(name: str) -> bool:
-    """Whether a file name says that it is a table that `open_table` reads."""
+    """Whether a file has the name of a table that `open_table` reads."""
     return name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
 def delimiter_of(name: str) -> str:
-    """Return what a table's name says that parts its cells."""
+    """Return the delimiter of cells by a table's name."""
     return "\t" if name.lower().removesuffix(".gz").endswith(".tsv") else ","
 
 
 def read_number(text: str) -> float | None:
-    """Return the number a text spells, blanks around it aside; None where it spells none.
+    """Return the number a text spells, ignoring blanks around it; None if it spells none.
 
     NaN and infinity count as numbers. `float()` also reads `0013_01` as 1301 and takes the digits of other scripts, which no
     other reader of tables does.
@@ -98,7 +98,7 @@ def read_number(text: str) -> float | None:
 
 
 def finite_number(text: str) -> float | None:
-    """Return the finite number a text spells; None where it spells none."""
+    """Return the finite number a text spells; None if it spells none."""
     number = read_number(text)
     return number if number is not None and math.isfinite(number) else None
 
@@ -113,18 +113,18 @@ def row_key(cells: Sequence[str]) -> str:
 
 
 def shown_key(key: str) -> str:
-    """Return a key as a sentence can hold it."""
+    """Return a key in a form fit for a sentence."""
     return key.replace(_JOINT, ", ").replace(_REPEATED, ", repeated: ")
 
 
 class Repeats:
-    """Tells equal keys apart by their order: the first is itself, the others have their number."""
+    """Distinguishes equal keys by their order: the first stays as it is, the others get a number."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def numbered(self, key: str) -> str:
-        """Return a name for this row that no other of the same table has."""
+        """Return a name for this row that is unique in its table."""
         self._seen[key] += 1
         times = self._seen[key]
         return key if times == 1 else f"{key}{_REPEATED}{times}"

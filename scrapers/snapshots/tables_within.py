@@ -1,4 +1,4 @@
-"""Every table that a file holds, whatever its name says: text, JSON records, either packed, or members of an archive."""
+"""Every table that a file holds, whatever its name: text, JSON records, either packed, or members of an archive."""
 
 import bz2
 import gzip
@@ -27,7 +27,7 @@ from scrapers.snapshots.tables import (
 )
 
 _HEAD = 4096
-"""Bytes that tell what a file is."""
+"""First bytes that show the kind of a file."""
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
 _RECORDS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*["}]')
 _ZIP = b"PK\x03\x04"
@@ -39,29 +39,29 @@ _PACKED: tuple[tuple[bytes, Callable[[Any], Any]], ...] = (
 )
 _DELIMITERS = (",", "\t", ";", "|")
 _BLANK_LINES = 20
-"""Above a header, at most."""
+"""Most lines above a header."""
 _FIRST = 100
-"""Records whose keys are the columns of all."""
+"""First records, whose keys are the columns of all."""
 _LONGEST_RECORD = 1 << 22
-"""Characters; what is longer is no table's row."""
+"""Characters; a longer line is not a table's row."""
 _UNREADABLE = (*BROKEN, NotCsv, tarfile.TarError, RecursionError)
 
 ItemT = TypeVar("ItemT")
 
 
 def tables_within(path: Path, key: Sequence[str]) -> Iterator[tuple[str | None, Rows]]:
-    """Yield each member of an archive, or None for the file itself, with its rows; what is no table has none.
+    """Yield each member of an archive, or None for the file itself, with its rows; files that are not tables have none.
 
-    Rows must be gone through before the next are asked for. Where a name promises a table with the columns of the key, or a
-    zip archive, it must be one to its end; else a table ends where it cannot be read any more.
+    Consume the rows of one before asking for the next. If a name promises a table with the columns of the key, or a zip
+    archive, the file must be one to its end; otherwise a table ends where it becomes unreadable.
 
     Args:
         path: the file.
-        key: columns by which a header is known.
+        key: columns by which a header is recognized.
 
     Raises:
-        NotCsv: a table by its name, here or within a zip archive, is packed or cannot be tokenised.
-        OSError: the file cannot be read; a damaged one by its name raises any of `BROKEN`.
+        NotCsv: a file named as a table, here or within a zip archive, is packed or cannot be tokenised.
+        OSError: the file cannot be read; a damaged archive raises any of `BROKEN`.
     """
     named = is_table(path.name)
     with path.open("rb") as file:
@@ -107,7 +107,7 @@ def _unnamed(file: io.BufferedReader, key: Sequence[str]) -> Iterator[tuple[str 
 
 
 def _unpacked(file: io.BufferedReader) -> io.BufferedReader:
-    """Return what a packed file holds; another one is itself."""
+    """Return the content of a packed file; other files unchanged."""
     head = file.peek(_HEAD)
     opener = next((opener for signature, opener in _PACKED if head.startswith(signature)), None)
     return file if opener is None else _buffered(opener(file))
@@ -118,12 +118,12 @@ def _buffered(file: Any) -> io.BufferedReader:
 
 
 def _rows(file: io.BufferedReader, key: Sequence[str], name: str | None = None) -> Rows:
-    """Yield the rows of a table; of other files none.
+    """Yield the rows of a table; nothing for other files.
 
     Args:
         file: at its start.
-        key: columns by which the header is known.
-        name: that says that it is a table.
+        key: columns by which the header is recognized.
+        name: the file's name, if that makes it a table.
     """
     head = file.peek(_HEAD)[:_HEAD]
     if name is None and (not head or _BINARY.search(head)):
@@ -157,7 +157,7 @@ def _records(text: io.TextIOWrapper) -> Rows:
 
 
 def _delimiter(header: list[str], own: str, key: Sequence[str]) -> str:
-    """Return what parts a header into the key and others, else into the most cells; blanks where nothing else does."""
+    """Return the delimiter that splits a header into the key and others, else into the most cells; blanks if none does."""
     split = {delimiter: _split(header, delimiter) for delimiter in (own, *_DELIMITERS)}
     best = max(split, key=lambda one: (set(key) <= set(split[one]), len(split[one])))
     return best if len(split[best]) > 1 else " "
@@ -169,7 +169,7 @@ def _split(header: list[str], delimiter: str) -> list[str]:
 
 
 def _while_readable(items: Iterator[ItemT]) -> Iterator[ItemT]:
-    """Yield items until what they are of cannot be read any more."""
+    """Yield items until their source becomes unreadable."""
     try:
         yield from items
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Unpacking a zip of foreign data: nothing leaves its folder, nothing is larger than told, every checksum is right."""
+"""Unpacking a zip of foreign data: nothing leaves its folder, nothing exceeds its declared size, checksums are verified."""
 
 import errno
 import hashlib
@@ -21,36 +21,36 @@ _DEEPEST = 40
 """Folders within one another."""
 _SHOWN = 3
 _OF_NAMES = (None, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
-"""Errors of the file system that names in a zip bring about: two that are one here, a file that is also a folder."""
+"""File system errors caused by names in a zip: two names that coincide here, a file that is also a folder."""
 
 
 @dataclass
 class Unpacking:
-    """Unpacks one zip into an empty folder; `run` is for a thread, and ends soon after `stopped` has said so."""
+    """Unpacks one zip into an empty folder; call `run` in a thread; it ends soon after `stopped` returns True."""
 
     name: str
-    """How errors call the zip."""
+    """The zip's name in errors."""
     archive: Path
     folder: Path
     progress: Callable[[int, int], None] = lambda done, total: None
-    """Told how many bytes are unpacked by now, and of how many."""
+    """Receives the number of bytes unpacked so far, and the total."""
     stopped: Callable[[], bool] = lambda: False
     spare: int = SPARE_BYTES
-    """Bytes that must be left on the disk afterwards."""
+    """Bytes that must stay free on the disk."""
     files: dict[str, Pin] = field(default_factory=dict, init=False)
-    """What is unpacked, by path relative to the folder."""
+    """The unpacked files, by path relative to the folder."""
     _done: int = field(default=0, init=False)
     _total: int = field(default=0, init=False)
 
     def run(self) -> dict[str, Pin]:
-        """Unpack all members, read-only, and return what they are.
+        """Unpack all members, read-only, and return their identities.
 
-        A zip within the zip stays as it is, unless it holds nothing but one table: then the table takes its place.
+        A zip within the zip stays as it is, unless it holds nothing but one table: then the table replaces it.
 
         Raises:
-            DownloadFailed: a member is damaged, encrypted, no plain file, or would lie elsewhere or twice; or all together
-                are too many or too large. What is unpacked by then is of no use.
-            NoRoom: they, or the table of a zip within, do not fit on the disk.
+            DownloadFailed: a member is damaged, encrypted, not a plain file, outside of the folder or a duplicate; or they
+                are too many or too large. Files unpacked so far are of no use.
+            NoRoom: they, or the table of an inner zip, do not fit on the disk.
             OSError: it cannot be written.
         """
         try:
@@ -83,7 +83,7 @@ class Unpacking:
         free = shutil.disk_usage(self.folder).free
         if size + self.spare > free:
             raise NoRoom(
-                f"{self.name} unpacks to {size:,} bytes and {self.spare:,} are to be left, but {self.folder.parent} has "
+                f"{self.name} unpacks to {size:,} bytes and {self.spare:,} must stay free, but {self.folder.parent} has "
                 f"only {free:,} free"
             )
 
@@ -94,23 +94,23 @@ class Unpacking:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         digest, size = hashlib.sha256(), 0
-        # "x": where a file system takes two names for one, the second must not replace the first.
+        # "x": if the file system treats two names as one, the second must not replace the first.
         with opened.open(member) as source, target.open("xb") as file:
             while chunk := source.read(_CHUNK):
                 if self.stopped():
-                    raise DownloadFailed(f"{self.name} was not unpacked to its end, as that was cancelled")
+                    raise DownloadFailed(f"{self.name} was not unpacked completely, as that was cancelled")
                 size += len(chunk)
                 digest.update(chunk)
                 file.write(chunk)
                 self._done += len(chunk)
                 self.progress(self._done, self._total)
         if size != member.file_size:
-            raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, not the {member.file_size:,} that it says")
+            raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, not the declared {member.file_size:,}")
         target.chmod(0o444)
         self.files[str(path)] = Pin(size, digest.hexdigest())
 
     def _replace_by_table(self, inner: str) -> None:
-        """Put the table in the place of a zip that holds nothing else; a zip that is of another kind stays."""
+        """Replace a zip that holds nothing but a table by the table; any other zip stays."""
         path = self.folder / inner
         try:
             with zipfile.ZipFile(path) as opened:
@@ -134,13 +134,13 @@ class Unpacking:
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno not in _OF_NAMES:
                 raise
-            return  # whoever reads it will see
+            return  # its reader will report the fault
         path.unlink()
         del self.files[inner]
 
 
 def members_of(archive: Path) -> dict[str, int]:
-    """Return the sizes in bytes of a zip's files, by name. Raises DownloadFailed where it is no zip."""
+    """Return the sizes in bytes of a zip's files, by name. Raises DownloadFailed if it is not a zip."""
     try:
         with zipfile.ZipFile(archive) as opened:
             return {member.filename: member.file_size for member in opened.infolist() if not member.is_dir()}
@@ -149,7 +149,7 @@ def members_of(archive: Path) -> dict[str, int]:
 
 
 def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
-    """Say which members may not be unpacked."""
+    """Describe the members that may not be unpacked."""
     seen: set[str] = set()
     for member in members:
         name, mode = member.filename, member.external_attr >> 16

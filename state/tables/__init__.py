@@ -1,4 +1,4 @@
-"""Tables: what the database holds, one class a table; all are declared once this is imported.
+"""The tables of the database, one class per table; importing this declares all of them.
 
 Every time is aware UTC. Community rows are keyed by competition, everything else by run. Derived rows carry
 `known_at`, the latest time among their inputs, and obey the clock as posts do.

@@ -1,4 +1,4 @@
-"""Community rows, keyed by competition: what was posted, what was read of it, and which texts repeat each other."""
+"""Community rows, keyed by competition: posts, readings of their votes and scores, and which texts repeat each other."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ class Topic(SQLModel, table=True):
 
 
 class Message(SQLModel, table=True):
-    """A forum message; `votes` and `tier` are as of its collection. An edit's older text is not known."""
+    """A forum message; `votes` and `tier` are as of its collection. The text before an edit is not known."""
 
     __table_args__: ClassVar[Any] = (
         Index("ix_message_topic", "competition", "topic_id", "posted_at", "edited_at", "deleted"),
@@ -47,7 +47,7 @@ class Message(SQLModel, table=True):
     first_seen_at: datetime | None = None
     """Our time, where it was polled."""
     html_sha: str | None = None
-    """sha256 of the HTML and of the markdown as the site gave them, by which an edit is noticed."""
+    """sha256 of the site's HTML and markdown, by which an edit is noticed."""
     markdown_sha: str | None = None
 
 
@@ -71,7 +71,7 @@ class KernelVersion(SQLModel, table=True):
     public_score: float | None = None
     language: str | None = None
     kind: str | None = None
-    """`notebook`, `script`, `writeup`, or what else the source says."""
+    """`notebook`, `script`, `writeup`, or another kind that the source names."""
     datasets: list[Any] = Field(default_factory=list, sa_type=JSON)
     parent_ref: str | None = None
     path: str | None = None
@@ -83,9 +83,9 @@ class KernelVersion(SQLModel, table=True):
 
 
 class Observation(SQLModel, table=True):
-    """One reading of what changes: votes, public score, tier; None means not read."""
+    """One reading of the values that change: votes, public score, tier; None means not read."""
 
-    # Scores and tiers are read far less often than votes: an index of their own leads past all other readings.
+    # Scores and tiers are read far less often than votes: an index of their own skips all other readings.
     __table_args__: ClassVar[Any] = (
         Index("ix_observation_target", "competition", "target", "target_id", "at", "votes"),
         Index(
@@ -108,7 +108,7 @@ class Observation(SQLModel, table=True):
     at: datetime
     """Our clock's."""
     served_at: datetime | None = None
-    """The site's clock at the same moment, where it tells."""
+    """The site's clock at the same moment, where known."""
     votes: int | None = None
     public_score: float | None = None
     tier: str | None = None
@@ -118,7 +118,7 @@ CommunityRow = Topic | Message | KernelVersion | Observation
 
 
 class KeptSketch(SQLModel, table=True):
-    """One text's sketch, once for all posts of a competition that have the text."""
+    """The sketch of one text, shared by all posts of a competition with that text."""
 
     __table_args__: ClassVar[Any] = (Index("ix_keptsketch_text", "competition", "kind", "sha256", unique=True),)
 
@@ -129,7 +129,7 @@ class KeptSketch(SQLModel, table=True):
     sha256: str
     """Hex, of the text without layout."""
     code: bytes | None = None
-    """MinHash signatures, see `scrapers.posts.sketches`; None where there is too little to compare."""
+    """MinHash signatures, see `scrapers.posts.sketches`; None if there is too little to compare."""
     prose: bytes | None = None
 
 
@@ -153,9 +153,9 @@ class Likeness(SQLModel, table=True):
     post_id: str = Field(primary_key=True)
     sketch: int
     known_at: datetime
-    """Since when the post's text is known."""
+    """The time from which the post's text is known."""
     original: str | None = None
-    """Id of the earliest post of the kind whose text is the same or nearly so."""
+    """Id of the earliest post of the kind with the same text or nearly so."""
     original_at: datetime | None = None
     similarity: float | None = None
-    """Of the two texts, 1 where they are the same."""
+    """Similarity of the two texts, 1 if they are the same."""

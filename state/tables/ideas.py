@@ -1,4 +1,4 @@
-"""What a run makes of a community: analyses, ideas, drafts, reports."""
+"""What a run derives from a community: analyses, ideas, drafts, reports."""
 
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from sqlmodel import Field, SQLModel
 
 
 class Analysis(SQLModel, table=True):
-    """What a post version says; the four scores go from 0 to 10."""
+    """The analysis of a post version; the four scores go from 0 to 10."""
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -61,7 +61,7 @@ class Draft(SQLModel, table=True):
 
 
 class Report(SQLModel, table=True):
-    """What came of a draft; `best_node` is a node's id and `score` its score."""
+    """The outcome of a draft; `best_node` is a node's id and `score` its score."""
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)

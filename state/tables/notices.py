@@ -1,4 +1,4 @@
-"""What the owner is to be notified of, and the messages that carry it."""
+"""Notifications for the owner, and the messages that carry them."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -8,12 +8,12 @@ from sqlmodel import Field, SQLModel
 
 
 class Notification(SQLModel, table=True):
-    """Something to tell the owner, at least once; `run_id` None: of no run."""
+    """A notification, to reach the owner at least once; `run_id` None: of no run."""
 
     id: int | None = Field(default=None, primary_key=True)
     run_id: str | None = None
     key: str = Field(index=True, unique=True)
-    """By which whoever gets it twice can tell that it is the same."""
+    """By it a receiver recognizes a duplicate."""
     kind: str
     title: str
     body: str
@@ -21,17 +21,17 @@ class Notification(SQLModel, table=True):
     urgent: bool = False
     created_at: datetime
     sent_at: datetime | None = Field(default=None, index=True)
-    """When the last of the services had it."""
+    """When the last of the services received it."""
 
 
 class Letter(SQLModel, table=True):
-    """One message to one service: one notification, or several together; it stays as it was first tried."""
+    """One message to one service: one notification, or several together; its text does not change between attempts."""
 
     __table_args__: ClassVar[Any] = (Index("ix_letter_key", "service", "key", unique=True),)
 
     id: int | None = Field(default=None, primary_key=True)
     service: str
-    """The name under which its address is kept, never the address."""
+    """The name under which its address is stored, never the address."""
     run_id: str | None = None
     key: str
     kind: str
@@ -41,7 +41,7 @@ class Letter(SQLModel, table=True):
     urgent: bool = False
     created_at: datetime
     due_at: datetime
-    """Not tried before."""
+    """Time of the first attempt, at the earliest."""
     tried_at: datetime | None = Field(default=None, index=True)
     """When the last attempt began."""
     sent_at: datetime | None = Field(default=None, index=True)
@@ -50,7 +50,7 @@ class Letter(SQLModel, table=True):
 
 
 class LetterPart(SQLModel, table=True):
-    """Which letter to a service holds a notification; there is one at most."""
+    """The letter to a service that holds a notification; there is one at most."""
 
     notification_id: int = Field(primary_key=True)
     service: str = Field(primary_key=True)

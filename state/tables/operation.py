@@ -1,4 +1,4 @@
-"""The work of a daemon: its tasks, its sign of life, and what the owner says while it runs."""
+"""The work of a daemon: its tasks, its sign of life, and the owner's notes and controls."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -8,48 +8,48 @@ from sqlmodel import Field, SQLModel
 
 
 class Task(SQLModel, table=True):
-    """Something to do once; all times are those of the store's clock."""
+    """Work to do once; all times are those of the store's clock."""
 
     __table_args__: ClassVar[Any] = (Index("ix_task_status", "status", "due_at"),)
 
     key: str = Field(primary_key=True)
-    """Says what is done and for when, such as `poll:titanic:2026-11-20T10:00`: under one key it is done once."""
+    """What is done and for when, such as `poll:titanic:2026-11-20T10:00`: work with the same key is done once."""
     kind: str
-    """Who can do it."""
+    """Selects the worker that can do it."""
     competition: str = ""
-    """Whose it is, empty: nobody's."""
+    """Its slug; empty if it belongs to none."""
     payload: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
-    """What there is to know besides the key; small JSON."""
+    """Further parameters; small JSON."""
     created_at: datetime
     due_at: datetime
-    """Not begun before."""
+    """The earliest time to begin."""
     status: str = "queued"
     """See `TaskStatus`."""
     owner: str | None = None
     """Who works on it."""
     tried_at: datetime | None = None
-    """When it was last begun, or put back to wait."""
+    """When it last began, or was put back to wait."""
     tries: int = 0
-    """How often it was tried and failed."""
+    """Number of failed tries."""
     interruptions: int = 0
-    """How often the process died while it was worked on."""
+    """Number of times the process died while working on it."""
     ended_at: datetime | None = None
     error: str | None = None
-    """How the last try failed."""
+    """The error of the last try."""
 
 
 class Pulse(SQLModel, table=True):
-    """The last sign of life of something."""
+    """The last sign of life of a process."""
 
     name: str = Field(primary_key=True)
-    """Whose: `daemon`."""
+    """The process: `daemon`."""
     at: datetime
     text: str = ""
     """What it is doing, in one line."""
 
 
 class Note(SQLModel, table=True):
-    """The owner's word on a competition; it is kept as it was said."""
+    """The owner's note on a competition, in the owner's own words."""
 
     __table_args__: ClassVar[Any] = (Index("ix_note_competition", "competition", "at"),)
 
@@ -58,16 +58,16 @@ class Note(SQLModel, table=True):
     text: str
     at: datetime
     by: str
-    """Who said it, as the machine knows him."""
+    """The author's user name on the machine."""
 
     @property
     def item(self) -> str:
-        """How a prompt that holds it names it, such as `note/3`."""
+        """Its name in prompts, such as `note/3`."""
         return f"note/{self.id}"
 
 
 class Control(SQLModel, table=True):
-    """Whether a competition is worked on; one without a row is."""
+    """Whether a competition is worked on; a competition without a row is."""
 
     competition: str = Field(primary_key=True)
     state: str = "running"

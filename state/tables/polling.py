@@ -1,4 +1,4 @@
-"""What is read from a site again and again: how far it was read, what it said, how often it was asked."""
+"""Polling: how far each part of a site was read, its states over time, and how many requests were made."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from sqlmodel import Field, SQLModel
 
 
 class RequestCount(SQLModel, table=True):
-    """How often a family of calls was made on a UTC day, such as `2026-11-20`."""
+    """The number of calls of a family on a UTC day, such as `2026-11-20`."""
 
     day: str = Field(primary_key=True)
     family: str = Field(primary_key=True)
@@ -16,9 +16,9 @@ class RequestCount(SQLModel, table=True):
 
 
 class Watermark(SQLModel, table=True):
-    """How far one part of a competition was read; what it promises is stored in the same transaction that moves it.
+    """How far one part of a competition was read; it moves in the same transaction that stores what was read.
 
-    `competition` is empty for what is the account's.
+    `competition` is empty for parts of the account.
     """
 
     competition: str = Field(primary_key=True)
@@ -31,14 +31,14 @@ class Watermark(SQLModel, table=True):
     tried_at: datetime | None = None
     """Our time of the last failure since."""
     failures: int = 0
-    """In a row."""
+    """Number of failures in a row."""
     refused: bool = False
-    """Whether the last one was the site's own no, which asking again soon does not change."""
+    """Whether the last failure was a refusal by the site, which a retry soon would not change."""
     error: str | None = None
 
 
 class PolledTopic(SQLModel, table=True):
-    """A topic as lists showed it last, and as it was when its messages were read; where these differ, they are due."""
+    """A topic as last listed, and as it was when its messages were read; if these differ, the messages are due."""
 
     competition: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -51,46 +51,46 @@ class PolledTopic(SQLModel, table=True):
     opening_id: str | None = None
     """The message that opens it."""
     opening_apart: bool = False
-    """Whether the site leaves that one out of the messages, so that it is asked for by itself."""
+    """Whether the site leaves that one out of the list of messages, so that it is requested by itself."""
     tried_at: datetime | None = None
     failures: int = 0
 
 
 class PolledKernel(SQLModel, table=True):
-    """A kernel as lists showed it last, and the version whose source was read; where these differ, sources are due."""
+    """A kernel as last listed, and the version whose source was read; if these differ, sources are due."""
 
     competition: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     ref: str = Field(index=True)
     last_run_at: datetime | None = None
     number: int | None = None
-    """Of its current version, where the site tells."""
+    """Number of its current version, where known."""
     read_last_run_at: datetime | None = None
     read_number: int | None = None
     read_at: datetime | None = None
     current_id: str | None = None
-    """The row of the version that was the current one when it was read."""
+    """The row of the version that was current when it was read."""
     first_number: int | None = None
-    """Of the first version that came while the competition was watched, or was the current one when that began."""
+    """Number of the first version that appeared during the watch, or was current when it began."""
     gone_at: datetime | None = None
-    """Our time at which it was seen to be there no more."""
+    """Our time at which it was found missing."""
     tried_at: datetime | None = None
     failures: int = 0
 
 
 class Author(SQLModel, table=True):
-    """Whose posts are known, and the tier that was last seen; names that are shown are not unique."""
+    """An author of posts, with the last known tier; display names are not unique."""
 
     user_id: str = Field(primary_key=True)
     user_name: str = ""
     display_name: str = Field(default="", index=True)
     tier: str | None = None
     at: datetime
-    """Our time since when it is known so."""
+    """Our time from which this is known."""
 
 
 class Reading(SQLModel, table=True):
-    """How something of a competition stood at the site from a time on: one row each time that it changed."""
+    """The state of something of a competition at the site from a time on: one row for each change."""
 
     __table_args__: ClassVar[Any] = (Index("ix_reading_what", "competition", "kind", "name", "at"),)
 
@@ -104,6 +104,6 @@ class Reading(SQLModel, table=True):
     """Our time at which it was seen."""
     served_at: datetime | None = None
     sha256: str | None = None
-    """Of its content, in hex; None: it is there no more."""
+    """Of its content, in hex; None: it is no longer at the site."""
     data: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
-    """What is small; a large content is the blob of its hash."""
+    """Small content; large content is the blob with its hash."""

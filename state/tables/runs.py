@@ -21,7 +21,7 @@ class Run(SQLModel, table=True):
     status: str = "running"
     config: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     gaps: list[Any] = Field(default_factory=list, sa_type=JSON)
-    """[time of a resume in ISO 8601, seconds in which nobody worked on the run before it], oldest first."""
+    """[time of a resume in ISO 8601, seconds before it in which no process worked on the run], oldest first."""
 
 
 class Node(SQLModel, table=True):
@@ -89,7 +89,7 @@ class Execution(SQLModel, table=True):
 
 
 class Evaluation(SQLModel, table=True):
-    """The evaluator's score of one execution, or the message that says why there is none."""
+    """The evaluator's score of one execution, or the message why there is none."""
 
     run_id: str = Field(primary_key=True)
     execution_id: str = Field(primary_key=True)
@@ -104,8 +104,8 @@ class Evaluation(SQLModel, table=True):
 class LedgerEntry(SQLModel, table=True):
     """One item of spending; `cost_usd` None means unknown price, `seconds` are wall seconds.
 
-    `amount` is what no other column holds: GPU seconds of `gpu`, bytes of `disk`, and how many of `execution` and
-    `submission`; None where the others say all.
+    `amount` is what no other column holds: GPU seconds of `gpu`, bytes of `disk`, the number of `execution` and
+    `submission`; otherwise None.
     """
 
     pk: int | None = Field(default=None, primary_key=True)
@@ -126,7 +126,7 @@ class LedgerEntry(SQLModel, table=True):
 
 
 class ModelCall(SQLModel, table=True):
-    """One call of a model; `items` are {id, time} of all that its prompt held, the texts are blobs."""
+    """One call of a model; `items` are {id, time} of everything in its prompt, the texts are blobs."""
 
     __table_args__: ClassVar[Any] = (Index("ix_modelcall_step", "run_id", "step"),)
 
@@ -151,7 +151,7 @@ class ModelCall(SQLModel, table=True):
 
 
 class Step(SQLModel, table=True):
-    """One effect that is done once; `node` 0 means none."""
+    """One effect that happens once; `node` 0 means none."""
 
     run_id: str = Field(primary_key=True)
     node: int = Field(primary_key=True, default=0)
@@ -166,7 +166,7 @@ class Step(SQLModel, table=True):
 
 
 class Event(SQLModel, table=True):
-    """What happened; `seq` counts from 1 without gaps within a run."""
+    """An event; `seq` counts from 1 without gaps within a run."""
 
     __table_args__: ClassVar[Any] = (UniqueConstraint("run_id", "seq", name="uq_event_seq"),)
 

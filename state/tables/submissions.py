@@ -1,4 +1,4 @@
-"""What is sent to a site, and what a person decides on it."""
+"""Submissions to a site, and a person's decisions on them."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from sqlmodel import Field, SQLModel
 
 
 class Submission(SQLModel, table=True):
-    """One handing in; `handed_in` is `refit`, `fold-average` or `holdout`, `tag` what it is found by at the site."""
+    """One submission; `handed_in` is `refit`, `fold-average` or `holdout`; `tag` identifies it at the site."""
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -16,7 +16,7 @@ class Submission(SQLModel, table=True):
     node: int
     tag: str = Field(index=True, unique=True)
     status: str
-    """See `state.outward.SubmissionStatus`."""
+    """See `state.submissions.SubmissionStatus`."""
     handed_in: str
     score: float | None = None
     at: datetime
@@ -25,34 +25,34 @@ class Submission(SQLModel, table=True):
     file_sha: str | None = None
     """sha256 (hex) of the file that is to be sent."""
     message: str | None = None
-    """Why it is in doubt, or the site's words where it was refused."""
+    """Why it is in doubt, or the site's reason for a refusal."""
     sent_at: datetime | None = None
-    """When it was last begun to be sent, or seen at the site without that; None: it was not."""
+    """When sending last began, or when it was found at the site without that; None: not sent."""
 
 
 class Approval(SQLModel, table=True):
-    """A submission that is held until a person lets it go, refuses it, or its time is over."""
+    """A submission that is held until a person approves or refuses it, or until it expires."""
 
     __table_args__: ClassVar[Any] = (Index("ix_approval_submission", "run_id", "submission", unique=True),)
 
     id: int | None = Field(default=None, primary_key=True)
-    """By which it is approved."""
+    """The number by which a person approves it."""
     run_id: str
     submission: str
     """Its number within the run."""
     asked_at: datetime
     expires_at: datetime
     why: str = ""
-    """Why it is to go, and what is to be looked at."""
+    """Why it is to be sent, and what to look at."""
     decision: str | None = None
-    """See `state.approvals.Verdict`; None: nobody has said a word."""
+    """See `state.approvals.Verdict`; None: undecided."""
     decided_at: datetime | None = None
     by: str | None = None
-    """Who decided: a user of the machine, or `bot` where its time was over."""
+    """Who decided: a user of the machine, or `bot` if it expired."""
 
 
 class Wish(SQLModel, table=True):
-    """A node whose file a person wants to be submitted."""
+    """A node whose file a person wants submitted."""
 
     id: int | None = Field(default=None, primary_key=True)
     run_id: str = Field(index=True)
@@ -60,10 +60,10 @@ class Wish(SQLModel, table=True):
     wished_at: datetime
     by: str
     seen_at: datetime | None = None
-    """When a daemon looked at it last."""
+    """When a daemon last looked at it."""
     state: str = "open"
     """`open`, `intended` (it became a submission) or `refused`."""
     why: str = ""
-    """What the daemon said."""
+    """The daemon's answer."""
     submission: str | None = None
-    """What it became."""
+    """The submission it became."""

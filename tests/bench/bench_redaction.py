@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.configuration.secret_texts import SECRET_LOOKS
+from bot.configuration.secret_texts import SECRET_PATTERNS
 from state.clock import SystemClock
 from state.redaction import Redactor
 from state.store import Store
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=3_000, help="events that are written, ten a transaction")
     events: int = parser.parse_args().events
     chance = random.Random(1)
-    redactor = Redactor(dict.fromkeys(_secrets(chance), "KEY"), SECRET_LOOKS)
+    redactor = Redactor(dict.fromkeys(_secrets(chance), "KEY"), SECRET_PATTERNS)
     for name, text in (("words", _words(chance)), ("base64", _characters(chance))):
         print(f"{name}: own {_took(redactor.own, text):.1f} ms/MB, text {_took(redactor.text, text):.1f} ms/MB")
     with tempfile.TemporaryDirectory() as folder:

@@ -14,8 +14,8 @@ from typing import Any
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
 from bot.execution.folder import run_folders
-from state.checking import ensure_sound
 from state.clock import SystemClock
+from state.integrity import ensure_sound
 from state.progress import (
     add_evaluation,
     create_node,

@@ -25,7 +25,7 @@ from bot.notify.settings import NotifySection
 from bot.report.export import export_events, export_prompts
 from sandbox import ExecutionRequest, Limits
 from sandbox.process import ProcessSandbox
-from state.collect import add_community
+from state.community_rows import add_community
 from state.errors import NotificationFailed
 from state.progress import create_node, create_run, end_execution, end_node, start_execution
 from state.series import take_reading

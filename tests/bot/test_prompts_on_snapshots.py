@@ -32,14 +32,14 @@ def on(prompt: Any, card: Any) -> Any:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("slug", SAID)
-@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
-def test_a_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str, prompt: Any) -> None:
+def test_every_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str) -> None:
     card = Snapshot.load(Path(needs.snapshots()) / slug, METRIC_DIRECTIONS).card
-    text = "\n".join(message.content for message in on(prompt, card).messages())
-    for words in SAID[slug]:
-        assert words.lower() in text.lower()
-    assert not [words for words in UNSAID if f"\n{words}" in text or f"# {words}" in text]
-    assert len(text) < MOST_CHARACTERS
-    assert card.metric.direction in text
-    for column in card.prediction_columns[:3]:
-        assert column in text
+    for prompt in PROMPTS:
+        text = "\n".join(message.content for message in on(prompt, card).messages())
+        for words in SAID[slug]:
+            assert words.lower() in text.lower(), prompt.name
+        assert not [words for words in UNSAID if f"\n{words}" in text or f"# {words}" in text], prompt.name
+        assert len(text) < MOST_CHARACTERS, prompt.name
+        assert card.metric.direction in text, prompt.name
+        for column in card.prediction_columns[:3]:
+            assert column in text, prompt.name

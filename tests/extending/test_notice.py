@@ -13,7 +13,7 @@ from bot.notify.services import AppriseNotifier
 from bot.notify.settings import NotifySection
 from tests.bot.notify.receivers import HookSite, MailServer
 
-NotifySection(digest=("trouble.gpu",))
+NotifySection(digest=("problem.gpu",))
 notice = GpuHot("GPU_0 <b>", 91.0, datetime(2026, 1, 1, tzinfo=UTC)).notice()
 print(notice.key)
 
@@ -31,10 +31,10 @@ print(mail.took[0]["Subject"], "|", mail.took[0].get_content().splitlines()[0])
 
 def test_a_notice_is_a_class_and_its_template(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "notice.md")
-    assert copy.touched == ["bot/notify/events.py", "bot/notify/templates/trouble.gpu.j2"]
+    assert copy.touched == ["bot/notify/events.py", "bot/notify/templates/problem.gpu.j2"]
     copy.lint()
     key, marked, plain, mail = copy.python(SEND).splitlines()
-    assert key == "trouble.gpu/GPU_0 <b>/2026-01-01T00:00:00Z"
-    said = "slows down since 2026-01-01 00:00 UTC. Look after its fans."
-    assert marked == f"GPU_0 <b> is at 91 °C | **GPU\\_0 ‹b›** {said}"
-    assert plain == mail == f"GPU_0 <b> is at 91 °C | GPU_0 <b> {said}"
+    assert key == "problem.gpu/GPU_0 <b>/2026-01-01T00:00:00Z"
+    text = "has slowed down since 2026-01-01 00:00 UTC. Check its fans."
+    assert marked == f"GPU_0 <b> is at 91 °C | **GPU\\_0 ‹b›** {text}"
+    assert plain == mail == f"GPU_0 <b> is at 91 °C | GPU_0 <b> {text}"

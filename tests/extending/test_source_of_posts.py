@@ -19,7 +19,8 @@ from state.store import Store
 
 async def read(store, snapshot):
     async with Cleaners(1) as cleaners:
-        return await ingest(store, "tiny-table", snapshot.posts(), cleaners)
+        posts = snapshot.community.posts(snapshot.path, "tiny-table")
+        return await ingest(store, "tiny-table", posts, cleaners)
 
 snapshot = Snapshot.load(Path(sys.argv[1]), METRIC_DIRECTIONS)
 with Store.open(Path(sys.argv[2]), SystemClock()) as store:

@@ -103,6 +103,8 @@ class Attack:
     """A script that runs before, in an execution of its own."""
     host: Callable[[Trial], Iterable[str]] | None = None
     """Looks for more that may be wrong on the host."""
+    lab: bool = False
+    """Whether it attacks a lab's socket, which it then finds in `lab/`, with the command in `bin/`."""
     reduced: bool = False
     """Whether it belongs to the smaller set that is also run as an ordinary user."""
 

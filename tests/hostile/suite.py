@@ -1,7 +1,7 @@
 """All attacks, by family: what the documents count."""
 
 from tests.hostile.attack import Attack, Family
-from tests.hostile.attacks import disk, kernel, leftovers, memory, network, output, processes, reach
+from tests.hostile.attacks import disk, kernel, lab, leftovers, memory, network, output, processes, reach
 
 FAMILIES = (
     Family(
@@ -52,5 +52,11 @@ FAMILIES = (
         "the same with the engine's filter, **which before Docker 25 lets io_uring through**, unless the runtime is runsc",
     ),
     Family("what is left to be read", leftovers.SUBMISSIONS, "only plain files of a bounded size are read", "the same"),
+    Family(
+        "a lab's socket",
+        lab.LAB,
+        "bounded in connections, descriptors, memory and time; honest clients are answered meanwhile, **if later**",
+        "the same",
+    ),
 )
 ATTACKS: tuple[Attack, ...] = tuple(attack for family in FAMILIES for attack in family.attacks)

@@ -63,7 +63,7 @@ def isolated(request: pytest.FixtureRequest) -> Sandbox:
 
 
 def runner(sandbox: Sandbox, place: Path) -> Run:
-    """Return a function that runs a script; what it is told beyond that goes into the limits or the request."""
+    """Return a function that runs a script; its further arguments go into the limits or the request."""
 
     async def run(script: str, **options: object) -> Outcome:
         return await sandbox.run(make_request(place, script, **options))

@@ -38,7 +38,7 @@ def test_auto_takes_bubblewrap_where_there_is_no_engine(no_engine: None) -> None
 
 
 @pytest.mark.integration
-def test_auto_takes_docker_first_and_tells_what_is_in_its_image() -> None:
+def test_auto_takes_docker_first_and_describes_its_image() -> None:
     needs.docker()
     chosen = choose("auto", trusted=False)
     assert isinstance(chosen, DockerSandbox)
@@ -65,7 +65,7 @@ def test_process_is_given_when_asked_for() -> None:
     assert choose("process", trusted=False).describe().isolation == "none"
 
 
-def test_docker_without_an_engine_says_how_to_get_one(no_engine: None) -> None:
+def test_docker_without_an_engine_names_how_to_get_one(no_engine: None) -> None:
     with pytest.raises(UsageError, match=r"No Docker engine answers at unix://.*docker\.io"):
         choose("docker", trusted=True)
 

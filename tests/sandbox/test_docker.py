@@ -15,7 +15,7 @@ from sandbox.docker import DockerSandbox
 from sandbox.image import IMAGE
 from sandbox.image.build import PACKAGES
 from sandbox.image.engine import connect
-from sandbox.profile import INSTANCE, Plan, container_options, name_of
+from sandbox.profile import INSTANCE, Origin, Plan, container_options, name_of, script_plan
 from sandbox.workspace import Workspace
 from tests import needs
 from tests.sandbox.conftest import Run, make_request, runner
@@ -31,13 +31,12 @@ def plan(place: Path, **options: object) -> Plan:
     for folder in (workspace.work, workspace.code):
         folder.mkdir(exist_ok=True)
     request = make_request(place, "", **options)
-    return Plan(request, workspace, "image", "ours", None, (0,))
+    return script_plan(Origin("image", "ours", None), request, workspace, (0,))
 
 
 def test_executions_of_two_runs_have_two_names(place: Path) -> None:
-    one, two = (make_request(place, "", out=place / name) for name in ("one", "two"))
-    assert name_of(one) != name_of(two)
-    assert name_of(one) == name_of(make_request(place, "", out=place / "one"))
+    assert name_of(place / "one", "node1") != name_of(place / "two", "node1")
+    assert name_of(place / "one", "node1") == name_of(place / "one", "node1")
 
 
 def test_nothing_is_mounted_but_the_view_the_script_the_accounts_and_what_was_asked_for(place: Path) -> None:
@@ -77,7 +76,7 @@ def test_the_image_holds_what_the_built_in_recipe_imports() -> None:
 
 
 @NEEDS_DOCKER
-async def test_a_child_killed_for_memory_is_told_though_the_script_ends_well(run_docker: Run) -> None:
+async def test_a_child_killed_for_memory_is_reported_though_the_script_ends_well(run_docker: Run) -> None:
     child = f"subprocess.run([sys.executable, '-c', {GROW!r}]"
     head = "import subprocess, sys\n"
     well = await run_docker(f"{head}print({child}).returncode)", memory_bytes=100 * MB)
@@ -120,7 +119,7 @@ async def test_a_bot_whose_files_are_for_itself_alone_can_still_run_scripts(run_
 
 
 @NEEDS_DOCKER
-async def test_a_view_that_scripts_cannot_read_is_told(run_docker: Run, place: Path) -> None:
+async def test_a_view_that_scripts_cannot_read_is_reported(run_docker: Run, place: Path) -> None:
     needs.root()
     (place / "view").chmod(0o700)
     outcome = await run_docker("print(1)")
@@ -200,7 +199,7 @@ async def test_a_strangers_container_under_the_name_is_left_alone(docker: Docker
 def container_of(instance: str, place: Path) -> str:
     """Make a container under the name of the test's execution; return its id."""
     with connect() as engine:
-        name = name_of(make_request(place, ""))
+        name = name_of(place / "out", "test")
         made = engine.containers.create(IMAGE, ["true"], name=name, labels={INSTANCE: instance})
         return str(made.id)
 

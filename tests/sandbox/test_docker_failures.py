@@ -1,4 +1,4 @@
-"""Tests that a failure of the engine itself is told as such, and never as what the code printed."""
+"""Tests that a failure of the engine itself is reported as such, and never as output of the code."""
 
 import asyncio
 import contextlib
@@ -42,7 +42,7 @@ async def test_something_that_is_no_engine_is_the_engines_failure(
 
 
 @pytest.mark.integration
-async def test_a_missing_image_says_how_to_make_it(place: Path) -> None:
+async def test_a_missing_image_names_how_to_make_it(place: Path) -> None:
     needs.docker()
     outcome = await broken("kaggle-bot-sandbox:never-made").run(make_request(place, "print(1)"))
     assert outcome.reason is ExitReason.INFRASTRUCTURE

@@ -43,7 +43,7 @@ async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_i
     assert 0 < outcome.seconds < 10
 
 
-async def test_an_error_is_told_with_its_traceback_and_source_line(run: Run) -> None:
+async def test_an_error_is_reported_with_its_traceback_and_source_line(run: Run) -> None:
     outcome = await run("x = 1\nraise ValueError('wrong')  # here\n")
     assert outcome.reason is ExitReason.ERROR
     assert "# here" in outcome.output
@@ -103,7 +103,7 @@ async def test_a_locked_folder_is_removed_too(run: Run, place: Path) -> None:
     assert names(place / "out") == ["log.txt"]
 
 
-async def test_the_environment_is_clean_and_tells_the_limits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_is_clean_and_holds_the_limits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANTED", "secret")
     outcome = await run(
         "import os; print(*(f'{k}={v}' for k, v in sorted(os.environ.items())), sep='\\n')",

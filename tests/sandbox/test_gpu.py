@@ -37,7 +37,7 @@ def test_a_machine_without_a_driver_has_no_gpu() -> None:
 
 def test_gpus_are_named_by_uuid_and_a_cluster_may_allow_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", nvml := FakeNvml(FakeGpu(A), FakeGpu(B)))
-    for said, wanted in (
+    for value, wanted in (
         (None, [A, B]),
         ("1", [B]),
         ("GPU-b", [B]),
@@ -47,10 +47,10 @@ def test_gpus_are_named_by_uuid_and_a_cluster_may_allow_some(monkeypatch: pytest
         ("7,0", []),
     ):
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-        if said is not None:
-            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", said)
+        if value is not None:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
         with open_gpus() as gpus:
-            assert [gpu.uuid for gpu in gpus.all()] == wanted, said
+            assert [gpu.uuid for gpu in gpus.all()] == wanted, value
     assert nvml.open == 0, "each use of the library is ended"
 
 
@@ -147,11 +147,11 @@ async def test_a_gpu_whose_memory_does_not_come_back_is_withheld_with_a_word_and
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sandbox.leases._MEMORY_BACK", 0.1)
-    gpu, said = FakeGpu(A), []
+    gpu, sentences = FakeGpu(A), []
     leases, others = (Leases(tmp_path, gpus=Gpus(FakeNvml(gpu))) for _ in range(2))
-    async with held(leases, say=said.append):
+    async with held(leases, say=sentences.append):
         gpu.used = 40 * GIB
-    assert "GPU-aaaa is withheld" in said[0]
+    assert "GPU-aaaa is withheld" in sentences[0]
     for bot in (leases, others):
         with pytest.raises(InfrastructureFailure):
             async with held(bot):
@@ -161,7 +161,7 @@ async def test_a_gpu_whose_memory_does_not_come_back_is_withheld_with_a_word_and
         assert lease.gpus == (A,)
 
 
-def test_a_meter_tells_memory_beyond_the_start_and_work_on_average() -> None:
+def test_a_meter_reports_memory_beyond_the_start_and_work_on_average() -> None:
     first, second = FakeGpu(A), FakeGpu(B, used=3 * GIB)
     meter = GpuMeter(Gpus(FakeNvml(first, second)), [A, B])
     first.used, first.busy = 11 * GIB, 100

@@ -151,17 +151,17 @@ async def test_who_waits_longest_comes_first_and_is_not_passed_by_smaller_wishes
     assert sorted(order[1:]) == ["small", "small too"]
 
 
-async def test_waiting_is_told_and_can_be_cancelled(tmp_path: Path) -> None:
+async def test_waiting_is_sentences_and_can_be_cancelled(tmp_path: Path) -> None:
     leases = Leases(tmp_path, cores=[0])
-    told: asyncio.Queue[str] = asyncio.Queue()
+    sentences: asyncio.Queue[str] = asyncio.Queue()
 
     async def wait() -> None:
-        async with leases.hold(1, seconds=60, say=told.put_nowait):
+        async with leases.hold(1, seconds=60, say=sentences.put_nowait):
             raise AssertionError("nobody may get it")
 
     async with leases.hold(1, seconds=1):
         task = asyncio.create_task(wait())
-        assert "waiting for 1 core" in await told.get()
+        assert "waiting for 1 core" in await sentences.get()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -23,7 +23,7 @@ def test_scripts_that_run_at_a_time_share_the_machine_less_a_reserve(parallel: i
     assert share.cpus == max(1, len(os.sched_getaffinity(0)) // parallel)
 
 
-def test_what_the_owner_says_goes_before_it_and_cores_are_never_more_than_there_are(tmp_path: Path) -> None:
+def test_what_the_owner_sets_takes_precedence_and_cores_are_never_more_than_there_are(tmp_path: Path) -> None:
     settings = SandboxSettings(memory_gb=8, disk_gb=20)
     share = share_of(settings, tmp_path / "not" / "there", parallel=4, cpus=10_000)
     assert (share.memory_bytes, share.written_bytes) == (8 * GIB, 20 * 10**9)

@@ -26,7 +26,7 @@ class Looker:
 
     def usage(self, usage: Usage) -> Breach | None:
         self.usages.append(usage)
-        return Breach(ExitReason.KILLED_BY_RULE, "It said the word.") if self._word in self.seen else None
+        return Breach(ExitReason.KILLED_BY_RULE, "It printed the word.") if self._word in self.seen else None
 
 
 async def test_who_looks_on_sees_output_and_use_and_may_end_it(sandbox: Sandbox, place: Path) -> None:
@@ -34,7 +34,7 @@ async def test_who_looks_on_sees_output_and_use_and_may_end_it(sandbox: Sandbox,
     looker = Looker(b"the word")
     outcome = await sandbox.run(make_request(place, script), looker)
     assert outcome.reason is ExitReason.KILLED_BY_RULE
-    assert outcome.detail == "It said the word."
+    assert outcome.detail == "It printed the word."
     assert outcome.output == "the word\n"
     assert outcome.seconds < 15
     assert [usage.seconds for usage in looker.usages] == sorted(usage.seconds for usage in looker.usages)

@@ -60,7 +60,7 @@ def verdict(
         ("no CUDA GPUs are available\n", ExitReason.ERROR),
     ],
 )
-def test_an_error_that_comes_of_a_limit_is_told_by_its_last_lines(text: str, reason: ExitReason) -> None:
+def test_an_error_that_comes_of_a_limit_is_recognized_by_its_last_lines(text: str, reason: ExitReason) -> None:
     assert verdict(1, text).reason is reason
 
 
@@ -83,7 +83,7 @@ def test_a_process_killed_for_memory_is_the_reason_of_a_failure_and_a_note_on_a_
     assert (late.reason, len(late.notes)) == (ExitReason.TIMED_OUT, 1)
 
 
-def test_a_breach_comes_before_what_the_output_says() -> None:
+def test_a_breach_comes_before_the_output() -> None:
     breach = Breach(ExitReason.TIMED_OUT, "late")
     assert verdict(137, "MemoryError\n", breach=breach) == Verdict(ExitReason.TIMED_OUT, "late")
 

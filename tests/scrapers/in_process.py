@@ -29,5 +29,5 @@ def read(source: Source) -> Cleaned:
 
 async def rows_of(snapshot: Snapshot) -> list[CommunityRow]:
     """Return the rows of a snapshot's community, cleaned."""
-    async with aclosing(cleaned(snapshot.posts(), Here())) as chunks:
+    async with aclosing(cleaned(snapshot.community.posts(snapshot.path, snapshot.card.slug), Here())) as chunks:
         return [ready.row async for chunk in chunks for ready in chunk]

@@ -53,7 +53,7 @@ _observation = st.fixed_dictionaries(
 
 @st.composite
 def communities(draw: st.DrawFn) -> list[CommunityRow]:
-    """Draw rows of one community, ids unique within their table, in any order; a text tells its row and its time."""
+    """Draw rows of one community, ids unique within their table, in any order; a text names its row and its time."""
 
     def drawn(what: st.SearchStrategy[dict[str, Any]], most: int) -> list[dict[str, Any]]:
         return draw(st.lists(what, max_size=most, unique_by=lambda row: row["id"]))
@@ -96,7 +96,7 @@ def before(rows: list[CommunityRow], as_of: datetime) -> list[CommunityRow]:
 
 
 def expected_signal(rows: list[CommunityRow], row: Any, target: str, field: str, as_of: datetime, own: bool) -> Any:
-    """Return a field by the letter of the rules: its latest reading by then, else (`own`) what the row says."""
+    """Return a field by the letter of the rules: its latest reading by then, else (`own`) the row's own value."""
     readings = [
         (o.at, getattr(o, field))
         for o in rows

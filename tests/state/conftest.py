@@ -13,7 +13,7 @@ START = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class StandingClock:
-    """A clock that moves only when told; as_of is now unless set."""
+    """A clock that moves only when a test moves it; as_of is now unless set."""
 
     def __init__(self, now: datetime = START, as_of: datetime | None = None) -> None:
         self.time = now

@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 from sqlmodel import select
 
-from state.outward import SubmissionStatus
 from state.spending import Spent, add_up, spent
 from state.store import Store
+from state.submissions import SubmissionStatus
 from state.tables import Approval, Execution, Node, Run, Step, Submission
 
 __all__ = ["ExecutionState", "NodeState", "Standing", "SubmissionState", "from_events", "from_rows"]
@@ -16,7 +16,7 @@ __all__ = ["ExecutionState", "NodeState", "Standing", "SubmissionState", "from_e
 
 @dataclass(frozen=True)
 class NodeState:
-    """A node as events tell of it."""
+    """A node as its events show it."""
 
     action: str
     parents: tuple[int, ...]
@@ -31,7 +31,7 @@ class NodeState:
 
 @dataclass(frozen=True)
 class ExecutionState:
-    """An execution as events tell of it; `reason` None means that it runs."""
+    """An execution as its events show it; `reason` None means that it runs."""
 
     node: int
     view: str
@@ -44,7 +44,7 @@ class ExecutionState:
 
 @dataclass(frozen=True)
 class SubmissionState:
-    """A submission as events tell of it."""
+    """A submission as its events show it."""
 
     node: int
     tag: str

@@ -1,4 +1,4 @@
-"""Other processes that a database has to do with: a program that runs to its end, and one that holds on until told."""
+"""Other processes that use a database: a program that runs to its end, and one that holds on until released."""
 
 import json
 import subprocess
@@ -14,8 +14,8 @@ def run_program(text: str, *arguments: object, under: Sequence[str] = ()) -> dic
     command = [*under, sys.executable, "-c", textwrap.dedent(text), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
 
 
 @contextmanager

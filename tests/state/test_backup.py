@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from state.backup import Backups, back_up
-from state.checking import connect, first_fault
 from state.clock import SystemClock
 from state.errors import StateCorrupted, StateUnavailable
 from state.faults import backup_path
+from state.integrity import connect, first_fault
 from state.store import Store
 from tests.state.processes import run_program
 from tests.state.test_faults import SPOIL

@@ -53,15 +53,15 @@ def test_however_the_clock_jumps_a_run_is_in_order(store: Store, clock: Standing
         lambda tx: end_run(tx, run, "stopped"),
         lambda tx: resume_run(tx, run),
     )
-    told = []
+    times = []
     for act, jump in zip(acts, jumps, strict=True):
         clock.pass_by(jump)
-        told.append(iso(clock.now()))
+        times.append(iso(clock.now()))
         with store.write(durable=False) as tx:
             act(tx)
     events = list(store.export_events(run))
     assert [event["id"] for event in events] == list(range(1, 10))
-    assert [event["at"] for event in events] == told
+    assert [event["at"] for event in events] == times
     assert from_events(events) == from_rows(store, run)
     with store.read() as session:
         assert (session.get_one(Node, (run, 1)).seconds or 0.0) >= 0.0

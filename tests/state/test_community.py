@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
-from state.collect import add_community
-from state.community import CommunityCounts, CommunityView, Signals
-from state.posts import in_order
+from state.community import CommunityCounts, CommunityView, Signals, in_order
+from state.community_rows import add_community
 from state.store import Store
 from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
 from tests.state.communities import HOURS, before, communities, expected_signal, in_competition, message_time
@@ -308,7 +307,7 @@ def test_of_two_readings_of_one_moment_the_larger_is_shown_whichever_came_first(
     assert (topic.votes, topic.tier) == (5, "EXPERT")
 
 
-def test_a_deleted_topic_and_what_was_said_in_it_are_not_seen(store: Store) -> None:
+def test_a_deleted_topic_and_its_messages_are_not_seen(store: Store) -> None:
     topic = Topic(competition="c", id="1", title="Marks", posted_at=START, deleted=True)
     with store.write() as tx:
         add_community(tx, "c", [topic, Message(competition="c", id="10", topic_id="1", posted_at=START)])

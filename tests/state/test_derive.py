@@ -6,7 +6,6 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state.outward import add_submission, update_submission
 from state.progress import (
     add_evaluation,
     create_node,
@@ -20,11 +19,12 @@ from state.progress import (
 )
 from state.spending import Spent, charge
 from state.store import Store, Transaction
+from state.submissions import add_submission, update_submission
 from tests.state.conftest import StandingClock
 from tests.state.derive import from_events, from_rows
 
 
-def test_a_whole_run_can_be_told_from_its_events_alone(store: Store, run_id: str, clock: StandingClock) -> None:
+def test_a_whole_run_can_be_derived_from_its_events_alone(store: Store, run_id: str, clock: StandingClock) -> None:
     with store.write() as tx:
         create_node(tx, run_id, action="draft", plan="p", draft_id="d1", model="m")
         start_execution(tx, run_id, "e1", node=1, view="holdout")
@@ -44,13 +44,13 @@ def test_a_whole_run_can_be_told_from_its_events_alone(store: Store, run_id: str
         add_submission(tx, run_id, "s1", node=1, tag="t", status="intended", handed_in="refit")
         update_submission(tx, run_id, "s1", score=0.41)
         end_run(tx, run_id, "finished")
-    told = from_events(json.loads(json.dumps(event)) for event in store.export_events(run_id))
-    assert told == from_rows(store, run_id)
-    assert told.status == "finished"
-    assert [node.status for node in told.nodes.values()] == ["valid", "buggy", "running"]
-    assert told.executions["e2"].reason is None
-    assert told.submissions["s1"].score == 0.41
-    assert told.ledger["tokens"] == Spent(2, 300, 30, 0.1, 0.0, unpriced=1)
+    derived = from_events(json.loads(json.dumps(event)) for event in store.export_events(run_id))
+    assert derived == from_rows(store, run_id)
+    assert derived.status == "finished"
+    assert [node.status for node in derived.nodes.values()] == ["valid", "buggy", "running"]
+    assert derived.executions["e2"].reason is None
+    assert derived.submissions["s1"].score == 0.41
+    assert derived.ledger["tokens"] == Spent(2, 300, 30, 0.1, 0.0, unpriced=1)
 
 
 _score = st.none() | st.floats(-10, 10)
@@ -97,7 +97,7 @@ _acts: st.SearchStrategy[_Act] = st.one_of(
 # The store is shared between examples on purpose: each has a run of its own in it.
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(_acts, max_size=20))
-def test_whatever_happens_in_a_run_its_events_tell(store: Store, acts: list[_Act]) -> None:
+def test_whatever_happens_in_a_run_its_events_record(store: Store, acts: list[_Act]) -> None:
     with store.write() as tx:
         run = f"run {tx.record('example', run_id='examples')}"
         create_run(tx, run, competition="c", agent="a", model="m", seed=1, cutoff=None)

@@ -1,4 +1,4 @@
-"""What SQLite reports becomes an error that says what to do; nothing is half-written, and the store works afterwards."""
+"""SQLite's errors become ours, which state what to do; nothing is half-written, and the store works afterwards."""
 
 import shutil
 import subprocess
@@ -38,7 +38,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_lock_held_for_too_long_is_told_and_later_all_goes_on(tmp_path: Path) -> None:
+def test_a_lock_held_for_too_long_is_reported_and_later_all_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with Store.open(path, SystemClock(), busy_seconds=0.05) as store:
         with store.write() as tx:
@@ -81,8 +81,8 @@ def namespaces() -> bool:
 
 
 @pytest.mark.skipif(not namespaces(), reason="no small disk can be mounted here")
-def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    told = run_program(
+def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    printed = run_program(
         """
         import json, subprocess, sys
         from pathlib import Path
@@ -91,14 +91,14 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(tmp_path: Pa
         from state.store import Store, put_blob
         place = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], check=True)
-        said = {}
+        texts = {}
         with Store.open(place / "state.db", SystemClock()) as store:
             with store.write() as tx:
                 tx.record("before", run_id="a")
             try:
                 store.backup()
             except StateUnavailable as error:
-                said["backup"] = str(error)
+                texts["backup"] = str(error)
             filler = place / "filler"
             try:
                 with filler.open("wb", buffering=0) as file:
@@ -112,31 +112,31 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(tmp_path: Pa
                         for n in range(2000):
                             tx.record("never", run_id="a", n=n, text="x" * 500)
                 except StateUnavailable as error:
-                    said["full"] = str(error)
+                    texts["full"] = str(error)
             filler.unlink()
             with store.write() as tx:
                 tx.record("after", run_id="a")
-            said["types"] = [event["type"] for event in store.export_events("a")]
-        print(json.dumps(said))
+            texts["types"] = [event["type"] for event in store.export_events("a")]
+        print(json.dumps(texts))
         """,
         tmp_path,
         under=("unshare", "-rm"),
     )
-    assert "is full" in told["full"]
-    assert "bot prune" in told["full"]
-    assert "no backup" in told["backup"]
-    assert told["types"] == ["before", "after"]
+    assert "is full" in printed["full"]
+    assert "bot prune" in printed["full"]
+    assert "no backup" in printed["backup"]
+    assert printed["types"] == ["before", "after"]
 
 
-def test_without_descriptors_an_open_store_works_and_another_says_what_is_wrong(tmp_path: Path) -> None:
-    told = run_program(
+def test_without_descriptors_an_open_store_works_and_another_reports_what_is_wrong(tmp_path: Path) -> None:
+    printed = run_program(
         """
         import json, os, resource, sys
         from pathlib import Path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
         from state.store import Store, put_blob
-        place, said = Path(sys.argv[1]), {}
+        place, texts = Path(sys.argv[1]), {}
         Store.open(place / "other.db", SystemClock()).close()
         with Store.open(place / "state.db", SystemClock()) as store:
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -148,24 +148,24 @@ def test_without_descriptors_an_open_store_works_and_another_says_what_is_wrong(
                 pass
             with store.write() as tx:
                 tx.record("without", run_id="a")
-            said["types"] = [event["type"] for event in store.export_events("a")]
+            texts["types"] = [event["type"] for event in store.export_events("a")]
             try:
                 Store.open(place / "other.db", SystemClock())
             except StateUnavailable as error:
-                said["other"] = str(error)
+                texts["other"] = str(error)
             for file in held:
                 os.close(file)
             Store.open(place / "other.db", SystemClock()).close()
-        print(json.dumps(said))
+        print(json.dumps(texts))
         """,
         tmp_path,
     )
-    assert told["types"] == ["without"]
-    assert "file descriptors" in told["other"]
-    assert "ulimit -n" in told["other"]
+    assert printed["types"] == ["without"]
+    assert "file descriptors" in printed["other"]
+    assert "ulimit -n" in printed["other"]
 
 
-def test_a_database_that_is_spoilt_while_it_is_open_is_told(tmp_path: Path) -> None:
+def test_a_database_that_is_spoilt_while_it_is_open_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with Store.open(path, SystemClock()) as store, store.write() as tx:
         for n in range(5000):
@@ -180,7 +180,7 @@ def test_a_database_that_is_spoilt_while_it_is_open_is_told(tmp_path: Path) -> N
             types(store)
 
 
-def test_a_body_that_is_no_longer_what_was_kept_is_told(store: Store) -> None:
+def test_a_body_that_is_no_longer_what_was_stored_is_reported(store: Store) -> None:
     with store.write() as tx:
         sha, other = put_blob(tx, "kept"), put_blob(tx, "another")
         tx.connection.exec_driver_sql("UPDATE blob SET data = x'00112233' WHERE sha256 = ?", (sha,))
@@ -203,8 +203,8 @@ def test_a_run_folder_that_is_moved_while_it_is_open_takes_what_is_written(tmp_p
 
 
 @pytest.mark.skipif(not namespaces(), reason="no disk can be mounted here")
-def test_a_disk_that_is_read_only_is_told(tmp_path: Path) -> None:
-    told = run_program(
+def test_a_disk_that_is_read_only_is_reported(tmp_path: Path) -> None:
+    printed = run_program(
         """
         import json, subprocess, sys
         from pathlib import Path
@@ -219,13 +219,13 @@ def test_a_disk_that_is_read_only_is_told(tmp_path: Path) -> None:
             with Store.open(place / "state.db", SystemClock()) as store, store.write() as tx:
                 tx.record("x", run_id="a")
         except StateUnavailable as error:
-            print(json.dumps({"said": str(error)}))
+            print(json.dumps({"texts": str(error)}))
         """,
         tmp_path,
         under=("unshare", "-rm"),
     )
-    assert "this user may" in told["said"]
+    assert "this user may" in printed["texts"]
 
 
-def test_what_is_unavailable_says_nothing_of_a_script() -> None:
+def test_an_unavailable_database_is_no_verdict_on_a_script() -> None:
     assert issubclass(StateUnavailable, InfrastructureFailure)

@@ -73,7 +73,7 @@ def test_runs_do_not_see_each_others_knowledge(store: Store, run_id: str) -> Non
     assert [f(store, "another", END) for f in (analyses, ideas, drafts, reports)] == [[], [], [], []]
 
 
-def test_a_draft_says_which_ideas_it_uses_and_can_be_revised(store: Store, run_id: str) -> None:
+def test_a_draft_names_the_ideas_it_uses_and_can_be_revised(store: Store, run_id: str) -> None:
     def uses() -> list[int]:
         with store.read() as session:
             return sorted(use.idea_id for use in session.exec(select(IdeaUse).where(IdeaUse.draft_id == "d")))
@@ -93,11 +93,11 @@ def test_ideas_are_numbered_and_can_be_replaced(store: Store, run_id: str) -> No
     assert [(row.id, row.text) for row in ideas(store, run_id, END)] == [(1, "one, better"), (2, "two")]
 
 
-def test_what_is_derived_is_told_as_an_event(store: Store, run_id: str) -> None:
+def test_what_is_derived_is_recorded_as_an_event(store: Store, run_id: str) -> None:
     with store.write() as tx:
         add_one_of_each(tx, run_id, "1", START)
-    told = [event["type"] for event in store.export_events(run_id)][1:]
-    assert told == ["analysis.added", "idea.added", "draft.added", "report.added"]
+    events = [event["type"] for event in store.export_events(run_id)][1:]
+    assert events == ["analysis.added", "idea.added", "draft.added", "report.added"]
 
 
 def test_a_time_without_a_zone_is_no_clock(store: Store, run_id: str) -> None:

@@ -33,18 +33,18 @@ def fill(store: Store, run_id: str, clock: StandingClock) -> None:
         end_run(tx, run_id, "finished")
 
 
-def test_a_ledger_adds_up_what_events_and_rows_tell_as_well(
-    store: Store, run_id: str, clock: StandingClock, tmp_path: Path
-) -> None:
+def test_a_ledger_agrees_with_events_and_rows(store: Store, run_id: str, clock: StandingClock, tmp_path: Path) -> None:
     fill(store, run_id, clock)
-    with read_only(tmp_path / "state.db") as connection:
-        (whole,) = read_ledger(connection)
-        (second_day,) = read_ledger(connection, START + timedelta(days=1))
+    with read_only(tmp_path / "state.db") as session:
+        (whole,) = read_ledger(session)
+        (second_day,) = read_ledger(session, START + timedelta(days=1))
+        (first_day,) = read_ledger(session, until=START + timedelta(days=1))
     assert (whole.run_id, whole.competition) == (run_id, "wine")
     assert (whole.calls, whole.tokens, whole.cost_usd, whole.unpriced) == (3, 126, 0.75, 1)
     assert whole.wall_seconds == 40, "the day in which it was down is not counted"
     assert whole.amounts == {"execution": 1, "gpu": 8, "disk": 1000, "submission": 1}
     assert (second_day.calls, second_day.cost_usd, second_day.wall_seconds) == (1, 0.25, 30)
+    assert (first_day.calls, first_day.cost_usd, first_day.unpriced, first_day.wall_seconds) == (2, 0.5, 1, 10)
     told = from_events(store.export_events(run_id))
     assert told == from_rows(store, run_id)
     assert (told.ledger["gpu"].amount, told.ledger["gpu"].seconds) == (8, 4)
@@ -55,12 +55,12 @@ def test_what_holds_no_ledger_is_refused_and_nothing_is_written(tmp_path: Path) 
     garbage.write_bytes(b"no database at all, and long enough to be sure of it" * 10)
     empty.touch()
     for path in (garbage, empty, tmp_path / "absent.db"):
-        with pytest.raises(InfrastructureFailure, match=path.name), read_only(path) as connection:
-            read_ledger(connection)
+        with pytest.raises(InfrastructureFailure, match=path.name), read_only(path) as session:
+            read_ledger(session)
     assert empty.stat().st_size == 0
     assert not (tmp_path / "absent.db").exists()
 
 
 def test_a_reader_cannot_write(store: Store, run_id: str, tmp_path: Path) -> None:
-    with pytest.raises(InfrastructureFailure, match="readonly"), read_only(tmp_path / "state.db") as connection:
-        connection.execute("DELETE FROM run")
+    with pytest.raises(InfrastructureFailure, match="readonly"), read_only(tmp_path / "state.db") as session:
+        session.connection().exec_driver_sql("DELETE FROM run")

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from sqlmodel import select
 
-from state.collect import observe
 from state.community import CommunityView
+from state.community_rows import observe
 from state.store import Store
 from state.tables import Observation, Topic
 from tests.state.conftest import START, StandingClock
@@ -35,7 +35,7 @@ def test_what_is_as_it_was_is_not_kept_again(store: Store) -> None:
     assert kept(store) == [(3, None), (4, "MASTER")]
 
 
-def test_only_the_field_that_differs_is_told(store: Store) -> None:
+def test_only_the_field_that_differs_is_recorded(store: Store) -> None:
     read(store, 3, "EXPERT")
     read(store, 3, "MASTER")
     read(store)

@@ -48,7 +48,7 @@ async def test_a_step_whose_result_cannot_be_written_at_once_keeps_it(tmp_path: 
     assert paid == [1]
 
 
-async def test_trouble_without_end_is_told_in_the_end(tmp_path: Path) -> None:
+async def test_a_lasting_failure_is_raised_in_the_end(tmp_path: Path) -> None:
     clock, path, tries = StandingClock(), tmp_path / "state.db", []
     began = clock.now()
     with Store.open(path, clock, busy_seconds=0.01) as store:

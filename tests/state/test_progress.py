@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy.exc import IntegrityError, NoResultFound
 from sqlmodel import select
 
-from state.outward import add_submission, update_submission
 from state.progress import (
     add_evaluation,
     create_node,
@@ -19,6 +18,7 @@ from state.progress import (
     update_node,
 )
 from state.store import Store
+from state.submissions import add_submission, update_submission
 from state.tables import Evaluation, Execution, Node, Run
 from tests.state.conftest import StandingClock
 

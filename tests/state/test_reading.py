@@ -1,4 +1,4 @@
-"""Opening to read: what another process writes is seen, nothing is changed, and what cannot be read is said."""
+"""Opening to read: another process's writes are seen, nothing is changed, and an unreadable file is reported."""
 
 import sqlite3
 from contextlib import closing
@@ -56,7 +56,7 @@ def test_a_database_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA user_version").fetchone() == (9999,)
 
 
-def test_what_is_absent_or_none_of_ours_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_absent_or_not_ours_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no database"):
         Store.open_to_read(tmp_path / "absent.db", SystemClock())
     assert not (tmp_path / "absent.db").exists()

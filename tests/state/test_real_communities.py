@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from scrapers.snapshots.snapshot import Snapshot
-from state.collect import add_community
 from state.community import CommunityView
+from state.community_rows import add_community
 from state.store import Store
 from tests.needs import snapshots
 from tests.scrapers.in_process import rows_of

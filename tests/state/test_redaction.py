@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from sqlmodel import select
 
-from state.collect import add_community
-from state.redaction import MASK, SHORTEST, Look, Redactor, can_be_secret
-from state.series import last, take_reading
+from state.community_rows import add_community
+from state.redaction import MASK, SHORTEST, RedactedStream, Redactor, SecretPattern, can_be_secret
+from state.series import last_reading, take_reading
 from state.steering import add_note
 from state.store import NO_RUN, Store, put_blob
 from state.tables import Message, Node, Step
@@ -60,7 +60,10 @@ def test_a_secret_is_seen_in_base64_wherever_it_stands(
 
 @given(st.text())
 def test_a_text_without_a_secret_stays_as_it_is(text: str) -> None:
-    assert Redactor({"Zq9-never-generated-7Xv": "KEY"}, [Look(re.compile("KGAT_[a-z0-9]{8,}"))]).text(text) == text
+    assert (
+        Redactor({"Zq9-never-generated-7Xv": "KEY"}, [SecretPattern(re.compile("KGAT_[a-z0-9]{8,}"))]).text(text)
+        == text
+    )
 
 
 def test_a_redactor_that_knows_nothing_leaves_everything() -> None:
@@ -164,7 +167,7 @@ def test_a_real_looking_key_is_always_taken_out(key: str, before: str, after: st
         assert redactor.own(f"{before}{form}{after}").count(MASK) >= 1
 
 
-def test_a_change_is_said_once_with_the_place_and_the_name_and_never_the_value(
+def test_a_change_is_logged_once_with_the_place_and_the_name_and_never_the_value(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     redactor = Redactor({SECRET: "DB_PASSWORD"})
@@ -173,8 +176,8 @@ def test_a_change_is_said_once_with_the_place_and_the_name_and_never_the_value(
         redactor.own(f"the {SECRET}")
     redactor.own(SECRET, "a script's output")
     assert [record.getMessage() for record in caplog.records] == [
-        f"the secret in DB_PASSWORD stood in the prompt draft, and was replaced by {MASK}",
-        f"the secret in DB_PASSWORD stood in a script's output, and was replaced by {MASK}",
+        f"the secret in DB_PASSWORD occurred in the prompt draft, and was replaced by {MASK}",
+        f"the secret in DB_PASSWORD occurred in a script's output, and was replaced by {MASK}",
     ]
     assert {record.levelname for record in caplog.records} == {"WARNING"}
 
@@ -193,7 +196,7 @@ def test_a_long_text_is_redacted_like_a_short_one() -> None:
 
 
 def test_what_looks_like_a_secret_goes_from_our_texts_and_stays_in_those_of_others() -> None:
-    redactor = Redactor(looks=[Look(re.compile("KGAT_[a-z0-9]{8,}"), ("KGAT_",))])
+    redactor = Redactor(patterns=[SecretPattern(re.compile("KGAT_[a-z0-9]{8,}"), ("KGAT_",))])
     assert redactor.text("a KGAT_0123456789 b") == f"a {MASK} b"
     assert redactor.own("a KGAT_0123456789 b") == "a KGAT_0123456789 b"
 
@@ -265,6 +268,19 @@ def test_a_page_that_holds_a_secret_has_a_body_and_does_not_change_with_each_loo
             with store.write() as tx:
                 assert take_reading(tx, "c", "page", "rules", {}, content=f"the rules: {SECRET}") is new
         with store.read() as session:
-            reading = last(session, "c", "page", "rules")
+            reading = last_reading(session, "c", "page", "rules")
         assert reading is not None and reading.sha256 is not None
         assert store.blob(reading.sha256).decode() == f"the rules: {MASK}"
+
+
+@given(st.lists(st.integers(1, 60), max_size=8))
+def test_a_secret_is_taken_out_of_a_stream_wherever_its_pieces_end(cuts: list[int]) -> None:
+    secret = "hf_a7Kq/92+xLmZ"
+    redactor = Redactor({secret: "TOKEN"})
+    whole = f"a {secret} b {secret[:7]} {secret}{secret} end {secret[:5]}".encode()
+    stream, left, out = RedactedStream(redactor), whole, b""
+    for cut in cuts:
+        out += stream.pass_on(left[:cut])
+        left = left[cut:]
+    out += stream.pass_on(left, last=True)
+    assert out == redactor.own_bytes(whole)

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from scrapers.kaggle.pacing import Meter
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 from tests.state.conftest import StandingClock
 from tests.state.processes import run_program
@@ -22,13 +22,13 @@ def test_a_days_count_is_over_all_families_and_each_days_own(store: Store) -> No
 
 def test_a_killed_process_has_counted_what_it_asked(tmp_path: Path) -> None:
     path = tmp_path / "bot.db"
-    told = run_program(
+    printed = run_program(
         """
         import json, os, sys
         from datetime import date
         from pathlib import Path
         from state.clock import SystemClock
-        from state.polled import RequestMeter
+        from state.polling import RequestMeter
         from state.store import Store
 
         store = Store.open(Path(sys.argv[1]), SystemClock())
@@ -39,6 +39,6 @@ def test_a_killed_process_has_counted_what_it_asked(tmp_path: Path) -> None:
         """,
         path,
     )
-    assert told["counts"] == [1, 2, 3]
+    assert printed["counts"] == [1, 2, 3]
     with Store.open(path, StandingClock()) as store:
         assert RequestMeter(store).count(DAY, "kernels") == 4

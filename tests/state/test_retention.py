@@ -14,11 +14,11 @@ from sqlmodel import SQLModel
 
 from scrapers.posts.duplicates import Sketched, note_sketches
 from scrapers.posts.sketches import Sketch
-from state.checking import connect
-from state.collect import add_community
 from state.community import CommunityView
+from state.community_rows import add_community
 from state.errors import StateUnavailable, UsageError
 from state.faults import backup_path
+from state.integrity import connect
 from state.knowledge import add_analysis, add_draft, add_idea, add_report
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
@@ -36,7 +36,7 @@ KEPT = {"run", "task", str(Note.__tablename__), str(Control.__tablename__)}
 
 
 def words(competition: str, what: str) -> str:
-    """Return a text over many pages, each of which tells whose it is."""
+    """Return a text over many pages, each of which names its owner."""
     return f"SECRET-{competition}-{what} " * 400
 
 
@@ -170,7 +170,7 @@ def test_nothing_of_it_remains_in_any_file_and_all_else_stays(tmp_path: Path, ca
     assert sorted(held_by_files(tmp_path, b"SECRET-other")) == ["bot.db", "bot.db.backup"]
 
 
-def test_what_a_run_did_scored_and_spent_stays_and_events_still_tell_it(store: Store) -> None:
+def test_what_a_run_did_scored_and_spent_stays_and_in_its_events(store: Store) -> None:
     collect(store, "old")
     run = learn(store, "old")
     before = from_rows(store, run)
@@ -178,9 +178,9 @@ def test_what_a_run_did_scored_and_spent_stays_and_events_still_tell_it(store: S
     prune_community(store, "old")
     assert from_rows(store, run) == before
     assert from_events(store.export_events(run)) == before
-    told = list(store.export_events(run))
-    assert [one["id"] for one in told] == list(range(1, len(told) + 1))
-    assert told[-1]["type"] == "community.pruned" and told[-1]["posts"] == 3
+    events = list(store.export_events(run))
+    assert [one["id"] for one in events] == list(range(1, len(events) + 1))
+    assert events[-1]["type"] == "community.pruned" and events[-1]["posts"] == 3
     with store.read() as session:
         rows = session.connection().exec_driver_sql("SELECT name, result FROM step ORDER BY name").all()
         code = session.connection().exec_driver_sql("SELECT code_sha FROM node").scalar_one()
@@ -241,7 +241,7 @@ def test_a_community_is_kept_for_its_life_and_the_days_after(store: Store) -> No
 
 
 @pytest.mark.integration  # ten seconds of waiting for a lock
-def test_while_another_process_reads_the_log_is_not_said_to_be_empty(tmp_path: Path) -> None:
+def test_while_another_process_reads_the_log_is_not_reported_empty(tmp_path: Path) -> None:
     path = tmp_path / "bot.db"
     with Store.open(path, StandingClock(), busy_seconds=0.1) as store:
         collect(store, "old")

@@ -52,7 +52,7 @@ def test_a_database_of_somebody_elses_is_refused_and_left_alone(tmp_path: Path) 
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE topic (strange TEXT)")
     connection.close()
-    with pytest.raises(UsageError, match="tables that are not ours"):
+    with pytest.raises(UsageError, match="its tables are not ours"):
         Store.open(path, SystemClock())
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("topic",)]

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from state.series import gone, history, last, last_of_each, rules_hash, take_reading
+from state.series import history, last_reading, last_readings, record_absence, rules_hash, take_reading
 from state.store import Store
 from tests.state.conftest import START, StandingClock
 
@@ -32,20 +32,20 @@ def test_the_rules_hash_is_that_of_its_time(store: Store, clock: StandingClock) 
     assert rules_hash(store, "leaf", START - timedelta(seconds=1)) is None
     clock.pass_by(60)
     with store.write() as tx:
-        assert gone(tx, "leaf", "page", "rules")
-        assert not gone(tx, "leaf", "page", "rules")
+        assert record_absence(tx, "leaf", "page", "rules")
+        assert not record_absence(tx, "leaf", "page", "rules")
     assert rules_hash(store, "leaf", clock.now()) is None
     assert rules_hash(store, "leaf", clock.now() - timedelta(seconds=1)) == second
 
 
-def test_small_data_tells_of_a_change_by_itself(store: Store) -> None:
+def test_small_data_shows_a_change_by_itself(store: Store) -> None:
     def limits(today: int) -> bool:
         with store.write() as tx:
             return take_reading(tx, "leaf", "limits", "", {"today": today, "allowed": 5 - today})
 
     assert [limits(0), limits(0), limits(1)] == [True, False, True]
     with store.read() as session:
-        newest = last(session, "leaf", "limits")
+        newest = last_reading(session, "leaf", "limits")
         assert newest is not None and newest.data == {"today": 1, "allowed": 4}
 
 
@@ -60,10 +60,10 @@ def test_what_is_gone_is_not_among_the_latest_and_may_come_back(store: Store) ->
     with store.write() as tx:
         for slug in ("leaf", "rock"):
             take_reading(tx, slug, "competition", "", {"deadline": slug})
-        gone(tx, "rock", "competition", "")
+        record_absence(tx, "rock", "competition", "")
     with store.read() as session:
-        assert set(last_of_each(session, None, "competition")) == {("leaf", "")}
+        assert set(last_readings(session, None, "competition")) == {("leaf", "")}
     with store.write() as tx:
         assert take_reading(tx, "rock", "competition", "", {"deadline": "rock"})
     with store.read() as session:
-        assert set(last_of_each(session, "rock", "competition")) == {("rock", "")}
+        assert set(last_readings(session, "rock", "competition")) == {("rock", "")}

@@ -1,4 +1,4 @@
-"""Notes are kept as they were said, seen from their time on, and cleaned; a control holds until the next."""
+"""Notes are stored as they were written, seen from their time on, and cleaned; a control holds until the next."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from state.tables import Control
 from tests.state.conftest import START, StandingClock
 
 
-def said(store: Store, text: str, competition: str = "wine") -> str:
+def add(store: Store, text: str, competition: str = "wine") -> str:
     with store.write() as tx:
         return add_note(tx, competition, text, by="ada").text
 
@@ -17,10 +17,10 @@ def said(store: Store, text: str, competition: str = "wine") -> str:
 def test_notes_come_oldest_first_each_with_its_time_and_of_one_competition_alone(
     store: Store, clock: StandingClock
 ) -> None:
-    said(store, "first")
+    add(store, "first")
     clock.pass_by(60)
-    said(store, "second")
-    said(store, "of another", "titanic")
+    add(store, "second")
+    add(store, "of another", "titanic")
     with store.read() as session:
         found = notes(session, "wine", clock.now())
     assert [(one.text, (one.at - START).total_seconds(), one.by) for one in found] == [
@@ -30,24 +30,24 @@ def test_notes_come_oldest_first_each_with_its_time_and_of_one_competition_alone
     assert [one.item for one in found] == ["note/1", "note/2"]
 
 
-def test_a_note_is_not_seen_before_it_was_said(store: Store, clock: StandingClock) -> None:
+def test_a_note_is_not_seen_before_its_time(store: Store, clock: StandingClock) -> None:
     clock.pass_by(60)
-    said(store, "later")
+    add(store, "later")
     with store.read() as session:
         assert notes(session, "wine", START) == []
 
 
-def test_what_a_note_says_is_in_no_event_but_that_it_was_said_is(store: Store) -> None:
-    said(store, "look at the tannins")
+def test_a_notes_text_is_in_no_event_but_its_addition_is(store: Store) -> None:
+    add(store, "look at the tannins")
     (event,) = store.export_events(NO_RUN)
     assert (event["type"], event["competition"], event["note"], event["by"]) == ("note.added", "wine", 1, "ada")
     assert "tannins" not in str(event)
 
 
 def test_lines_stay_and_characters_that_nobody_sees_go(store: Store) -> None:
-    assert said(store, "\ufeff one\r\ntwo\tthree\u202e\u00ad\n") == "one\ntwo\tthree"
+    assert add(store, "\ufeff one\r\ntwo\tthree\u202e\u00ad\n") == "one\ntwo\tthree"
     assert (
-        said(store, "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645")
+        add(store, "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645")
         == "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
     )
 
@@ -65,13 +65,13 @@ def test_lines_stay_and_characters_that_nobody_sees_go(store: Store) -> None:
 )
 def test_a_note_that_cannot_be_kept_is_refused_with_the_reason(store: Store, text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        said(store, text)
+        add(store, text)
     with store.read() as session:
         assert notes(session, "wine", store.clock.now()) == []
     assert list(store.export_events(NO_RUN)) == []
 
 
-def test_a_competition_is_worked_on_until_somebody_says_otherwise(store: Store, clock: StandingClock) -> None:
+def test_a_competition_is_worked_on_until_that_is_changed(store: Store, clock: StandingClock) -> None:
     with store.read() as session:
         assert control(session, "wine") == "running"
     with store.write() as tx:
@@ -82,14 +82,14 @@ def test_a_competition_is_worked_on_until_somebody_says_otherwise(store: Store, 
     with store.read() as session:
         assert (control(session, "wine"), control(session, "titanic")) == ("stopped", "running")
         assert (session.get_one(Control, "wine").at - START).total_seconds() == 60
-    told = [(event["type"], event["before"], event["state"], event["by"]) for event in store.export_events(NO_RUN)]
-    assert told == [
+    events = [(event["type"], event["before"], event["state"], event["by"]) for event in store.export_events(NO_RUN)]
+    assert events == [
         ("control.changed", "running", "paused", "ada"),
         ("control.changed", "paused", "stopped", "owner"),
     ]
 
 
-def test_saying_the_same_again_changes_nothing_and_is_told_once(store: Store, clock: StandingClock) -> None:
+def test_setting_the_same_state_again_changes_nothing_and_is_recorded_once(store: Store, clock: StandingClock) -> None:
     for changes in (True, False):
         with store.write() as tx:
             assert set_control(tx, "wine", "paused") is changes

@@ -38,9 +38,9 @@ async def test_node_name_attempt_and_run_each_make_a_step_of_its_own(store: Stor
     effect = Paid()
     steps = Steps(store, run_id)
     await steps.once("ask", effect)
-    await steps.once("ask", effect, node=1)
+    await steps.once("answer", effect, node=1)
     await steps.once("ask", effect, node=1, attempt=1)
-    await steps.once("tell", effect, node=1)
+    await steps.once("ask", effect, node=1)
     await Steps(store, "another run").once("ask", effect)
     assert effect.times == 5
 
@@ -101,8 +101,8 @@ async def test_another_prompt_is_only_noted(store: Store, run_id: str) -> None:
 
 async def test_start_and_end_are_events(store: Store, run_id: str) -> None:
     await Steps(store, run_id).once("ask", Paid(), node=1)
-    told = [(e["type"], e["node"], e.get("name")) for e in store.export_events(run_id)][1:]
-    assert told == [("step.started", 1, "ask"), ("step.ended", 1, "ask")]
+    events = [(e["type"], e["node"], e.get("name")) for e in store.export_events(run_id)][1:]
+    assert events == [("step.started", 1, "ask"), ("step.ended", 1, "ask")]
 
 
 async def test_after_a_kill_the_finished_is_kept_and_the_begun_runs_again(tmp_path: Path) -> None:

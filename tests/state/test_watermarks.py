@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from state.errors import SiteUnavailable
-from state.polled import mark_failed, mark_read, watermark, watermarks
+from state.polling import mark_failed, mark_read, watermark, watermarks
 from state.store import Store
 from state.tables import Watermark
 from tests.state.conftest import START, StandingClock
@@ -45,7 +45,7 @@ def test_a_failure_keeps_how_far_it_was_read_and_success_forgets_the_failure(sto
     assert (mark(store).failures, mark(store).error, mark(store).tried_at) == (0, None, None)
 
 
-def test_parts_are_told_apart(store: Store) -> None:
+def test_parts_are_distinguished(store: Store) -> None:
     with store.write() as tx:
         mark_read(tx, "leaf", "topics", {}, START)
         mark_read(tx, "leaf", "kernels", {}, None)

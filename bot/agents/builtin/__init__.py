@@ -5,7 +5,8 @@ from typing import Any
 from bot.agents.builtin import coding, ideas, posts, reports
 from bot.agents.builtin.coding import baseline_script
 from bot.coder.prompts import ReviewRun, WriteScript
-from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
+from bot.community.prompts import PlanDrafts, ProposeIdeas, WriteReport
+from bot.community.reading import AnalyzePost
 from bot.engine.services import BuiltIn
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens

@@ -5,7 +5,8 @@ import math
 import re
 
 from bot.agents.builtin.techniques import how, named_in, vocabulary
-from bot.community.prompts import AnalyzePost, PostText
+from bot.community.reading import AnalyzePost
+from state.community import Post
 
 _HOSTILE = re.compile(
     # orders to ignore orders, and addresses to machines
@@ -48,15 +49,15 @@ def analysis(prompt: AnalyzePost) -> str:
     return json.dumps(answer, ensure_ascii=False)
 
 
-def is_hostile(post: PostText) -> bool:
+def is_hostile(post: Post) -> bool:
     """Return whether a post gives orders to its readers instead of saying something about the task."""
-    return _HOSTILE.search(f"{post.title}\n{post.body}") is not None
+    return _HOSTILE.search(f"{post.title}\n{post.text}") is not None
 
 
-def suggestions(post: PostText) -> dict[str, str]:
+def suggestions(post: Post) -> dict[str, str]:
     """Return the techniques that a post suggests, each with the sentence of it that has the most figures."""
     best: dict[str, str] = {}
-    for sentence in _sentences(f"{post.title}.\n{post.body}"):
+    for sentence in _sentences(f"{post.title}.\n{post.text}"):
         if not _DOUBTFUL.search(sentence) and not re.match(r"(from|import) \w", sentence):
             for title in named_in(sentence):
                 best[title] = max(best.get(title, sentence), sentence, key=lambda s: len(_FIGURE.findall(s)))
@@ -70,10 +71,10 @@ def _sentences(text: str) -> list[str]:
     return [piece[:_QUOTE] for piece in cleaned if len(piece) >= 12]
 
 
-def _effectiveness(post: PostText) -> float:
+def _effectiveness(post: Post) -> float:
     """Figures, votes, tier and a public score speak for a post, an unsound claim against it; unknown signals say nothing."""
-    score = 4 + min(2.5, 0.4 * len(_FIGURE.findall(post.body))) + _TIERS.get((post.tier or "").upper(), 0.0)
+    score = 4 + min(2.5, 0.4 * len(_FIGURE.findall(post.text))) + _TIERS.get((post.tier or "").upper(), 0.0)
     if post.votes is not None:
         score += min(2.0, 0.5 * math.log2(1 + max(0, post.votes)) - 1)
-    score += 0.5 * (post.public_score is not None) - 3 * bool(_UNSOUND.search(post.body))
+    score += 0.5 * (post.public_score is not None) - 3 * bool(_UNSOUND.search(post.text))
     return round(min(10.0, max(0.0, score)), 1)

@@ -10,10 +10,10 @@ from bot.coder import Brief
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment, ScriptPlaybook
-from bot.community.learning import learn
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
 from bot.community.pool import reports_of
 from bot.community.prompts import ReportAnswer
+from bot.community.reading import learn
 from bot.engine.attempts import attempt, code
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds

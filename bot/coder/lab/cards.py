@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.engine.results import Result
+from bot.engine.tree import BASELINE
 from state.labs import labs
 
 _FAMILIES = (
@@ -29,16 +29,6 @@ BEST = 5
 _COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · what"
 
 
-@dataclass(frozen=True)
-class Card:
-    """One node of a board."""
-
-    node: int
-    lab: int | None
-    """The lab that made it."""
-    line: str
-
-
 def families(script: str) -> tuple[str, ...]:
     """Return the families of models that a script uses, by its imports and estimators, at most three."""
     found = tuple(name for name, mark in _FAMILIES if mark.search(script))
@@ -54,7 +44,7 @@ def card(context: RunContext, result: Result, rounded: bool = True) -> str:
         else f"{shown(result.score, result.noise) if rounded else result.score}{noise}"
     )
     gain = "" if result.gain is None else f" · gain {shown_gain(result.gain, result.gain_error)}"
-    family = " + ".join(families(code(context, result.node)))
+    family = "baseline" if result.node == BASELINE else " + ".join(families(code(context, result.node)))
     error = f" · failed: {result.error[:200]}" if result.error else ""
     parents = f" (on node {result.parents[0]})" if result.parents else ""
     return f"node {result.node}{parents} · {score}{gain} · {family} · {result.seconds:.0f} s · {result.title}{error}"

@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass, field
 
 from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status
 from bot.coder.lab.cards import board, hint_line, shown
+from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from sandbox import Lease
+from bot.engine.scripts import best_seconds
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.labs import add_hint, add_note, keep_report, lab
 
@@ -28,12 +29,10 @@ class Commands:
     left: Callable[[], float]
     """Returns the seconds that the lab has left."""
     turns_left: Callable[[], int]
-    lease: Callable[[], Lease | None]
-    """Returns what the command that runs now holds."""
+    lease: LabLease
     ideas: Callable[[], tuple[str, ...]]
     """Returns the pool's ideas for this draft, as of the clock."""
     turn: int = 0
-    closing: bool = False
     done: bool = False
     """Whether the coder has ended its work."""
     news: list[str] = field(default_factory=list)
@@ -71,8 +70,11 @@ class Commands:
         context = self.context
         best = load_tree(context).best()
         noise = next((one.noise for one in context.results if best is not None and one.node == best.id), None)
+        kept = context.budget.left() - context.budget.usable(best_seconds(context, load_tree(context)))
         lines = [
-            f"{self.left():.0f} s of this lab left, {context.budget.left():.0f} s of the run",
+            f"{self.left():.0f} s of this lab left; of the run's {context.budget.left():.0f} s {kept:.0f} s are kept for "
+            "handing in the best script, which is run again",
+            *(["a script is being scored in the background"] if self._running else []),
             f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
             f"{self.turns_left()} replies left",
         ]
@@ -84,18 +86,23 @@ class Commands:
 
     async def _score(self, script: str, arguments: Score) -> str:
         if not arguments.background:
-            return await self.looks.score(script, arguments.note, self.lease(), self.closing)
+            return await self._run(script, arguments.note)
 
         async def score() -> None:
             try:
-                self.news.append(await self.looks.score(script, arguments.note, None, self.closing))
+                told = await self._run(script, arguments.note)
             except (NoLook, BudgetExceeded, InfrastructureFailure) as error:
-                self.news.append(str(error))
+                told = str(error)
+            self.news.append(told)
 
         task = asyncio.create_task(score())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        return "it is scored as soon as cores are free; you will be told"
+        return "it runs beside what else you run, on the same cores; its score will stand under what you see next"
+
+    async def _run(self, script: str, note: str) -> str:
+        async with self.lease.hold() as lease:
+            return await self.looks.score(script, note, lease)
 
     async def _log(self, call: LabCall, arguments: Log) -> str:
         if call.file is None:
@@ -144,7 +151,14 @@ class Commands:
         while self._running:
             await asyncio.wait(set(self._running))
 
+    async def cancel(self) -> None:
+        """End what is scored in the background, as its run ends; it is finished when that goes on."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
     def take_news(self) -> list[str]:
         """Return what happened meanwhile, once."""
-        news, self.news = self.news, []
+        news = list(self.news)
+        self.news.clear()
         return news

@@ -11,13 +11,13 @@ from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.models import Item
 from bot.models.quoting import clean, line
+from state.community import Post
 from state.knowledge import analyses
-from state.posts import Post
 
 MOST_KERNELS, MOST_TOPICS = 150, 300
 MOST_BYTES = 400_000
 """Of one post's file."""
-_BEST_KERNELS = 2
+_BEST_KERNELS, _MOST_VOTED = 2, 8
 _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 
@@ -29,6 +29,8 @@ class Community:
     """All that a coder could read there."""
     kernels: tuple[str, ...] = ()
     """The best by score: file, score, votes and title."""
+    topics: tuple[str, ...] = ()
+    """Those with the most votes: file, messages, votes and title."""
 
 
 def write_community(context: RunContext, folder: Path) -> Community:
@@ -41,7 +43,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
     kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
     (folder / "topics").mkdir(exist_ok=True)
-    index, best = ["# Public scripts, best score first", ""], []
+    index, best, most = ["# Public scripts, best score first", ""], list[str](), list[str]()
     for post in kernels:
         text = _bounded(post.text)
         # A notebook is its text with its code in fences.
@@ -67,9 +69,12 @@ def write_community(context: RunContext, folder: Path) -> Community:
             f"{len(messages)} messages · {sum(p.votes or 0 for p in messages)} votes · {line(messages[0].title, 120)}"
         )
         index.append(f"- {name} · {about}{_summary(summaries, *messages)}")
+        most.append(f"/lab/community/{name} · {about}")
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     shown_posts = [*kernels, *(p for _, messages in ranked for p in messages)]
-    return Community(tuple(Item(p.item, p.time) for p in shown_posts), tuple(best[:_BEST_KERNELS]))
+    return Community(
+        tuple(Item(p.item, p.time) for p in shown_posts), tuple(best[:_BEST_KERNELS]), tuple(most[:_MOST_VOTED])
+    )
 
 
 def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from bot.coder.lab.cards import board, failures, lab_cards, lab_notes
 from bot.coder.lab.commands import Commands
+from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook
 from bot.coder.lab.places import Community, write_bank, write_community
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
@@ -118,8 +119,6 @@ class _Work:
     left_out: int = 0
     """Turns that are no longer sent, as the conversation became too long."""
     summary: str | None = None
-    held: AsyncExitStack | None = None
-    lease: Lease | None = None
 
     async def through(self) -> None:
         context, number = self.context, self.number
@@ -139,20 +138,22 @@ class _Work:
         self.looks = Looks(
             context, number, self.action.draft_id, self._parents, self.assignment.title, self.settings.looks, self._left
         )
+        self.lease = LabLease(context.executor.leasing)
         self.commands = Commands(
             context,
             number,
             self.looks,
             self._left,
             lambda: max(0, self.settings.turns - len(self.turns) - self.left_out),
-            lambda: self.lease,
+            self.lease,
             lambda: self.assignment.ideas,
         )
         async with AsyncExitStack() as stack:
             self.stack = stack
             if not self.assignment.alone:
                 await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", self.commands))
-            stack.push_async_callback(self._release)
+            stack.push_async_callback(self._stop_waiting)
+            stack.push_async_callback(self.commands.cancel)
             self.box = _Box(self)
             stack.push_async_callback(self.box.close)
             try:
@@ -208,6 +209,7 @@ class _Work:
             failures=failures(results),
             notes=() if alone else lab_notes(context, self.number),
             kernels=community.kernels,
+            topics=community.topics,
             posts=len(community.items),
             folds=folds is not None,
             seconds=seconds,
@@ -326,12 +328,13 @@ class _Work:
         """Run a command on a lease, which its background jobs keep."""
         limit = max(_SHORTEST_COMMAND, _COMMAND_SHARE * self.opened["seconds"])
         seconds = max(5.0, min(limit, self._left() - self._last_look()))
-        lease = await self._hold()
-        try:
+        async with self.lease.hold() as lease:
             with self.context.executor.stopwatch.measure("commands"):
                 result = await self.box.run(turn, command, seconds, lease)
-        finally:
-            await self._let_go()
+            if result.jobs and (self._waiting is None or self._waiting.done()):
+                begun = asyncio.Event()
+                self._waiting = asyncio.create_task(self._hold_for_jobs(begun))
+                await begun.wait()
         text = self.context.store.redactor.text(result.output).rstrip()
         parts = []
         if result.timed_out:
@@ -345,32 +348,13 @@ class _Work:
         facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
         return f"{text}\n[{'; '.join(parts)}]".lstrip("\n"), facts
 
-    async def _hold(self) -> Lease:
-        """Return the lease that a background job still holds, or a new one."""
-        if self.lease is None:
-            self.held = AsyncExitStack()
-            self.lease = await self.held.enter_async_context(self.context.executor.leasing.hold())
-        return self.lease
-
-    async def _let_go(self) -> None:
-        """Give the lease back, once no background job runs on it."""
-        if self.box.jobs == 0:
-            await self._release()
-        elif self._waiting is None or self._waiting.done():
-            self._waiting = asyncio.create_task(self._release_when_idle())
+    async def _hold_for_jobs(self, begun: asyncio.Event) -> None:
+        """Hold the lease until no background process runs any more."""
+        async with self.lease.hold():
+            begun.set()
+            await self.box.wait_idle()
 
     _waiting: asyncio.Task[None] | None = None
-
-    async def _release_when_idle(self) -> None:
-        await self.box.wait_idle()
-        # A command that has begun meanwhile gives it back itself.
-        if not self.box.busy:
-            await self._release()
-
-    async def _release(self) -> None:
-        held, self.held, self.lease = self.held, None, None
-        if held is not None:
-            await held.aclose()
 
     def _footer(self, turn: int) -> str:
         left, looks = self._left(), max(0, self.settings.looks - 1 - self.looks.used)
@@ -399,6 +383,12 @@ class _Work:
         self.left_out += len(self.turns) - _KEPT_TURNS
         del self.turns[:-_KEPT_TURNS]
 
+    async def _stop_waiting(self) -> None:
+        """Give back what is held for background processes, which have ended."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            await asyncio.gather(self._waiting, return_exceptions=True)
+
     # close
 
     async def _close(self, reason: str, money: bool = True) -> None:
@@ -406,7 +396,7 @@ class _Work:
         context = self.context
         await self.commands.settle()
         await self.box.close()
-        await self._release()
+        await self._stop_waiting()
         if self.assignment.alone:
             await self._keep_submission(reason)
         elif money and self._left() > 0:
@@ -452,8 +442,6 @@ class _Box:
         self._work = work
         self._stack: AsyncExitStack | None = None
         self._lab: Lab | None = None
-        self.busy = False
-        """Whether a command runs."""
 
     @property
     def jobs(self) -> int:
@@ -469,7 +457,6 @@ class _Box:
 
     async def run(self, turn: int, command: str, seconds: float, lease: Lease) -> CommandResult:
         """Run a command; a sandbox that dies over it is an observation, and is opened again for the next one."""
-        self.busy = True
         try:
             if self._lab is None or not self._lab.alive:
                 await self.close()
@@ -480,8 +467,6 @@ class _Box:
             await self.close()
             ended = f"the sandbox died and is started again; work/ is as it was left: {error}"
             return CommandResult("", None, 0.0, False, ended, 0, "/lab/work")
-        finally:
-            self.busy = False
 
     def _request(self) -> LabRequest:
         work, executor = self._work, self._work.context.executor

@@ -42,6 +42,8 @@ class LabTask(TemplatePrompt[None]):
     """What other labs wish this one to know."""
     kernels: tuple[str, ...]
     """The best published kernels: file, score, votes and title, a line each."""
+    topics: tuple[str, ...]
+    """The topics with the most votes: file, messages, votes and title, a line each."""
     posts: int
     folds: bool
     seconds: float

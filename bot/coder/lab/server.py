@@ -6,15 +6,16 @@ and back a line of JSON (`{"status": 0, "text": "..."}`). All that comes in is f
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import shutil
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import IO, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
@@ -171,17 +172,16 @@ class LabServer:
             _Refused: It is not what was announced, or no script.
         """
         if isinstance(arguments, Score):
-            body = bytearray()
-            await _body(connection, size, begun, body.extend)
+            text = io.BytesIO()
+            await _body(connection, size, begun, text)
             try:
-                script = body.decode()
+                script = text.getvalue().decode()
             except UnicodeDecodeError as error:
                 raise _Refused(f"the script is not UTF-8 text: byte {error.start} is none of it") from None
             yield LabCall(arguments, script=script)
         elif isinstance(arguments, Log):
-            with tempfile.NamedTemporaryFile(dir=self._spool, suffix=".csv") as file:
-                await _body(connection, size, begun, file.write)
-                file.flush()
+            with tempfile.NamedTemporaryFile(dir=self._spool, suffix=".csv", buffering=0) as file:
+                await _body(connection, size, begun, file)
                 yield LabCall(arguments, file=Path(file.name))
         else:
             yield LabCall(arguments)
@@ -259,30 +259,38 @@ def _wrong(error: ValidationError) -> str:
     return line(f"{where}: {what}" if where else what)
 
 
-async def _body(connection: socket.socket, size: int, begun: bytes, write: Callable[[bytes], object]) -> None:
-    """Read the file that follows the header.
+async def _body(connection: socket.socket, size: int, begun: bytes, file: IO[bytes]) -> None:
+    """Write the file that follows the header into another.
 
     Raises:
-        _Refused: It is shorter or longer, or did not come in time.
+        _Refused: It is shorter or longer, did not come in time, or cannot be written.
     """
     if len(begun) > size:
         raise _Refused(f"more than the announced {size} bytes came")
-    if begun:
-        write(begun)
     left = size - len(begun)
     try:
         end = asyncio.get_running_loop().time() + _BODY_SECONDS
         async with asyncio.timeout_at(end) as limit:
+            await asyncio.to_thread(_write, file, begun)
             while left:
                 limit.reschedule(end + (size - left) / _BYTES_A_SECOND)
                 part = await _receive(connection, min(left, _CHUNK))
                 if not part:
                     raise _Refused(f"the file ended {left} bytes before the announced {size}")
                 # The disk may make us wait, which must not stop the run's other work.
-                await asyncio.to_thread(write, part)
+                await asyncio.to_thread(_write, file, part)
                 left -= len(part)
     except TimeoutError:
         raise _Refused(f"the file did not come in time: {left} of {size} bytes are missing") from None
+    except OSError as error:
+        raise _Refused(f"the engine cannot keep the file, which says nothing of it: {error.strerror}", 1) from None
+
+
+def _write(file: IO[bytes], content: bytes) -> None:
+    """Write all of it; a file without a buffer, whose end cannot fail once more, may take less at a time."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 async def _receive(connection: socket.socket, most: int) -> bytes:

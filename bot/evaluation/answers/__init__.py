@@ -1,4 +1,4 @@
-"""What the worker is asked about and what it answers: light types, which the bot's own process can import."""
+"""The worker's arguments and answers: light types, which the bot's own process can import."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from scrapers.snapshots.card import TaskCard
 
 @dataclass(frozen=True)
 class LabelledView:
-    """A view of a task's data with the labels that it withholds, and what its predictions are scored by."""
+    """A view of a task's data with the labels that it withholds, and the metric for its predictions."""
 
     data: Path
-    """What scripts see."""
+    """The folder that scripts see."""
     labels: Path
     """The folder with labels.csv, and which of its rows are scored apart, for the worker alone."""
     card: TaskCard
@@ -42,16 +42,16 @@ class OtherNode:
 
 @dataclass(frozen=True)
 class ScoredFiles:
-    """What the files of one execution are worth; score and validity do not depend on each other."""
+    """The evaluation of one execution's files; score and validity do not depend on each other."""
 
     score: float | None
     """Finite, in the metric's own sign; None: there is none."""
     valid: bool
-    """Whether the submission is."""
+    """Whether the submission is valid."""
     fine: bool
-    """Whether both files are, also where there is no score because the truth cannot be scored, or not with these predictions."""
+    """Whether both files are, even if there is no score because the truth, or these predictions, cannot be scored."""
     message: str | None = None
-    """Why there is no score, or what is wrong; None: nothing."""
+    """Why there is no score, or what is wrong; None if nothing is."""
     final: float | None = None
     """Score of the rows that are scored apart, for the run's end alone; None: there are no such rows, or no score of them."""
 
@@ -72,7 +72,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Interval:
-    """Between which two scores the hidden one is to be expected in 95 of 100 cases."""
+    """The interval that contains the hidden score in 95 of 100 cases."""
 
     low: float | None
     high: float | None
@@ -80,7 +80,7 @@ class Interval:
     """Why there are none; None: there are."""
     draws: int
     together: str | None
-    """By what validation rows were drawn together; None: each was drawn by itself."""
+    """The column by which validation rows were drawn together; None: each was drawn by itself."""
     test_rows: int
 
 
@@ -101,14 +101,14 @@ class PublicCopy:
     """Whether a valid file is the same as a public one."""
 
     copied: str | None
-    """The sentence that says which public file it is the same as."""
+    """A sentence that names the public file it is the same as."""
     compared: int
-    """With how many it was compared."""
+    """Number of files it was compared with."""
 
 
 @dataclass(frozen=True)
 class HiddenScore:
-    """A node's score where it counts: on the hidden test, or on the public leaderboard; None where it has none there."""
+    """A node's score on the hidden test, or on the public leaderboard; None where it has none."""
 
     score: float | None
     win_rate: float | None
@@ -124,9 +124,9 @@ class HiddenScores:
     rank_correlation: float | None = None
     """Spearman's, +1 if validation orders as the test does; None with fewer than two nodes, or where one side is constant."""
     compared: int = 0
-    """How many nodes that is over."""
+    """Number of nodes in that correlation."""
     best_node: int | None = None
-    """The first of equals."""
+    """The first one if several are equal."""
     regret: Mapping[int, float] = field(default_factory=dict)
     """For each valid node, how much worse its hidden score is than the best one's (never negative)."""
 
@@ -156,11 +156,11 @@ class Grade(BaseModel):
     win_rate: float
     n_teams: int
     grader: GraderKind
-    """Who says what a score is."""
+    """The source of the score."""
     message: str | None = None
     """Why an invalid file is invalid."""
     note: str | None = None
-    """What is odd about the leaderboard."""
+    """A note on an odd leaderboard."""
 
     @property
     def medal(self) -> Medal | None:

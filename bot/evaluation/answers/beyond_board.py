@@ -7,19 +7,19 @@ from scrapers.snapshots.card import TaskCard
 
 NAME = "beyond the leaderboard"
 FEWEST = 3
-"""Entries of a board that says anything."""
+"""Entries that a board needs to be meaningful."""
 
 
 def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: float = 0.0) -> str | None:
-    """Say that a score is further beyond the best of a board than the best is beyond the median; None where it is not.
+    """Return a sentence if a score is further beyond a board's best than that is beyond the median; otherwise None.
 
-    A little beyond it is no wonder: a validation part, or a snapshot's test, may be easier than the site's.
+    A little beyond it is no surprise: a validation part, or a snapshot's test, may be easier than the site's.
 
     Args:
         score: as the metric gives it.
         board: its scores, best first.
         card: the task.
-        noise: how far beyond it may be by chance.
+        noise: margin by which a score may exceed it by chance.
     """
     if len(board) < FEWEST:
         return None
@@ -34,7 +34,7 @@ def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: fl
 
 
 def board_finding(score: float, board: Sequence[float], card: TaskCard) -> Finding:
-    """Return what a hidden score looks like beside the real leaderboard, which nobody may know before the end."""
+    """Compare a hidden score with the real leaderboard, which nobody may know before the end."""
     sentence = beyond_board(score, board, card)
     if sentence is not None:
         return suspicious(NAME, sentence, score=score, best=board[0])

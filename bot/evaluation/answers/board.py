@@ -34,7 +34,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a score stands on a board; at most one of the three medals is true."""
+    """The place of a score on a board; at most one of the three medals is true."""
 
     gold_medal: bool = False
     silver_medal: bool = False
@@ -76,7 +76,7 @@ def _score(text: str | None, file: str, line: int) -> float:
 
 
 def board_is_lower_better(scores: Sequence[float]) -> bool:
-    """Whether the order of a board says that smaller is better; a tie of first and last means False."""
+    """Whether smaller is better by the order of a board; a tie of first and last means False."""
     return scores[0] < scores[-1]
 
 
@@ -94,7 +94,7 @@ def medal_positions(teams: int) -> tuple[int, int, int]:
 
 
 def medal_at(rank: int, teams: int) -> Medal | None:
-    """Return the medal that a rank (from 1) among that many teams is worth, the best of those that it is."""
+    """Return the best medal that a rank (from 1) among that many teams earns."""
     places = zip(MEDALS, medal_positions(teams), strict=True)
     return next((medal for medal, last in places if rank <= last), None)
 
@@ -106,7 +106,7 @@ def thresholds(scores: Sequence[float]) -> Thresholds:
 
 
 def standing(scores: Sequence[float], score: float, *, lower_is_better: bool) -> Standing:
-    """Return where a score (rounded already) stands on a board.
+    """Return the place of a score (already rounded) on a board.
 
     Medals are inclusive and each excludes the lower ones; above the median is strict; the win rate is the share of
     entries strictly worse.

@@ -1,4 +1,4 @@
-"""What a guard found: passed, suspicious, or not run, which is not passed; importable without numpy."""
+"""Findings of guards: passed, suspicious, or not run, which is not passed; importable without numpy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,16 +10,16 @@ Evidence = float | int | str | None
 
 @dataclass(frozen=True)
 class Finding:
-    """What one guard says of a view of the data, or of one execution."""
+    """One guard's result on a view of the data, or on one execution."""
 
     guard: str
     """Its name in the registry."""
     verdict: Verdict
     sentence: str
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
-    """The figures that the sentence goes by; shares between 0 and 1."""
+    """The figures behind the sentence; shares between 0 and 1."""
     spoils: bool = False
-    """Whether the file for the test rows is worth nothing, whatever the score says: another node is chosen if there is one."""
+    """Whether the file for the test rows is worthless, whatever the score: another node is chosen if there is one."""
 
     @property
     def passed(self) -> bool:
@@ -28,27 +28,27 @@ class Finding:
 
 
 def passed(guard: str, sentence: str, **evidence: Evidence) -> Finding:
-    """Return that a guard found nothing."""
+    """Return the finding of a guard that found nothing."""
     return Finding(guard, "passed", sentence, evidence)
 
 
 def suspicious(guard: str, sentence: str, **evidence: Evidence) -> Finding:
-    """Return that a person should look."""
+    """Return a finding for a person to look at."""
     return Finding(guard, "suspicious", sentence, evidence)
 
 
 def spoiling(guard: str, sentence: str, **evidence: Evidence) -> Finding:
-    """Return that a person should look, and that the file for the test rows is worth nothing meanwhile."""
+    """Return a finding for a person to look at, which makes the file for the test rows worthless until then."""
     return Finding(guard, "suspicious", sentence, evidence, spoils=True)
 
 
 def not_run(guard: str, why: str, **evidence: Evidence) -> Finding:
-    """Return that a guard could not do its work."""
+    """Return the finding of a guard that could not run."""
     return Finding(guard, "not run", why, evidence)
 
 
 def not_run_at_all(guards: Iterable[str], why: str) -> tuple[Finding, ...]:
-    """Return that none of some guards could."""
+    """Return the findings of guards none of which could run."""
     return tuple(not_run(guard, why) for guard in guards)
 
 
@@ -57,8 +57,8 @@ def findings_of(stored: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
     return tuple(Finding(**one) for one in stored)
 
 
-def told_together(found: Iterable[tuple[int | None, str, str, str]]) -> list[tuple[int | None, str, str, str]]:
-    """Put what several guards say in the same words into one.
+def grouped_findings(found: Iterable[tuple[int | None, str, str, str]]) -> list[tuple[int | None, str, str, str]]:
+    """Merge the findings of several guards with the same sentence into one.
 
     Args:
         found: node (None: the data), guard, verdict and sentence of each.
@@ -73,6 +73,8 @@ def told_together(found: Iterable[tuple[int | None, str, str, str]]) -> list[tup
 
 
 def doubts_of(findings: Iterable[Finding]) -> str | None:
-    """Say in a sentence what has not passed; None where all has."""
+    """Return in a sentence what has not passed; None if everything has."""
     left = ((None, one.guard, one.verdict, one.sentence) for one in findings if not one.passed)
-    return "; ".join(f"{guard} ({verdict}): {sentence}" for _, guard, verdict, sentence in told_together(left)) or None
+    return (
+        "; ".join(f"{guard} ({verdict}): {sentence}" for _, guard, verdict, sentence in grouped_findings(left)) or None
+    )

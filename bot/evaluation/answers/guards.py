@@ -1,4 +1,4 @@
-"""Which guards there are, and where the function of each lies; importable without numpy."""
+"""The registry of guards: the function of each by name; importable without numpy."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ VIEW_GUARDS: Mapping[str, str] = {
     "time": "bot.evaluation.guards.times:trained_on_the_future",
     "target in features": "bot.evaluation.guards.features:target_in_features",
 }
-"""Of the competition and how its rows are split: run once a view, each takes a `GuardedView`."""
+"""Guards of the competition and its split: run once per view, each takes a `GuardedView`."""
 
 EXECUTION_GUARDS: Mapping[str, str] = {
     "too good": "bot.evaluation.guards.too_good:too_good",
@@ -19,4 +19,4 @@ EXECUTION_GUARDS: Mapping[str, str] = {
     "printed score": "bot.evaluation.guards.printed:printed_otherwise",
     "folds": "bot.evaluation.guards.folds:fold_far_from_others",
 }
-"""Of one execution: run on what each hold-out run has left, each takes `Traces`."""
+"""Guards of one execution: run on the traces of each hold-out run, each takes `Traces`."""

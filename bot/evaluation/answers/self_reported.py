@@ -1,4 +1,4 @@
-"""Scores that scripts print themselves where no labels can be withheld: never mixed with the evaluator's."""
+"""Scores that scripts print themselves if no labels can be withheld: never mixed with the evaluator's."""
 
 import json
 import math
@@ -6,25 +6,25 @@ import re
 from pathlib import Path
 
 LINE = "validation score"
-"""What the line begins with: `validation score: 0.123`; the last such line of the output counts."""
+"""The beginning of the line `validation score: 0.123`; the last such line of the output counts."""
 _FILE = "self_reported.json"
 _PRINTED = re.compile(rf"^{LINE}:[ \t]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[ \t]*\r?$", re.MULTILINE)
 
 
 def printed_score(output: str) -> float | None:
-    """Return the score that a script says it has; None where it says none, or one that is not finite."""
+    """Return the score that a script prints; None if it prints none, or one that is not finite."""
     found = _PRINTED.findall(output)
     score = float(found[-1]) if found else math.nan
     return score if math.isfinite(score) else None
 
 
 def write_reason(labels_dir: Path, reason: str) -> None:
-    """Note, where a view's labels would be, why there are none."""
+    """Record, in the place of a view's labels, why there are none."""
     labels_dir.mkdir(parents=True, exist_ok=True)
     (labels_dir / _FILE).write_text(json.dumps({"reason": reason}), encoding="utf-8")
 
 
 def reason_in(labels_dir: Path) -> str | None:
-    """Return why a view has no labels; None where it has."""
+    """Return why a view has no labels; None if it has."""
     file = labels_dir / _FILE
     return str(json.loads(file.read_text(encoding="utf-8"))["reason"]) if file.is_file() else None

@@ -1,4 +1,4 @@
-"""The names of views, as people and programs write them: `holdout`, `fold 2/5`, `swap`, and the folders that they lie in."""
+"""The names of views, as people and programs write them (`holdout`, `fold 2/5`, `swap`), and the names of their folders."""
 
 import re
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from state.errors import UsageError
 ViewKind = Literal["sample", "holdout", "full", "swap", "fold"]
 
 VALIDATION = tuple(f"validation.{suffix}" for suffix in ("csv", "tsv", "tab", "json", "jsonl", "ndjson"))
-"""Names that the rows which a view asks for may have: they are in the format of its training rows."""
+"""Possible names of the table of validation rows, which has the format of the training rows."""
 INFO = "view.json"
-"""The file beside a view's labels that says what the view holds."""
+"""The file beside a view's labels that describes the view."""
 MOST_FOLDS = 100
 _FOLD = re.compile(r"fold ([1-9]\d*)/([1-9]\d*)")
 

@@ -1,4 +1,4 @@
-"""Means over seeds from grading reports, as MLE-bench's leaderboard has them; importable without numpy.
+"""Means over seeds from grading reports, as on MLE-bench's leaderboard; importable without numpy.
 
 Source: openai/mle-bench at commit 783b15a, `experiments/aggregate_grading_reports.py`: the i-th report of a competition is
 of seed i; for each seed, the share of the split's competitions with each flag, in percent; then mean and standard error over
@@ -21,7 +21,7 @@ _Z = 1.96
 
 
 class Row(BaseModel):
-    """What counts of the report of one submission; MLE-bench's own script needs all of it."""
+    """The relevant fields of the report on one submission; MLE-bench's own script needs all of them."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -35,13 +35,13 @@ class Row(BaseModel):
 
 
 class _Report(BaseModel):
-    """What counts of a grading report."""
+    """The relevant fields of a grading report."""
 
     competition_reports: tuple[Row, ...]
 
 
 _NOTHING = dict.fromkeys(Row.model_fields, False)
-"""What is true of a submission that was never made."""
+"""The flags of a submission that was never made."""
 
 _SHARES: Mapping[str, Callable[[Row], bool]] = {
     "submission_exists_percentage": lambda row: row.submission_exists,

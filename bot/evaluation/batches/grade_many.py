@@ -20,7 +20,7 @@ from state.errors import BotError, InfrastructureFailure, UsageError
 
 @dataclass(frozen=True)
 class Failure:
-    """A submission that could not be graded for no fault of its own."""
+    """A submission that could not be graded through no fault of its own."""
 
     competition_id: str
     submission_path: str
@@ -29,7 +29,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class GradedList:
-    """What came of a list: MLE-bench's report of each submission in the list's order, and what could not be graded."""
+    """The result of a list: MLE-bench's report on each submission in the list's order, and those that could not be graded."""
 
     reports: Sequence[Grade]
     failures: Sequence[Failure]
@@ -58,10 +58,10 @@ _COUNTED: Mapping[str, str] = {
 
 
 def find_snapshots(listed: Sequence[Listed], folder: Path) -> dict[str, Path]:
-    """Return the snapshot of each competition that is listed: the folder of its name.
+    """Return the snapshot of each listed competition: the folder with its name.
 
     Raises:
-        UsageError: some are not there; all of them are named.
+        UsageError: some are missing; all of these are named.
     """
     found = {one.competition_id: folder / one.competition_id for one in listed}
     absent = [name for name, path in found.items() if not path.is_dir()]
@@ -76,10 +76,10 @@ async def grade_many(
     """Grade submissions competition by competition, each snapshot loaded once.
 
     Args:
-        listed: what is to be graded.
+        listed: the submissions to grade.
         snapshots: by competition.
         worker: does the grading; a submission that ends it, or takes too long, is reported as not valid.
-        say: takes a line on how far it has come.
+        say: receives a line on the progress.
     """
     reports: dict[int, Grade] = {}
     failures: dict[int, Failure] = {}
@@ -110,12 +110,12 @@ class _Competition:
         self._alone = False
 
     async def grade(self, paths: Sequence[Path | None]) -> list[Grade]:
-        """Grade the first of these, one at least; once the worker has failed, one by one, to find who makes it fail.
+        """Grade the first of these, one at least; after a failure of the worker one by one, to find the cause.
 
         Raises:
             SnapshotError: the snapshot cannot be graded against.
             UsageError: its metric is not known.
-            InfrastructureFailure: not even the report of no submission can be made.
+            InfrastructureFailure: not even the report for a missing submission can be made.
         """
         card = self._card = self._card or Snapshot.load(self._path, METRIC_DIRECTIONS).card
         try:
@@ -131,7 +131,7 @@ class _Competition:
 
 
 def write_report(summary: Mapping[str, Any], folder: Path, now: datetime) -> Path:
-    """Write a grading report under MLE-bench's name into a folder, which is made if need be; nothing is ever overwritten."""
+    """Write a grading report under MLE-bench's name into a folder, created if necessary; nothing is ever overwritten."""
     folder.mkdir(parents=True, exist_ok=True)
     stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-GMT"
     text = json.dumps(summary, indent=2, allow_nan=False)

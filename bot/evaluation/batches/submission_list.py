@@ -1,4 +1,4 @@
-"""A list of submissions, a line of JSON each, as MLE-bench takes it; importable without numpy."""
+"""A list of submissions, one line of JSON each, in MLE-bench's format; importable without numpy."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _COMMENTS = ("#", "//")
 
 @dataclass(frozen=True)
 class Listed:
-    """One submission: which competition it is for, and where its file lies (None: the run left none)."""
+    """One submission: its competition, and the path of its file (None: the run left none)."""
 
     line: int
     competition_id: str
@@ -25,7 +25,7 @@ def read_list(path: Path) -> list[Listed]:
     Other keys are ignored; blank lines and those that begin with # or // are skipped.
 
     Raises:
-        UsageError: the list cannot be read; all that is wrong with it is named, each with its line.
+        UsageError: the list cannot be read; every fault is named with its line.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -55,7 +55,7 @@ def _entry(number: int, text: str, folder: Path) -> Listed:
     if not isinstance(value, dict):
         raise ValueError("this is no JSON object")
     competition, file = value.get("competition_id"), value.get("submission_path")
-    # A folder of that name is looked for.
+    # It becomes the name of a folder.
     if not isinstance(competition, str) or competition in ("", ".", "..") or {"/", "\\", "\0"} & set(competition):
         raise ValueError("`competition_id` must be a competition's name")
     if "submission_path" not in value or not (file is None or isinstance(file, str)):

@@ -1,1 +1,1 @@
-"""The client of the worker process: what may be asked of it, and how calls and answers travel."""
+"""The client of the worker process: its functions, and the transport of calls and answers."""

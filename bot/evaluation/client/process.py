@@ -1,4 +1,4 @@
-"""How calls and answers travel between the bot and its worker process: a line of JSON each way, over the child's pipes."""
+"""The connection between the bot and its worker process: a line of JSON each way, over the child's pipes."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ _ENVIRONMENT = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
     *("MPLCONFIGDIR", "XDG_CACHE_HOME"),
 )
-"""What the worker inherits; keys and tokens are none of its business."""
+"""Variables that the worker inherits; it never gets keys and tokens."""
 
 
 Answer = TypeVar("Answer")
@@ -38,8 +38,8 @@ Answer = TypeVar("Answer")
 class WorkerProcess:
     """Runs functions in one child process, one at a time; it starts with the first call.
 
-    Not promised: that a call which was cancelled or timed out had no effect. The child is killed then, and the next
-    call starts a fresh one.
+    A call that was cancelled or timed out may still have had an effect. The child is killed then, and the next call
+    starts a fresh one.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class WorkerProcess:
         seconds: float = DEFAULT_SECONDS,
         idle_seconds: float | None = None,
     ) -> None:
-        """Prepare; nothing is started yet.
+        """Prepare; no process is started yet.
 
         Args:
             memory_bytes: limit of the child's address space.
             seconds: longest duration of a call, unless the call names its own.
-            idle_seconds: after which without a call the child is ended, for its memory; None: never.
+            idle_seconds: time without a call after which the child is ended, to free its memory; None: never.
         """
         self._memory_bytes = memory_bytes
         self._seconds = seconds
@@ -78,12 +78,12 @@ class WorkerProcess:
 
         Args:
             function: `module:name`; the module is imported in the child alone.
-            answer: what the function returns; `object` where nobody looks at that.
+            answer: the function's return type; `object` if the result is not used.
             timeout_seconds: longest duration; None means the worker's own.
             **arguments: the function's, by name: JSON values, paths, dataclasses and pydantic models.
 
         Raises:
-            BotError: whatever of our errors the function raised, as the same class.
+            BotError: our error that the function raised, as the same class.
             InfrastructureFailure: the function failed in another way, took too long, or the process died.
         """
         name = function.partition(":")[2]
@@ -115,7 +115,7 @@ class WorkerProcess:
             await self._stop()
 
     async def _rest(self, seconds: float) -> None:
-        """End the child after a while, unless there is a call before."""
+        """End the child after a while, unless a call comes first."""
         await asyncio.sleep(seconds)
         if not self._turn.locked():
             async with self._turn:
@@ -170,8 +170,8 @@ class WorkerProcess:
         status = await process.wait()
         if self._drain is not None:
             await self._drain
-        said = " | ".join(list(self._stderr)[-5:])
-        return f"The worker process ended with status {status}{': ' + said if said else '.'}"
+        words = " | ".join(list(self._stderr)[-5:])
+        return f"The worker process ended with status {status}{': ' + words if words else '.'}"
 
     async def _stop(self) -> None:
         process, drain = self._process, self._drain
@@ -192,7 +192,7 @@ def _result(name: str, reply: dict[str, Any]) -> Any:
     if "failure" in reply:
         trace = str(reply["failure"])
         failure = errors.InfrastructureFailure(f"The operation {name} failed: {trace.strip().splitlines()[-1]}")
-        failure.add_note(trace)  # for whoever reads the log
+        failure.add_note(trace)  # for readers of the log
         raise failure
     if "error" not in reply:
         return reply["result"]
@@ -214,7 +214,7 @@ def serve(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    # Libraries' advice about odd data is no failure, and nobody reads it here.
+    # Libraries' warnings about odd data are no failures, and nobody reads them here.
     warnings.simplefilter("ignore")
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
@@ -245,7 +245,7 @@ def _answer(line: str, answers: TextIO) -> None:
 
 
 def _run(function: str, arguments: dict[str, Any]) -> Any:
-    """Call a function, its JSON arguments turned into what its annotations ask for."""
+    """Call a function, its JSON arguments converted to the types of its annotations."""
     module, _, name = function.partition(":")
     called = getattr(importlib.import_module(module), name)
     hints = get_type_hints(called)

@@ -1,6 +1,6 @@
 """The typed client of the worker process, which holds pandas, numpy and scikit-learn so that the bot's own process never does.
 
-Each method asks the function of its name, where it is said what the arguments are and what is raised. Any of them may
+Each method calls the function with its name, which documents the arguments and the errors. Any of them may
 raise InfrastructureFailure: the worker failed, or took too long.
 """
 
@@ -21,7 +21,7 @@ from bot.evaluation.answers import (
 )
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
-from scrapers.imports.mle_bench.finding import FoundMetric, Question
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.snapshots.card import TaskCard
 
 # What is no class is no `type` to a type checker.
@@ -30,7 +30,7 @@ _CORRELATION = cast("type[float | None]", float | None)
 
 
 class Worker(WorkerProcess):
-    """What the worker can be asked."""
+    """The functions of the worker."""
 
     async def build_view(
         self, data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path

@@ -3,4 +3,4 @@
 from typing import Literal
 
 GraderKind = Literal["registry", "competition"]
-"""Who says what a score is: a metric of ours, or the competition's own grade.py."""
+"""The source of a score: a metric of ours, or the competition's own grade.py."""

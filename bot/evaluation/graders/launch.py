@@ -1,4 +1,4 @@
-"""How a grader's process is started: under bubblewrap where that works, else as a plain process with a clean environment."""
+"""The start of a grader's process: under bubblewrap if that works, else as a plain process with a clean environment."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from sandbox.tree import MARKER, MarkedTree, NamespaceTree, Tree
 
 _INSIDE = Path(__file__).parent / "inside"
 _TMPFS_BYTES = 64 * 1024**2
-_SAID_BYTES = 2_000
+_STDERR_BYTES = 2_000
 
 
 @dataclass(frozen=True)
@@ -30,26 +30,26 @@ class Started:
     process: subprocess.Popen[bytes]
     tree: Tree
     contained: bool
-    """Whether bubblewrap keeps it from the network and from all files but its own."""
-    said: BinaryIO
-    """What it says on its standard error before it is silent."""
+    """Whether bubblewrap isolates it from the network and from all files but its own."""
+    stderr: BinaryIO
+    """Its standard error from before it discards its output."""
 
     def last_words(self) -> str:
-        """Return the end of what it said."""
-        self.said.seek(0, os.SEEK_END)
-        self.said.seek(max(0, self.said.tell() - _SAID_BYTES))
-        return self.said.read().decode("utf-8", "replace").strip()
+        """Return the end of its standard error."""
+        self.stderr.seek(0, os.SEEK_END)
+        self.stderr.seek(max(0, self.stderr.tell() - _STDERR_BYTES))
+        return self.stderr.read().decode("utf-8", "replace").strip()
 
     def end(self, seconds: float = 0.0) -> int:
-        """Kill it with all that it started, unless that was done, after it had some seconds to end by itself.
+        """Kill it with all its processes, unless that was done, after giving it some seconds to end by itself.
 
         Returns:
             Its exit status.
         """
-        if not self.said.closed:
+        if not self.stderr.closed:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(seconds)
-            self.said.close()
+            self.stderr.close()
             self.tree.kill()
         return self.process.wait()
 
@@ -67,17 +67,17 @@ def lay_out(folder: Path, grade_py: Path) -> None:
         shutil.copyfile(module, code / "competition" / module.name)
     shutil.copyfile(grade_py, code / "competition" / "grade.py")
     (folder / "work").mkdir()
-    for path in (code, *code.rglob("*")):  # whatever our umask is: the grader may run as another user
+    for path in (code, *code.rglob("*")):  # whatever our umask: the grader may run as another user
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def temporary_folder(stack: ExitStack) -> Path:
-    """Return a folder that goes with the stack; one that a killed bot left is found by its name."""
+    """Return a folder that is removed with the stack; one left by a killed bot is found by its name."""
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-", ignore_cleanup_errors=True)))
 
 
 def can_contain() -> bool:
-    """Whether what bubblewrap takes is installed; whether the kernel lets it work shows at the start."""
+    """Whether bubblewrap's programs are installed; whether the kernel allows it shows at the start."""
     return all(shutil.which(tool) for tool in ("bwrap", *(["setpriv"] if choose_identity().changes_user else [])))
 
 
@@ -88,8 +88,8 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
         folder: laid out by `lay_out`.
         channel: descriptor of its end of the socket pair.
         memory_bytes: of address space, of each of its processes.
-        processes: that it may have, threads counted; held by the kernel only where it is contained.
-        contained: whether bubblewrap is to keep it.
+        processes: limit including threads, enforced by the kernel only if it is contained.
+        contained: whether to use bubblewrap.
 
     Raises:
         OSError: it cannot be started.
@@ -109,26 +109,26 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
                 start=WORK,
                 tmpfs_bytes=_TMPFS_BYTES,
             )
-            process, said = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *passed])
-            return Started(process, NamespaceTree(process.pid, TMPFS), True, said)
+            process, stderr = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *passed])
+            return Started(process, NamespaceTree(process.pid, TMPFS), True, stderr)
         mark = f"{owner()}.{folder.name}"
         argv = ended_with_us([sys.executable, "-P", "-s", str(folder / "code" / "child.py")])
         argv += [str(channel), str(memory_bytes), "0"]
         environment = {**_environment(str(folder / "work")), MARKER: mark}
-        process, said = _popen(argv, environment, folder / "work", [channel])
-        return Started(process, MarkedTree(process.pid, mark), False, said)
+        process, stderr = _popen(argv, environment, folder / "work", [channel])
+        return Started(process, MarkedTree(process.pid, mark), False, stderr)
 
 
 def _popen(
     argv: Sequence[str], environment: Mapping[str, str], folder: Path, descriptors: Sequence[int]
 ) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    said: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process is ended
+    stderr: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process is ended
     try:
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=stderr,
+            stderr=stderr,
             env=dict(environment),
             cwd=folder,
             pass_fds=descriptors,
@@ -136,9 +136,9 @@ def _popen(
             umask=0o022,
         )
     except OSError:
-        said.close()
+        stderr.close()
         raise
-    return process, said
+    return process, stderr
 
 
 def _environment(tmp: str) -> dict[str, str]:

@@ -21,12 +21,12 @@ _ENDING = 2.0
 """Seconds between the end of the conversation and that of the process."""
 _NO_MEMORY = "MemoryError"
 _HERE, _READY = -1, 0
-"""Numbers of the messages that nobody asks for: the process is there; grade.py is loaded."""
+"""Numbers of the unsolicited messages: the process is ready; grade.py is loaded."""
 
 
 @dataclass(frozen=True)
 class GraderLimits:
-    """What a grader's process may take."""
+    """The limits of a grader's process."""
 
     seconds: float = 240.0
     """Of one score, or of reading one file."""
@@ -40,10 +40,10 @@ class GraderLimits:
 
 @dataclass(frozen=True)
 class Order:
-    """The order that a table's rows and columns are brought into, so that graders which never look at ids are right too."""
+    """The order for a table's rows and columns, so that graders that ignore ids are right too."""
 
     like: int
-    """Handle of the table whose ids say the order of the rows."""
+    """Handle of the table whose ids give the order of the rows."""
     columns: tuple[str, ...]
 
 
@@ -61,10 +61,10 @@ class GraderProcess:
     """
 
     def __init__(self, grade_py: Path, limits: GraderLimits | None = None, *, contain: bool = True) -> None:
-        """Prepare; nothing is started yet.
+        """Prepare; no process is started yet.
 
         Args:
-            grade_py: the grader; modules beside it are there for it to import.
+            grade_py: the grader; it can import the modules beside it.
             limits: of time and memory.
             contain: whether to use bubblewrap where it works.
         """
@@ -81,16 +81,16 @@ class GraderProcess:
 
     @property
     def contained(self) -> bool | None:
-        """Whether the process is kept from the network and from files; None while there is none."""
+        """Whether the process is isolated from the network and from files; None while there is none."""
         return None if self._started is None else self._started.contained
 
     def load(self, path: Path, *, key: tuple[str, ...] = (), order: Order | None = None) -> int:
-        """Name a file for later scores; it is read when a score first needs it, and again after a restart.
+        """Register a file for later scores; it is read when a score first needs it, and again after a restart.
 
         Args:
             path: a CSV file, or JSON Lines if it ends in `.jsonl`.
-            key: columns by which rows may be put in order; none: they stay as they are.
-            order: the order to bring them into, where all ids are those of the other table.
+            key: columns by which rows may be ordered; none: they stay as they are.
+            order: the order to apply, if all ids are those of the other table.
 
         Returns:
             The handle.
@@ -117,7 +117,7 @@ class GraderProcess:
         rows: Iterable[int] | None = None,
         taken: Iterable[int] | None = None,
     ) -> float | None:
-        """Return what grade.py says of a submission; None where it is no finite number.
+        """Return grade.py's score of a submission; None if it is not a finite number.
 
         Args:
             submission: handle of the submission's table.
@@ -163,7 +163,7 @@ class GraderProcess:
         self._stack.close()
 
     def _need(self, handle: int) -> None:
-        """Have a file read, and before it the one whose order it takes."""
+        """Have a file read, after the one whose order it takes."""
         if self._channel is not None and handle in self._loaded:
             return
         file = self._files[handle]
@@ -201,17 +201,17 @@ class GraderProcess:
                 allowed = self._limits.memory_bytes / 1024**3
                 raise GraderStopped(f"grade.py ran out of memory ({allowed:g} GiB are allowed).")
         except ConnectionError as error:
-            said = self._ended()
+            reason = self._ended()
             self.close()
-            raise GraderStopped(said) from error
+            raise GraderStopped(reason) from error
         except BaseException:
-            # Of a process that was left in the middle of something, the next answer would not be the next question's.
+            # After an interrupted exchange, the next answer would not belong to the next request.
             self.close()
             raise
         return result_of(self._grade_py, reply)
 
     def _receive(self, number: int, seconds: float) -> dict[str, Any]:
-        """Return the answer of that number; earlier ones are of processes that a grader forked off."""
+        """Return the answer with that number; earlier ones come from processes that a grader forked off."""
         channel = self._channel
         assert channel is not None  # noqa: S101 - for the type checker
         deadline = time.monotonic() + seconds
@@ -230,22 +230,22 @@ class GraderProcess:
                 return reply
 
     def _ended(self) -> str:
-        """Say how the process ended; what it said goes with it."""
+        """Return how the process ended, with what it printed."""
         if self._started is None:
             return "grade.py's process ended."
-        said = self._started.last_words()
+        reason = self._started.last_words()
         status = self._started.end(_ENDING)  # killed at once, it would have no status of its own
-        return f"grade.py's process ended without an answer (status {status}){f': {said}' if said else '.'}"
+        return f"grade.py's process ended without an answer (status {status}){f': {reason}' if reason else '.'}"
 
     def _start(self) -> None:
-        """Start the process under bubblewrap, or without it where that does not work and need not be."""
-        said = "bwrap or setpriv is not installed (Debian packages bubblewrap, util-linux)"
+        """Start the process under bubblewrap, or without it if that does not work and is not required."""
+        reason = "bwrap or setpriv is not installed (Debian packages bubblewrap, util-linux)"
         if self._contain and can_contain():
-            said = self._begin(contained=True)
+            reason = self._begin(contained=True)
         if self._channel is None:
-            said = self._begin(contained=False)
+            reason = self._begin(contained=False)
         if self._channel is None:
-            raise InfrastructureFailure(f"The grader's process does not start: {said}")
+            raise InfrastructureFailure(f"The grader's process does not start: {reason}")
         try:
             reply = self._receive(_READY, self._limits.start_seconds)
         except BaseException:
@@ -256,7 +256,7 @@ class GraderProcess:
             raise unusable(self._grade_py, reply["failed"])
 
     def _begin(self, *, contained: bool) -> str:
-        """Start it until it says that it is there, before grade.py has had its turn; else close, and return why not."""
+        """Start it and wait until it is ready, before grade.py runs; on failure close it, and return the reason."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel = self._stack.enter_context(ours)
         limits = self._limits

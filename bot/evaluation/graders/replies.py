@@ -1,4 +1,4 @@
-"""What a grader's process answers: a result, or the error of ours that it stands for."""
+"""Replies of a grader's process: a result, or our error for a failure."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ def result_of(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidSubmission: the grader refused the submission.
         GraderFailed: it raised something else.
-        SnapshotError: it needs a module that is not there.
+        SnapshotError: it needs a module that is missing.
     """
     if "invalid" in reply:
         raise InvalidSubmission(f"The grader refuses it: {shown(reply['invalid'])}")
@@ -29,7 +29,7 @@ def result_of(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
-    """Return the error of a grade.py that cannot be used, whatever the submission is."""
+    """Return the error for a grade.py that cannot be used, whatever the submission."""
     name = f"{grade_py.parent.name}/{grade_py.name}"
     if failed["module"] is not None:
         return SnapshotError(
@@ -41,12 +41,12 @@ def unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
                 )
             ]
         )
-    said = f"cannot be loaded: {failed['kind']}: {shown(failed['text'])}"
-    return SnapshotError([Problem(name, failed["line"], said)])
+    fault = f"cannot be loaded: {failed['kind']}: {shown(failed['text'])}"
+    return SnapshotError([Problem(name, failed["line"], fault)])
 
 
 def parsed(message: bytes) -> dict[str, Any]:
-    """Return an answer; something else in the socket is the grader's own doing, and no answer."""
+    """Return an answer; anything else in the socket was written by the grader, and is not an answer."""
     try:
         reply = json.loads(message)
     except (ValueError, RecursionError):

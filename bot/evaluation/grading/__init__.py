@@ -1,1 +1,1 @@
-"""Grading against a snapshot's answers and leaderboard as MLE-bench does, and finding which metric a grader computes."""
+"""Grading against a snapshot's answers and leaderboard as in MLE-bench, and identifying the metric that a grader computes."""

@@ -1,4 +1,4 @@
-"""Finds the metric of a prepared competition: the search on a part of its rows where there are many, confirmed on all."""
+"""Finds the metric of a prepared competition: with many rows, the search runs on a part of them and is confirmed on all."""
 
 import contextlib
 import tempfile
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.grading.grade_calls import grader_of
-from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, found, same
+from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, same, search_result
 from bot.evaluation.grading.trial_submissions import Cells, numbers, trials
 from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import OWN_GRADER
@@ -44,8 +44,8 @@ def find_metric(
         answers: as it takes them (`.csv` or `.jsonl`).
         truth: the key and the prediction columns; None where the true predictions are not known.
         sample: the sample submission, of the same rows; of those that are alike in the key, in the same order.
-        key: the columns that tell rows apart.
-        board_lower_is_better: what the leaderboard's order says; None: nothing.
+        key: the columns that identify a row.
+        board_lower_is_better: the direction by the leaderboard's order; None: it shows none.
         most_rows: on which the search itself is made.
 
     Returns:
@@ -74,13 +74,13 @@ def find_metric(
                 pass
         with grader_of(grader, answers) as call:
             search = Search(whole, call, scratch)
-            return found(search, search.run(), board_lower_is_better)
+            return search_result(search, search.run(), board_lower_is_better)
 
 
 def _alone(
     grader: Path, answers: Path, sample: Path, key: tuple[str, ...], board_lower_is_better: bool | None
 ) -> dict[str, Any]:
-    """Leave the scores to the grader, without submissions made of the answers; the direction is the leaderboard's."""
+    """Leave the scores to the grader, without submissions made from the answers; the direction is the leaderboard's."""
     table = read_table(sample)
     columns = [name for name in table.header if name not in key]
     with grader_of(grader, answers) as call:
@@ -125,9 +125,9 @@ def _on_a_part(
             left = search.run()
         except SnapshotError as error:
             raise _RefusesParts from error
-    left, said = _confirmed(grader, answers, whole, left, scratch)
-    result = found(search, left, board_lower_is_better)
-    result["notes"].append(f"compared on {len(rows.ids):,} of {len(whole.ids):,} rows{said}")
+    left, note = _confirmed(grader, answers, whole, left, scratch)
+    result = search_result(search, left, board_lower_is_better)
+    result["notes"].append(f"compared on {len(rows.ids):,} of {len(whole.ids):,} rows{note}")
     return result
 
 

@@ -1,4 +1,4 @@
-"""Grades a submission as MLE-bench does: score, thresholds, medals; and our win rate."""
+"""Grades a submission as MLE-bench does: score, thresholds, medals; with our win rate."""
 
 import time
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class HiddenTest:
         Raises:
             InvalidSubmission: the file cannot be scored.
             SnapshotError: the competition's grader cannot be used.
-            InfrastructureFailure: the grader takes more than its limits whatever it is given.
+            InfrastructureFailure: the grader exceeds its limits on any file.
         """
         with closing(self.truth.read(submission)) as predicted:
             score = self.truth.score(predicted)
@@ -53,7 +53,7 @@ class HiddenTest:
         self.scorer.close()
 
     def standing(self, score: float) -> Standing:
-        """Return where a score stands on the leaderboard, by the card's direction."""
+        """Return the place of a score on the leaderboard, by the card's direction."""
         return standing(self.board, score, lower_is_better=self.card.lower_is_better)
 
 
@@ -79,7 +79,7 @@ def open_hidden_test(snapshot_dir: Path, card: TaskCard) -> HiddenTest:
 
 
 def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
-    """Return the answers that the scorer takes: those that `params` names are for a grade.py, which may want more of them."""
+    """Return the answers for the scorer; a grade.py may need more columns, in the file named in `params`."""
     name = "answers.csv" if scorer.kind == "registry" else str(card.metric.params.get("answers", "answers.csv"))
     if name != Path(name).name:
         raise SnapshotError(
@@ -113,7 +113,7 @@ def grade_some(
         card: the task.
         submission_paths: the files; None where a run left none, which MLE-bench writes as "None".
         seconds: after which no further file is begun; four times what opening took, if that is more.
-        clock: says when they were graded.
+        clock: the source of the time of grading.
 
     Returns:
         A report as of `grade` for each that was graded, in order.
@@ -162,7 +162,7 @@ def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> Grade:
 
 
 def _fault_of_path(path: Path | None) -> str | None:
-    """Say why there is no submission at a path, as far as MLE-bench looks; None: there is one."""
+    """Return why there is no submission at a path, as far as MLE-bench checks; None if there is one."""
     if path is None:
         return "There is no submission."
     if (fault := fault_of_place(path)) is not None:
@@ -171,7 +171,7 @@ def _fault_of_path(path: Path | None) -> str | None:
 
 
 def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
-    """Return what is odd where the board's order contradicts the card's direction, which is the one used."""
+    """Return a note if the board's order contradicts the card's direction, which is the one used."""
     if board_is_lower_better(board) == card.lower_is_better:
         return None
     if board[0] == board[-1]:

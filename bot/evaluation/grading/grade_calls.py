@@ -17,7 +17,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class GraderAnswer:
-    """What `grade.py` made of one submission: a score, or None and why there is none."""
+    """The answer of `grade.py` for one submission: a score, or None and the reason."""
 
     score: float | None
     fault: str | None = None
@@ -58,7 +58,7 @@ def grader_of(grade_py: Path, answers: Path) -> Iterator[GradeCall]:
 
 
 def limits_for(answers: Path) -> GraderLimits:
-    """Return what a score may take: the seconds grow with the lines of the answers, so that a grader that hangs is noticed."""
+    """Return the limits of a score: the seconds grow with the lines of the answers, so that a hanging grader is noticed."""
     with answers.open("rb") as file:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))
     return GraderLimits(seconds=min(_LONGEST, _SECONDS + _SECONDS_A_MILLION * lines / 1_000_000), memory_bytes=_MEMORY)

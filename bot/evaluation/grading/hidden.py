@@ -50,7 +50,7 @@ def grade_nodes(
 
 
 def rank_correlation(validation: list[float], hidden: list[float]) -> float | None:
-    """Return Spearman's correlation of two scores of the same things; None where one side holds but one value.
+    """Return Spearman's correlation of two scores of the same items; None if one side has only one value.
 
     Both are as the metric gives them, so that +1 means that they order alike.
     """

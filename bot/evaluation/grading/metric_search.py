@@ -1,4 +1,4 @@
-"""Which metric of the registry a competition's own grader computes, found by comparing their scores of made submissions."""
+"""The search for the metric of the registry that a competition's own grader computes, by scores of trial submissions."""
 
 import math
 import warnings
@@ -32,7 +32,7 @@ _SEED = 20_240_901
 _MOST_COLUMNS = 5
 """Of a submission, whose parts are tried as the scored ones."""
 _NOT_DEFINED = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, UsageError)
-"""What a metric raises on predictions that are not of its kind."""
+"""Errors of a metric on predictions of the wrong kind."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Submissions:
 
     header: tuple[str, ...]
     key: tuple[str, ...]
-    """The columns that tell rows apart."""
+    """The columns that identify a row."""
     rows: Sequence[tuple[str, ...]]
     """Their cells."""
     truth: Cells
@@ -87,13 +87,13 @@ class Candidate:
             return math.nan
 
     def __str__(self) -> str:
-        said = ", ".join(f"{name}={setting}" for name, setting in self.params.items())
-        return f"{self.metric.name} ({said})" if said else self.metric.name
+        settings = ", ".join(f"{name}={setting}" for name, setting in self.params.items())
+        return f"{self.metric.name} ({settings})" if settings else self.metric.name
 
 
 @dataclass
 class Search:
-    """Asks the grader about submission after submission, and keeps the metrics that say the same."""
+    """Has the grader score one submission after another, and keeps the metrics that agree."""
 
     submissions: Submissions
     grade: GradeCall
@@ -106,7 +106,7 @@ class Search:
     def run(self) -> list[Candidate]:
         """Return the metrics that agree with the grader on all submissions, the registry's first ones first.
 
-        More than one: they cannot be told apart on these answers.
+        More than one means that they cannot be distinguished on these answers.
 
         Raises:
             SnapshotError: the grader scores too few submissions, or hardly ever differently.
@@ -127,7 +127,7 @@ class Search:
         return left
 
     def ask(self, trial: Trial) -> bool:
-        """Have one submission scored; whether it got a finite score."""
+        """Have one submission scored; return whether it got a finite score."""
         path = self.scratch / "trial.csv"
         self.submissions.write(trial, path)
         graded = self.grade(path)
@@ -141,11 +141,11 @@ class Search:
         different = {round(score, SCORE_DIGITS) for _, score in self.scored}
         if len(self.scored) >= FEWEST and len(different) >= FEWEST_DIFFERENT:
             return
-        said = f"gives {len(self.scored)} of {len(self.scored) + len(self.faults)} made submissions a finite score"
-        said += f", {len(different)} different ones: too few to know its metric and direction by"
+        fault = f"gives {len(self.scored)} of {len(self.scored) + len(self.faults)} made submissions a finite score"
+        fault += f", {len(different)} different ones: too few to know its metric and direction by"
         if self.faults:
-            said += f" ({self.faults[0]})"
-        raise SnapshotError([Problem(OWN_GRADER, None, said)])
+            fault += f" ({self.faults[0]})"
+        raise SnapshotError([Problem(OWN_GRADER, None, fault)])
 
     def _candidates(self) -> Iterator[Candidate]:
         truth = self.submissions.truth
@@ -157,13 +157,13 @@ class Search:
                 yield from (Candidate(metric, params) for params in _variants(metric, truth.shape[1], labels))
 
     def _agrees(self, candidate: Candidate) -> bool:
-        # The perfect submission comes first, and most metrics agree on it: from the end on, most are soon out.
+        # The perfect submission comes first, and most metrics agree on it: starting at the end excludes most soon.
         return all(
             same(candidate.score(self.submissions.perfect, trial), score) for trial, score in reversed(self.scored)
         )
 
     def direction(self) -> Direction | None:
-        """Return which way the scores point from the perfect submission to all others; None where they do both, or neither."""
+        """Return the direction of the scores, by the perfect submission against all others; None if it is unclear."""
         perfect = next((score for trial, score in self.scored if trial.name == PERFECT), None)
         if perfect is None:
             return None
@@ -212,19 +212,19 @@ def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool
     return any(not same(score, scores[0]) for score in scores[1:])
 
 
-def found(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> dict[str, Any]:
-    """Say what a search came to, with the direction, which the grader and the leaderboard must not contradict.
+def search_result(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> dict[str, Any]:
+    """Return the result of a search with the direction, which the grader and the leaderboard must not contradict.
 
     Args:
-        search: that was run.
+        search: the search that was run.
         left: the metrics that it left.
-        board_lower_is_better: what the leaderboard's order says; None: nothing.
+        board_lower_is_better: the direction by the leaderboard's order; None: it shows none.
 
     Returns:
         `name`, `direction`, `params`, `how` (a sentence), `notes` (sentences).
 
     Raises:
-        SnapshotError: they contradict, or neither says anything.
+        SnapshotError: they contradict, or neither shows a direction.
     """
     many, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
     asked = f"{many} made submissions ({different} different scores)"
@@ -256,8 +256,8 @@ def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better:
     if direction is None:
         what = "does not say whether smaller is better: neither do its scores of the answers, nor the leaderboard"
         raise SnapshotError([Problem(OWN_GRADER, None, what)])
-    for said, who in ((seen, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
-        if said is not None and said != direction:
-            what = f"contradicts: {who} {said}, but {left[0] if left else OWN_GRADER} is to {direction}"
+    for other, who in ((seen, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
+        if other is not None and other != direction:
+            what = f"contradicts: {who} {other}, but {left[0] if left else OWN_GRADER} is to {direction}"
             raise SnapshotError([Problem(OWN_GRADER, None, what)])
     return "minimize" if direction == "minimize" else "maximize"

@@ -1,4 +1,4 @@
-"""Submissions made of the answers, good to bad in different ways, on which metrics that are not the same differ."""
+"""Trial submissions made from the answers, good and bad in various ways, on which different metrics differ."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -43,9 +43,9 @@ def numbers(cells: Cells) -> NDArray[np.float64] | None:
 
 
 def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[Trial]:
-    """Yield trial submissions, the perfect one first; each is drawn anew with another generator.
+    """Yield trial submissions, the perfect one first; another generator draws others.
 
-    A grader need not take all of them: which ones it refuses says nothing about the metric.
+    A grader need not accept all of them: its refusals show nothing about the metric.
 
     Args:
         truth: the true predictions.

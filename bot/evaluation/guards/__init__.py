@@ -1,1 +1,1 @@
-"""Guards: what may be wrong with a score that looks right, each looked for by itself and reported in a sentence."""
+"""Guards: each looks for one possible fault behind a score that looks right, and reports it in a sentence."""

@@ -1,4 +1,4 @@
-"""Constant predictions: a file that says the same of every row, whatever the model before it did."""
+"""Constant predictions: a file with the same values in every row."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,12 +7,12 @@ from bot.evaluation.answers.findings import Finding, passed, spoiling
 from bot.evaluation.guards.traces import Traces, Values
 
 FEWEST = 10
-"""Rows that are told apart by any model."""
+"""Rows that any model distinguishes."""
 _CLOSE = 1e-9
 
 
 def constant_predictions(guard: str, traces: Traces) -> Finding:
-    """Look for a file whose rows are all alike, of the test rows or of the validation rows, where the labels are not."""
+    """Look for a file, for the test or the validation rows, whose rows are all alike although the labels are not."""
     if _alike(traces.truth):
         return passed(guard, "all labels are the same")
     for name, values in (("submission", traces.submitted), ("validation predictions", traces.predicted)):

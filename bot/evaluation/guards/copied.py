@@ -14,7 +14,7 @@ MOST_NODES = 20
 
 
 def copied_submission(guard: str, traces: Traces) -> Finding:
-    """Compare the submission with public files, which may not be handed in, and with those of nodes before it."""
+    """Compare the submission with public files, which may not be submitted, and with those of earlier nodes."""
     view = traces.view
     found = check_file(traces.submission, view.folder, traces.public, view.card)
     if found.copied is not None:
@@ -27,8 +27,8 @@ def copied_submission(guard: str, traces: Traces) -> Finding:
         try:
             values = read_submission(other.submission, view.folder / "sample_submission.csv", view.card)[1]
         except InvalidSubmission:
-            continue  # it is gone, or was none
+            continue  # it is gone, or was invalid
         if same_values(traces.submitted, values, labels=labels):
             return suspicious(guard, f"every value of the submission is that of node {other.node}", node=other.node)
-    told = f"it is like none of {found.compared} public files and {len(traces.others)} other nodes"
-    return passed(guard, told, public=found.compared, nodes=len(traces.others))
+    sentence = f"it is like none of {found.compared} public files and {len(traces.others)} other nodes"
+    return passed(guard, sentence, public=found.compared, nodes=len(traces.others))

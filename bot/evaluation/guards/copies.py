@@ -1,4 +1,4 @@
-"""Tells whether a file that is to be sent can be sent at all, and whether it is the same as one that is public."""
+"""Checks whether a file for submission is valid, and whether it is the same as a public one."""
 
 import base64
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from state.errors import InvalidSubmission
 SAME_CELLS = 0.999
 """Share of equal cells above which two files are the same."""
 SAME_ORDER = 1.0 - 1e-9
-"""Rank correlation from which a file is another's with its numbers bent, in every column."""
+"""Rank correlation, in every column, above which a file is another one with its numbers transformed."""
 _CLOSE = 1e-6
 """Numbers are equal that differ by no more than this share of the column's spread."""
 _OURS = frozenset({"train.csv", "validation.csv", "sample_validation.csv"})
@@ -33,13 +33,13 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
     """Validate a file, and look for it among public ones: the sample submission, others of the competition's data, and outputs.
 
     Args:
-        file: what is to be sent.
-        view_dir: a view's `data` folder, whose sample_submission.csv says what a valid file is.
+        file: the file to be sent.
+        view_dir: a view's `data` folder, whose sample_submission.csv defines a valid file.
         outputs: folder with files that public kernels have written, at any depth; None: none is kept.
         card: the task.
 
     Raises:
-        InvalidSubmission: the site would not take it; the text says why.
+        InvalidSubmission: the site would not take it; the text gives the reason.
     """
     sample = view_dir / "sample_submission.csv"
     ids, mine = read_submission(file, sample, card)
@@ -58,7 +58,7 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
 
 
 def same_values(mine: Values, other: Values, *, labels: bool) -> bool:
-    """Whether two files say the same of nearly every row (`SAME_CELLS`), and not the same of all rows."""
+    """Whether two files have the same value in nearly every row (`SAME_CELLS`), but not the same in all rows."""
     equal = equal_labels(mine, other) if labels else _equal_numbers(mine, other)
     return equal > SAME_CELLS and not _constant(other)
 
@@ -84,11 +84,11 @@ def _may_be_one(path: Path, card: TaskCard) -> bool:
 
 
 def _same(mine: Values, other: Values, *, labels: bool) -> str | None:
-    """Say how two files are the same; None: they are not."""
+    """Return how two files are the same; None if they are not."""
     equal = equal_labels(mine, other) if labels else _equal_numbers(mine, other)
     if equal == 1.0:
         return "every value is that of"
-    # Of a file that says the same of all rows a good one may repeat nearly all: of rare classes, say.
+    # A good file may share nearly all values with a constant one, as with rare classes.
     if equal > SAME_CELLS and not _constant(other):
         return f"{equal:.2%} of the values are those of"
     if labels or len(mine) < 2:

@@ -1,4 +1,4 @@
-"""Leak by duplicate rows: what is to be predicted has been seen in training, features and label alike."""
+"""Leak by duplicate rows: rows to predict occur among the training rows, with features and label."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +42,7 @@ class _Repeats:
 def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
     """Count the validation and test rows whose features are all those of a training row, and compare the labels.
 
-    Things that no column distinguishes may differ in their labels all the same, and such tables have equal rows by right. There
+    Rows that no column distinguishes may still differ in their labels, and such tables legitimately have equal rows. There
     a quantity shows a copy: it is the same to the last digit.
     """
     if not view.features:
@@ -74,7 +74,7 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
 def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     """Score the validation rows without those that repeat training rows.
 
-    Where test rows repeat training rows as well, about as often, the score is right to count them.
+    If test rows repeat training rows as well, about as often, the score rightly counts them.
     """
     view = traces.view
     if not view.features:
@@ -138,7 +138,7 @@ def _copies(view: GuardedView) -> NDArray[np.bool_]:
 
 
 def _agreement(train: NDArray[np.uint64], asked: NDArray[np.uint64], target: Target) -> float | None:
-    """Return how many validation rows, or failing that training rows, have the label of the training row they repeat."""
+    """Return the share of validation rows, or else training rows, with the label of the training row they repeat."""
     first = pd.Series(target.train).groupby(train).first()
     found = _compared(first, asked, target.validation, target)
     if found is None:

@@ -1,10 +1,10 @@
-"""Target in features: a column that gives the label away by itself, where the rows to be predicted have it too."""
+"""Target in features: a column that reveals the label by itself, if the rows to be predicted have it too."""
 
 import time
 
 from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
-from bot.evaluation.guards.foretelling import FEWEST, as_numbers, by_neighbours, by_value
 from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.predictability import FEWEST, as_numbers, by_neighbours, by_value
 
 ENOUGH = 0.95
 """Skill of one column by itself; what honest columns know of a target that is worth a competition is far less."""
@@ -13,9 +13,9 @@ SECONDS = 60.0
 
 
 def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) -> Finding:
-    """Try each column by itself: learnt from the training rows, tried on the validation rows.
+    """Try each column by itself: learn from the training rows, test on the validation rows.
 
-    Columns that are not reached within so many seconds are not passed over: without a finding the guard has then not run.
+    If some columns are not reached within these seconds and nothing was found, the guard counts as not run.
     """
     began, tried = time.monotonic(), 0
     if len(view.ids) < FEWEST:

@@ -1,4 +1,4 @@
-"""A fold far from the others: a part of the rows on which the model does something else altogether."""
+"""A fold far from the others: a part of the rows on which the model behaves differently."""
 
 import math
 import statistics

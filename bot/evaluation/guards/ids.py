@@ -1,4 +1,4 @@
-"""Leak by ids: the label of a row can be read off its id, which is then no mere name."""
+"""Leak by ids: a row's id reveals its label, instead of being a mere name."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.foretelling import FEWEST, Numbers, by_neighbours, by_value
 from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.predictability import FEWEST, Numbers, by_neighbours, by_value
 from bot.evaluation.views.timeline import parse_times
 
 LEAST = 0.1
-"""Skill of an id, where a few rows do not make it a chance."""
+"""Skill of an id above which it is not by chance."""
 _ERRORS = 4.0
 _DIGITS = re.compile(r"\d+")
 _WORDS = re.compile(r"[^0-9A-Za-z]+")
@@ -20,7 +20,7 @@ _RUNS = 3
 
 
 def labels_by_id(guard: str, view: GuardedView) -> Finding:
-    """Foretell the validation rows' labels by the training rows whose ids are nearest, or have the same words."""
+    """Predict the validation rows' labels by the training rows whose ids are nearest, or have the same words."""
     ids, train = view.ids, view.train_ids
     if len(ids) < FEWEST:
         return passed(guard, f"{len(ids)} validation rows are too few to try ids on", rows=len(ids))
@@ -54,7 +54,7 @@ def _numbers(train: Sequence[str], asked: Sequence[str]) -> Iterator[tuple[str, 
 def _words(train: Sequence[str], asked: Sequence[str]) -> Iterator[tuple[str, list[str], list[str]]]:
     for place in range(_RUNS):
         seen, wanted = ([_word(id, place) for id in side] for side in (train, asked))
-        # A word that no two rows share says nothing, nor does one that all have.
+        # A word that no two rows share shows nothing, nor does one that all have.
         if 1 < len(set(seen)) <= len(seen) / 2:
             yield f"word {place + 1}", seen, wanted
 

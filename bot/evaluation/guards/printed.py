@@ -1,4 +1,4 @@
-"""Score printed but file different: what a script says it reaches is far from what its file reaches."""
+"""A printed score that differs from the file's: the script claims a score far from what its file reaches."""
 
 import math
 import re
@@ -16,11 +16,11 @@ makes them worse, in small tables by far, but never better."""
 ERRORS = 6.0
 _CLAIM = re.compile(
     r"\b(?P<what>validation|valid|val|hold[- ]?out|cv|oof|out[- ]of[- ]fold|cross[- ]validat\w*|final|best|overall|mean|blend)"
-    r"\b(?P<words>[^\n:=]{0,60}?)(?:[:=]\s*(?P<told>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\s(?P<bare>-?\d*\.\d+))(?![\d.%])",
+    r"\b(?P<words>[^\n:=]{0,60}?)(?:[:=]\s*(?P<value>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\s(?P<bare>-?\d*\.\d+))(?![\d.%])",
     re.IGNORECASE,
 )
 _VAGUE = frozenset({"final", "best", "overall", "mean"})
-"""Words that go with anything, so that the line must say that it is a score."""
+"""Words that occur with anything, so that the line must also name a score."""
 _OTHERS = frozenset((
     *("accuracy", "acc", "auc", "f1", "r2", "loss", "logloss", "rmse", "rmsle", "mae", "mse", "kappa", "mape", "smape"),
     *("precision", "recall", "time", "seconds", "rows", "epoch", "epochs", "rank", "alpha", "iteration", "iterations"),
@@ -34,8 +34,8 @@ _WORD = re.compile(r"[a-z0-9]+")
 def printed_otherwise(guard: str, traces: Traces) -> Finding:
     """Compare the last score that the script printed for all of its rows with the evaluator's.
 
-    Lines that name another metric, or one fold, say nothing. A script has no labels of the validation rows, so that what it
-    prints is of training rows it held back itself: a little better or worse is right.
+    Lines that name another metric, or one fold, are ignored. A script has no labels of the validation rows, so that it
+    prints the score on training rows it held back itself: a small difference is normal.
     """
     claims = list(_claims(traces.output, traces.view.card.metric.name))
     if not claims:
@@ -63,7 +63,7 @@ def _claims(output: str, metric: str) -> Iterator[tuple[str, float]]:
         if words & ((_OTHERS | known) - own):
             continue
         blank = match["what"].lower() not in _VAGUE and not _words(match["words"])
-        value = float(match["told"] or match["bare"])
+        value = float(match["value"] or match["bare"])
         if math.isfinite(value) and (blank or words & (own | _SCORE)):
             yield match[0], value
 

@@ -7,22 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.foretelling import FEWEST, as_numbers, guess, skill
 from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.predictability import FEWEST, as_numbers, guess, skill
 from bot.evaluation.guards.targets import Target
 from bot.evaluation.views.timeline import parse_times
 
 LEAST = 0.3
-"""Skill of a row's neighbours in the table; less comes of rows that were collected together."""
+"""Skill of a row's neighbours in the table; less may come from rows that were collected together."""
 _SORTED = 0.98
 """Share of rows that do not come before the one above them, from which a column is sorted."""
 _REACH = 3
 
 
 def labels_by_row_order(guard: str, view: GuardedView) -> Finding:
-    """Foretell each training row's label by the rows above and below it.
+    """Predict each training row's label by the rows above and below it.
 
-    A table that is sorted by one of its columns, such as a time, passes: who predicts knows the order anyway.
+    A table that is sorted by one of its columns, such as a time, passes: its order is known at prediction anyway.
     """
     if len(view.train_ids) < FEWEST:
         return passed(guard, f"{len(view.train_ids)} training rows are too few to look at their order")

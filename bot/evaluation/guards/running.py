@@ -1,4 +1,4 @@
-"""Runs the guards, each by itself, so that one that fails is reported as such and takes no other down."""
+"""Runs the guards, each by itself, so that a failing one is reported as such and does not affect the others."""
 
 import importlib
 import time
@@ -17,7 +17,7 @@ from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 
 SECONDS = 60.0
-"""After which no further guard is begun; what is left counts as not run."""
+"""Seconds after which no further guard starts; the rest count as not run."""
 
 
 def guard_view(view_dir: Path, labels_dir: Path, card: TaskCard, seconds: float = SECONDS) -> list[Finding]:
@@ -27,7 +27,7 @@ def guard_view(view_dir: Path, labels_dir: Path, card: TaskCard, seconds: float 
         view_dir: the view's `data` folder.
         labels_dir: holds the view's labels.csv.
         card: the task.
-        seconds: after which no further guard is begun.
+        seconds: time after which no further guard starts.
 
     Returns:
         One finding a guard, in the order of the registry.
@@ -51,7 +51,7 @@ def guard_execution(
     seconds: float = SECONDS,
     grader: Path | None = None,
 ) -> list[Finding]:
-    """Look at what an execution left, beside its score.
+    """Check what an execution left, beside its score.
 
     Args:
         labels_dir: holds the view's labels.csv.
@@ -60,13 +60,13 @@ def guard_execution(
         submission_path: its submission, which is valid.
         card: the task.
         score: the evaluator's, as the metric gives it.
-        output: what the script printed.
-        others: nodes that were scored before it on the same view, the baseline among them.
+        output: the script's output.
+        others: nodes that were scored earlier on the same view, the baseline included.
         folds: scores of the same script on the fold views, in their order; empty where it was not run on them.
         public: folder with files that public kernels have written, at any depth; None: none is kept.
-        board: scores of a leaderboard, best first, as they may be known; empty: none may.
-        seed: of what is resampled.
-        seconds: after which no further guard is begun.
+        board: scores of a leaderboard that may be known, best first; empty: none may.
+        seed: of the resampling.
+        seconds: time after which no further guard starts.
         grader: the competition's grade.py, for a metric that the registry does not know.
 
     Returns:
@@ -107,8 +107,6 @@ def _one(name: str, path: str, looked_at: Any) -> Finding:
         return guard(name, looked_at)
     except BotError as error:
         return not_run(name, f"it could not be run: {shown(error)}")
-    except (
-        Exception
-    ) as error:  # a supervision boundary: whatever keeps a guard from its work means that it has not passed
+    except Exception as error:  # a supervision boundary: a guard that cannot run has not passed
         why = f"{type(error).__name__}: {shown(error)}"
         return not_run(name, "it could not be run, by a fault of its own on data like this", error=why)

@@ -1,4 +1,4 @@
-"""What is to be foretold of each row: its label, or what the many predictions that are asked for it come to."""
+"""The target to predict for each row: its label, or a summary of the many predictions expected for it."""
 
 import math
 from collections import Counter
@@ -17,7 +17,7 @@ from bot.evaluation.metrics.registry import prediction_kind
 from scrapers.snapshots.tables import read_number
 
 _DIGITS = 9
-"""Of a mean: two that were computed in different ways are equal all the same."""
+"""Digits of a mean, so that two computed in different ways are equal."""
 
 Values = NDArray[Any]
 Cells = tuple[Any, ...]
@@ -28,7 +28,7 @@ class Target:
     """One target of the training and of the validation rows.
 
     Classes are whole numbers that mean the same on both sides, -1 where a training row has none of those that are scored.
-    Quantities are ranks among the training rows, between 0 and 1: what foretells the order foretells the quantity.
+    Quantities are ranks among the training rows, between 0 and 1: predicting the order predicts the quantity.
     """
 
     name: str
@@ -38,8 +38,8 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The rows of predictions that are asked for, with their labels, and which of them belong to which validation row."""
+class ExpectedRows:
+    """The expected rows of predictions with their labels, and which of them belong to which validation row."""
 
     ids: Sequence[str]
     truth: Values
@@ -48,16 +48,16 @@ class Asked:
     """For each validation row, where its rows of predictions stand; at least one."""
 
 
-def targets_of(layout: Layout, rows: range, asked: Asked) -> list[Target]:
-    """Return what is to be foretold: classes as a whole, each quantity by itself.
+def targets_of(layout: Layout, rows: range, asked: ExpectedRows) -> list[Target]:
+    """Return the targets to predict: classes as a whole, each quantity by itself.
 
-    Where each row has several rows of predictions, that is each column they are of. Where they are places of lists or pixels, it
-    is their mean, and of labels the commonest.
+    If each row has several rows of predictions, one for each column, each column is a target. If they are places in lists,
+    or pixels, the target is their mean, or for labels the commonest one.
 
     Args:
         layout: of the training rows.
         rows: those of them that count.
-        asked: what is asked for the validation rows.
+        asked: the expected rows for the validation rows.
     """
     names, train = layout.card.prediction_columns, [_of_training(layout, row) for row in rows]
     if layout.classes is not None:
@@ -85,13 +85,13 @@ def targets_of(layout: Layout, rows: range, asked: Asked) -> list[Target]:
 
 def _of_training(layout: Layout, row: int) -> Cells | None:
     """Return a training row's targets, None where it has none."""
-    if not layout.has_label(row) or not layout.form.asks(row):
+    if not layout.has_label(row) or not layout.form.has_prediction_rows(row):
         return None
     if isinstance(layout.form, Pixels):
         return (round(layout.form.brightness(layout, row), _DIGITS),)
     if isinstance(layout.form, Columns):
         return layout.truth(row)
-    labels = [asked.truth for asked in layout.asked(row)]
+    labels = [asked.truth for asked in layout.prediction_rows(row)]
     if not labels:
         return None
     if not isinstance(layout.form, Places):
@@ -101,14 +101,14 @@ def _of_training(layout: Layout, row: int) -> Cells | None:
 
 
 def _together(values: Values) -> Cells:
-    """Return what several rows of predictions come to, column by column."""
+    """Return the summary of several rows of predictions, column by column."""
     if np.issubdtype(values.dtype, np.number):
         return tuple(round(float(mean), _DIGITS) for mean in values.mean(axis=0))
     return tuple(Counter(map(_spelled, column)).most_common(1)[0][0] for column in values.T)
 
 
-def _by_column(form: Columns, names: Sequence[str], asked: Asked, places: Sequence[int]) -> Cells:
-    """Return the labels of one validation row, which is asked for column by column, in the order of the columns."""
+def _by_column(form: Columns, names: Sequence[str], asked: ExpectedRows, places: Sequence[int]) -> Cells:
+    """Return the labels of one validation row, which has a row of predictions for each column, in the order of the columns."""
     cells: Mapping[str, Any] = {_ending(form, asked.ids[place]): asked.truth[place][0] for place in places}
     return tuple(cells.get(name, np.nan) for name in names)
 
@@ -126,7 +126,7 @@ def _all_spelled(cells: Sequence[Any]) -> list[str | None]:
 
 
 def _spelled(cell: Any) -> str:
-    """Return one spelling for all of a class's: `1`, `1.0` and `true` are the same."""
+    """Return the common spelling of a class: `1`, `1.0` and `true` are the same."""
     text = str(cell).strip()
     value = read_number(text)
     return {"true": "1", "false": "0"}.get(text.lower(), text) if value is None else f"{value:g}"

@@ -7,12 +7,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.foretelling import as_numbers
 from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.predictability import as_numbers
 from bot.evaluation.views.timeline import parse_times, train_stretches
 
 MOST = 0.1
-"""Share of validation rows that may have training rows after them where no test row has."""
+"""Share of validation rows that may have training rows after them although no test row has."""
 _VALUES = 3
 """Different values that a column of times has at least."""
 
@@ -25,10 +25,10 @@ Numbers = NDArray[np.float64]
 
 
 def trained_on_the_future(guard: str, view: GuardedView) -> Finding:
-    """Compare, for each column by which time made the test rows, how the validation rows were made.
+    """For each column of time by which the test rows were split off, check the split of the validation rows.
 
-    Such a column is one in which no test row comes before the last training row, or in which training and test rows take
-    turns in long stretches. The id counts if it is a time, not if it is a number: test rows are often numbered last.
+    In such a column no test row comes before the last training row, or training and test rows alternate in long
+    stretches. The id counts if it is a time, not if it is a number: test rows are often numbered last.
     """
     parted = None
     for name in [view.card.id_column, *view.features]:
@@ -54,21 +54,21 @@ def trained_on_the_future(guard: str, view: GuardedView) -> Finding:
 
 
 def _parts(train: Numbers, asked: Numbers, test: Numbers, are_times: bool) -> bool:
-    """Whether test rows come last, or take turns with all others in long stretches of time."""
+    """Whether test rows come last, or alternate with all others in long stretches of time."""
     if test.min() >= max(train.max(), asked.max()):
         return True
     return are_times and train_stretches([*train, *asked], test.tolist()) is not None
 
 
 def _with_future(train: Numbers, asked: Numbers, test: Numbers) -> float:
-    """Return the share of validation rows that lie before or among training rows where no test row does."""
+    """Return the share of validation rows that lie before or among training rows although no test row does."""
     if test.min() >= train.max():
         return float(np.mean(asked < train.max()))
     return 0.0 if train_stretches(train.tolist(), asked.tolist()) is not None else 1.0
 
 
 def _columns(view: GuardedView, name: str) -> tuple[Numbers, Numbers, Numbers, bool] | None:
-    """Return a column of training, validation and test rows as numbers, and whether these are times; None: it holds neither."""
+    """Return a column of training, validation and test rows as numbers, and whether they are times; None if it has neither."""
     if name == view.card.id_column:
         sides: list[list[str]] = [view.train_ids, view.ids, view.test_ids]
     elif not len(view.test):

@@ -1,4 +1,4 @@
-"""Too good to be true: a score that no honest model has where the others are far from it, or that nothing is left to explain."""
+"""Too good to be true: a score far beyond all others, or a perfect one."""
 
 from bot.evaluation.answers import OtherNode
 from bot.evaluation.answers.beyond_board import beyond_board
@@ -6,7 +6,7 @@ from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.traces import Traces
 
 LEFT = 0.05
-"""Share of what the best other node leaves unexplained; who leaves less has found what the others could not see."""
+"""Share of what the best other node leaves unexplained; a node that leaves less has found something hidden from the others."""
 HARD = 0.1
 """Share that the best other node leaves unexplained at least, or the task is so easy that a perfect score may be honest."""
 ERRORS = 6.0
@@ -18,10 +18,10 @@ ROWS = 100
 
 
 def too_good(guard: str, traces: Traces) -> Finding:
-    """Compare with the best node before it, and with the leaderboard where that may be known.
+    """Compare with the best earlier node, and with the leaderboard if that may be known.
 
-    Without either only a perfect score is doubted. All by the share of what a blind guess gets wrong that is still wrong,
-    so that it is the same for every metric.
+    Without either only a perfect score is doubted. All comparisons use the share of a blind guess's errors that remain, so
+    that they are the same for every metric.
     """
     own = traces.unexplained(traces.score)
     if own is None:

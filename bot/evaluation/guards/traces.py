@@ -1,4 +1,4 @@
-"""What an execution has left, as the guards look at it: predictions, submission, output, and what others scored before.
+"""The traces of an execution for the guards: predictions, submission, output, and the scores of earlier nodes.
 
 Validation rows are those of the hold-out part alone, as the score is.
 """
@@ -31,7 +31,7 @@ Values = NDArray[Any]
 
 @dataclass(frozen=True)
 class Traces:
-    """One execution; what is read of it is read once. To be closed, as a competition's own grader is a process."""
+    """One execution; each of its files is read once. To be closed, as a competition's own grader is a process."""
 
     view: GuardedView
     predictions: Path
@@ -48,7 +48,7 @@ class Traces:
     """The competition's grade.py, for a metric that the registry does not know."""
 
     def close(self) -> None:
-        """End what scoring has started."""
+        """End processes that scoring has started."""
         if "_scorer" in self.__dict__:
             self._scorer.close()
 
@@ -74,13 +74,13 @@ class Traces:
 
     @cached_property
     def error(self) -> float | None:
-        """Standard error of the score by the bootstrap; None where the metric is not defined on enough draws."""
+        """Standard error of the score by the bootstrap; None if the metric is not defined on enough draws."""
         return self.noise(None)
 
     @cached_property
     def perfect(self) -> float | None:
         """Score of the labels themselves."""
-        return self._told(score_or_nan(self._labels, self._labels.perfect(self.view.labels / "labels.csv")))
+        return self._finite(score_or_nan(self._labels, self._labels.perfect(self.view.labels / "labels.csv")))
 
     @cached_property
     def blind(self) -> float | None:
@@ -88,7 +88,7 @@ class Traces:
         known = []
         for cells in self._guesses():
             with closing(self._labels.constant(cells)) as guess:
-                known.append(self._told(score_or_nan(self._labels, guess)))
+                known.append(self._finite(score_or_nan(self._labels, guess)))
         return max((score for score in known if score is not None), key=self.oriented, default=None)
 
     def oriented(self, score: float) -> float:
@@ -96,7 +96,7 @@ class Traces:
         return self.view.card.oriented(score)
 
     def unexplained(self, score: float) -> float | None:
-        """Return how far a score is from the perfect one, as a share of what a blind guess is; None: that is not defined."""
+        """Return a score's distance from the perfect one as a share of a blind guess's; None if undefined."""
         if self.perfect is None or self.blind is None or self.perfect == self.blind:
             return None
         return (self.perfect - score) / (self.perfect - self.blind)
@@ -107,7 +107,7 @@ class Traces:
         Raises:
             UnsupportedLayout: the competition's grader scores whole files only.
         """
-        return self._told(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
+        return self._finite(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
 
     def noise(self, other: Path | None) -> float | None:
         """Return the standard error of the score, or of its difference to that of other validation predictions."""
@@ -138,7 +138,7 @@ class Traces:
 
     @cached_property
     def _places(self) -> Rows:
-        """Where each of `ids` stands in the truth; equal ones in order of appearance."""
+        """The place of each of `ids` in the truth; equal ones in order of appearance."""
         known = self._labels.ids
         if known is None:
             raise UnsupportedLayout(f"the {self._scorer.name} scores whole files only")
@@ -148,11 +148,11 @@ class Traces:
         return np.array([places[id].pop() for id in self.ids])
 
     @staticmethod
-    def _told(score: float) -> float | None:
+    def _finite(score: float) -> float | None:
         return score if math.isfinite(score) else None
 
     def _guesses(self) -> Iterator[Sequence[Any]]:
-        """Yield one prediction for all rows after another; a competition's own grader may like any, so that it gets all."""
+        """Yield constant predictions for all rows; a competition's own grader gets all of them, as any may score best."""
         numbers = prediction_kind(self.view.card) == "number"
         if not numbers or self._scorer.kind != "registry":
             cells, counts = np.unique(self.truth.astype(str), axis=0, return_counts=True)

@@ -1,4 +1,4 @@
-"""Training files that lie in folders by their classes, or are named by them, where no table holds the labels."""
+"""Training files in folders by class, or named by class, if no table holds the labels."""
 
 import re
 from collections import Counter, defaultdict
@@ -24,17 +24,17 @@ _MOVED = ("validation", "validation_rows")
 
 @dataclass(frozen=True)
 class _Found:
-    """Files and what may be their classes; `where` says how they were found."""
+    """Files and their possible classes; `where` describes how they were found."""
 
     where: str
     classes: Mapping[Path, str]
 
 
 def files_by_class(data_dir: Path, card: TaskCard, test: Rows | None, sample: Table) -> Layout | None:
-    """Read training rows from folders or names of files; None where these are no classes of the task.
+    """Read training rows from folders or names of files; None if these are not classes of the task.
 
     Raises:
-        UnsupportedLayout: they may be, but nothing says which class is to be predicted.
+        UnsupportedLayout: they may be, but the class to predict is unclear.
     """
     ids = frozenset(sample.column(card.id_column))
     groups: dict[str, list[Path]] = defaultdict(list)
@@ -90,7 +90,7 @@ def _labels(
     """Return the label of each class: its name, where prediction columns or labels are named so, or 0 and 1.
 
     Raises:
-        UnsupportedLayout: there are two classes and one number to predict, and nothing says which of them is 1.
+        UnsupportedLayout: there are two classes and one number to predict, and it is unclear which of them is 1.
     """
     sizes = Counter(classes.values())
     if len(classes) < _FEWEST or not 2 <= len(sizes) <= min(_MOST_CLASSES, len(classes) // 2):
@@ -110,24 +110,24 @@ def _labels(
     if len(positive) != 1:
         listed = " and ".join(sorted(sizes))
         raise UnsupportedLayout(
-            f"The training files seem to be of the classes {listed}; nothing says which of them is 1."
+            f"The training files seem to be of the classes {listed}; it is unclear which of them is 1."
         )
     return {name: str(int(name == positive[0])) for name in sizes}
 
 
 def _is_one(name: str, card: TaskCard) -> bool:
-    """Whether a class is the one that is predicted: the column is named so, or the description says `1 = dog`."""
+    """Whether a class is the predicted one: the column has its name, or the description holds `1 = dog`."""
     if card.prediction_columns[0].lower() in (name.lower(), f"is_{name.lower()}", f"has_{name.lower()}"):
         return True
     word = re.escape(name.lower())
-    said = rf"\b1\s*(?:=|:|is|means|for|if)\s*(?:an?\s+|the\s+)?{word}s?\b|\b{word}s?\s*(?:=|:|\(|is|as)\s*1\b"
-    return re.search(said, card.description.lower()) is not None
+    pattern = rf"\b1\s*(?:=|:|is|means|for|if)\s*(?:an?\s+|the\s+)?{word}s?\b|\b{word}s?\s*(?:=|:|\(|is|as)\s*1\b"
+    return re.search(pattern, card.description.lower()) is not None
 
 
 def _layout(
     data_dir: Path, card: TaskCard, test: Rows | None, sample: Table, found: _Found, labels: Mapping[str, str]
 ) -> Layout:
-    # In an order by content: numbers of rows, and all that is drawn by them, then tell nothing of the classes.
+    # Ordered by content, so that numbers of rows, and random draws of them, reveal nothing about the classes.
     prints = {path: fingerprint(data_dir / path) for path in found.classes}
     paths = sorted(found.classes, key=lambda path: (prints[path], path))
     ids = _ids(paths, sample.column(card.id_column))
@@ -152,7 +152,7 @@ def _layout(
 
 
 def _ids(paths: Sequence[Path], sample_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return numbers after the sample's own, written as those are: names of the files might tell the class."""
+    """Return numbers that continue the sample's, in the same format: names of the files might reveal the class."""
     suffix = paths[0].suffix
     numbers = [int(i) for i in sample_ids if i.isdigit() and i.isascii()]
     first = max(numbers, default=0) + 1

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.evaluation.layouts.layout import Asked, Form, Layout
+from bot.evaluation.layouts.layout import Form, Layout, PredictionRow
 from bot.evaluation.tables.csv_table import Rows, Table
 from bot.evaluation.tables.json_table import JsonTable
 from scrapers.snapshots.card import TaskCard
@@ -19,10 +19,10 @@ class Columns(Form):
     columns: tuple[str, ...]
     """The longest first."""
 
-    def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
-        """Yield what is asked for one training row."""
+    def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
+        """Yield the rows of predictions for one training row."""
         for column, cell in zip(layout.label_columns, layout.truth(row), strict=True):
-            yield Asked(f"{layout.ids[row]}_{column}", (cell,), {})
+            yield PredictionRow(f"{layout.ids[row]}_{column}", (cell,), {})
 
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
@@ -35,11 +35,11 @@ class Places(Form):
 
     several = True
 
-    def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
+    def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
         """Yield what is asked for one training row: as many places as the shortest list has."""
         lists = [json.loads(cell) for cell in layout.labels[row]]
         for place, values in enumerate(zip(*lists, strict=False)):
-            yield Asked(f"{layout.ids[row]}_{place}", tuple(map(_text, values)), {})
+            yield PredictionRow(f"{layout.ids[row]}_{place}", tuple(map(_text, values)), {})
 
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""

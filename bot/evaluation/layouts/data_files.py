@@ -1,4 +1,4 @@
-"""The files below a data folder: walked through in order, shared with a view, and what archives among them hold."""
+"""The files below a data folder: listing in order, sharing with a view, and the names in archives."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ def share(source: Path, target: Path) -> None:
 
 
 def archive_names(path: Path) -> list[str] | None:
-    """Return the names of an archive's members but for what a Mac adds, or None if the file is not a zip or tar archive."""
+    """Return the names of an archive's members without a Mac's additions, or None if the file is not a zip or tar archive."""
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive:

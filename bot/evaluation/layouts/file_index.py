@@ -1,4 +1,4 @@
-"""Training rows that are files: an index of them stands for the table that the competition does not have."""
+"""Training rows that are files: an index of them replaces the missing table."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ from bot.evaluation.tables.csv_table import Rows, write_table
 INDEX = Path("train.csv")
 _ENDS = 1 << 14
 _TIME = 1_000_000_000
-"""When every file that is moved was last written (seconds since 1970): when it really was might go with its label."""
+"""Modification time of all moved files (seconds since 1970), as the real one might depend on the label."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class RowFile:
 
 @dataclass(frozen=True)
 class FileTable(Rows):
-    """Files by id and label; where their places give the labels away, those that are asked for go to another one."""
+    """Files by id and label; if their places reveal the labels, files of validation rows go to another place."""
 
     data_dir: Path
     entries: tuple[RowFile, ...]
     moved_to: Path | None
-    """The folder for files that are asked for; None: they may stay where they are."""
+    """The folder for files of validation rows; None: they may stay where they are."""
 
     @property
     def files(self) -> frozenset[Path]:
@@ -66,11 +66,11 @@ class FileTable(Rows):
         return [cells.get(column, "") for column in columns]
 
     def place(self, entry: RowFile) -> Path:
-        """Return where a file lies when its label is withheld."""
+        """Return the place of a file when its label is withheld."""
         return entry.file if self.moved_to is None else self.moved_to / file_name(entry)
 
     def put(self, entry: RowFile, target: Path) -> None:
-        """Put a file somewhere else: a copy, as a link would show the same inode number and time as before."""
+        """Copy a file to another place: a link would keep its inode number and time."""
         if self.moved_to is None:
             # The view that withholds nothing has it there already.
             if not target.exists():
@@ -93,7 +93,7 @@ def file_name(entry: RowFile) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a hash of a file's size, beginning and end, by which files can be put into an order that gives nothing away."""
+    """Return a hash of a file's size, beginning and end, for an order of files that reveals nothing."""
     size = path.stat().st_size
     with path.open("rb") as file:
         digest = hashlib.sha256(str(size).encode() + file.read(_ENDS))

@@ -10,7 +10,7 @@ from PIL import Image
 
 from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import INDEX, FileTable, RowFile, index_header
-from bot.evaluation.layouts.layout import Asked, Form, Layout
+from bot.evaluation.layouts.layout import Form, Layout, PredictionRow
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table, read_table
 from scrapers.snapshots.card import TaskCard
@@ -33,7 +33,7 @@ class Pixels(Form):
     down: bool
     """Whether the sample goes down each column, and not along each row."""
 
-    def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
+    def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
         """Yield what is asked for one training row."""
         with Image.open(self.data_dir / layout.labels[row][0]) as image:
             grey = image.convert("L")
@@ -44,7 +44,9 @@ class Pixels(Form):
         for a in range(outer):
             for b in range(inner):
                 y, x = (b, a) if self.down else (a, b)
-                yield Asked(f"{name}_{y + self.first}_{x + self.first}", (repr(values[y * width + x] / 255),), {})
+                yield PredictionRow(
+                    f"{name}_{y + self.first}_{x + self.first}", (repr(values[y * width + x] / 255),), {}
+                )
 
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
@@ -58,10 +60,10 @@ class Pixels(Form):
 
 
 def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample: Table) -> Layout | None:
-    """Read training rows that are images, each with an image of labels; None where the sample asks for no pixels.
+    """Read training rows that are images, each with an image of labels; None if the sample does not ask for pixels.
 
     Raises:
-        UnsupportedLayout: it does, but it cannot be told which images are which.
+        UnsupportedLayout: it does, but images and labels cannot be paired.
     """
     form = _form(data_dir, sample, card)
     if form is None:
@@ -99,7 +101,7 @@ def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample:
 def files_in_index(view_dir: Path, card: TaskCard, sample: Table) -> Layout | None:
     """Read the training rows of a view of such files from their index; None where it has none.
 
-    The folders of a view cannot tell which images are which: those that it asks for have no labels there.
+    The folders of a view do not show which images are which: its validation images have no labels there.
     """
     form, index = _form(view_dir, sample, card), view_dir / INDEX
     if form is None or not index.is_file():
@@ -139,7 +141,7 @@ def _form(data_dir: Path, sample: Table, card: TaskCard) -> Pixels | None:
 
 
 def _pair(inputs: Path, labels: Path, folders: dict[Path, dict[str, Path]], tested: set[str]) -> bool:
-    """Whether two folders hold the same names, and neither the images of the test; names like `train_cleaned` tell which."""
+    """Whether two folders hold the same names, and neither the images of the test; names like `train_cleaned` decide."""
     both = folders[inputs].keys() & folders[labels].keys()
     if inputs == labels or len(both) < _FEWEST or len(both) < 0.9 * len(folders[inputs]):
         return False

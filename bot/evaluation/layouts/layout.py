@@ -1,4 +1,4 @@
-"""Labelled rows: what is known of a competition's training rows, what test rows lack, and where the labels are."""
+"""Layouts: a competition's training rows, the columns that test rows lack, and the labels."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,28 +17,28 @@ _NO_NUMBER = NO_LABEL | {"na", "null", "none"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One row of predictions that is asked for: its id, the truth, and what the sample's own row does not say."""
+class PredictionRow:
+    """One expected row of predictions: its id, the truth, and further key cells."""
 
     id: str
     truth: tuple[str, ...]
     given: Mapping[str, str]
-    """Cells of columns that are not predicted though the sample has them, such as which class a mask is of."""
+    """Cells of columns that the sample has but that are not predicted, such as the class of a mask."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a training row becomes rows of predictions: this one, one by one."""
+    """The mapping from training rows to rows of predictions: this one maps one to one."""
 
     several: ClassVar[bool] = False
-    """Whether a training row may become more rows of predictions than one."""
+    """Whether a training row may become several rows of predictions."""
 
-    def asked(self, layout: "Layout", row: int) -> Iterator[Asked]:
-        """Yield the rows of predictions that are asked for one training row."""
-        yield Asked(layout.ids[row], layout.truth(row), {})
+    def prediction_rows(self, layout: "Layout", row: int) -> Iterator[PredictionRow]:
+        """Yield the rows of predictions for one training row."""
+        yield PredictionRow(layout.ids[row], layout.truth(row), {})
 
-    def asks(self, row: int) -> bool:
-        """Return whether anything is asked for a training row; for one of several with one label nothing is."""
+    def has_prediction_rows(self, row: int) -> bool:
+        """Return whether a training row has rows of predictions; of several rows with one label only the first has."""
         return True
 
     def unit(self, identifier: str) -> str:
@@ -58,7 +58,7 @@ class Layout:
     test: Rows | None
     sample: Table
     id_column: str
-    """Of the training rows; the sample may name it otherwise."""
+    """Id column of the training rows; the sample may use another name."""
     ids: tuple[str, ...]
     """Ids of the training rows, in order."""
     withheld_columns: tuple[str, ...]
@@ -68,7 +68,7 @@ class Layout:
     labels: tuple[tuple[str, ...], ...]
     """Their cells, row by row."""
     classes: Mapping[str, int] | None
-    """For one label column that becomes several prediction columns: which one each class sets to 1."""
+    """For one label column that becomes several prediction columns: the one that each class sets to 1."""
     together: tuple[str, ...] | None = None
     """Rows of one value here stay on one side, whatever the split; None: each row may go by itself."""
     form: Form = ONE_BY_ONE
@@ -116,9 +116,9 @@ class Layout:
         """Return the ids of the test rows, as a training row would have one."""
         return frozenset(map(self.form.unit, self.sample.column(self.card.id_column)))
 
-    def asked(self, row: int) -> Iterator[Asked]:
+    def prediction_rows(self, row: int) -> Iterator[PredictionRow]:
         """Yield the rows of predictions that are asked for a training row."""
-        return self.form.asked(self, row)
+        return self.form.prediction_rows(self, row)
 
 
 def find_labels(
@@ -140,7 +140,7 @@ def find_labels(
     elif len(lacking) == 1:
         return (lacking[0],), None
     raise UnsupportedLayout(
-        f"No column of {train.path.name} can be told to hold the labels of {', '.join(predicted[:3])}; "
+        f"No column of {train.path.name} can be recognized as the labels of {', '.join(predicted[:3])}; "
         f"the test rows lack {', '.join(lacking[:5]) or 'none'}."
     )
 

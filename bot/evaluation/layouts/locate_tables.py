@@ -1,4 +1,4 @@
-"""Finds which files hold the training and the test rows, whatever they are named, and which column holds their ids."""
+"""Locates the tables of training and test rows, whatever their names, and the column of their ids."""
 
 import zipfile
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def read_any(path: Path) -> Rows:
     """Open a table of text or JSON records.
 
     Raises:
-        UnsupportedLayout: it is none.
+        UnsupportedLayout: it is not a table.
     """
     return read_json_table(path) if table_kind(path) in JSON else read_table(path)
 
@@ -47,7 +47,7 @@ def _tables(data_dir: Path) -> Iterator[Path]:
 
 
 def find_test(data_dir: Path, card: TaskCard, sample: Table) -> Rows | None:
-    """Return the table of test rows; None where test rows are nothing but the sample's ids.
+    """Return the table of test rows; None if test rows are only the sample's ids.
 
     It is test.csv, or another table with `test` in its name that has the sample's id column, a column of the same ids, or one
     of what they begin with.

@@ -23,12 +23,12 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
     them, or have a file of labels each.
 
     Raises:
-        UnsupportedLayout: the data is not laid out in a way that labels can be withheld from; the text says why.
+        UnsupportedLayout: labels cannot be withheld from this layout of the data; the text gives the reason.
     """
     layout = _read(data_dir, card)
     if card.key_columns and not isinstance(layout.form, Paired):
         key = " and ".join(card.row_columns)
-        raise UnsupportedLayout(f"Training rows are not told apart by {key}, as the sample submission's are.")
+        raise UnsupportedLayout(f"Training rows are not identified by {key}, as the sample submission's are.")
     return layout
 
 

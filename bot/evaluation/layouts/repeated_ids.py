@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.evaluation.layouts.layout import Asked, Form, Layout, check_numbers
+from bot.evaluation.layouts.layout import Form, Layout, PredictionRow, check_numbers
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table
 from scrapers.snapshots.card import TaskCard
@@ -18,27 +18,27 @@ class Joined(Form):
     texts: Mapping[int, str]
     """The whole label, by the first row of each id."""
 
-    def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
-        """Yield what is asked for one training row: nothing but for the first of its id."""
+    def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
+        """Yield the rows of predictions for one training row: none except for the first of its id."""
         if row in self.texts:
-            yield Asked(layout.ids[row], (self.texts[row],), {})
+            yield PredictionRow(layout.ids[row], (self.texts[row],), {})
 
-    def asks(self, row: int) -> bool:
-        """Return whether anything is."""
+    def has_prediction_rows(self, row: int) -> bool:
+        """Return whether it is the first of its id."""
         return row in self.texts
 
 
 @dataclass(frozen=True)
 class Paired(Form):
-    """A row for each thing of an id, such as a class; the sample says which, and that is no prediction."""
+    """A row for each item of an id, such as a class; a key column of the sample names it, and is not predicted."""
 
     given: tuple[tuple[str, ...], ...]
     """The cells of the key columns, by training row."""
 
-    def asked(self, layout: Layout, row: int) -> Iterator[Asked]:
+    def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
         """Yield what is asked for one training row."""
         given = dict(zip(layout.card.key_columns, self.given[row], strict=True))
-        yield Asked(layout.ids[row], layout.truth(row), given)
+        yield PredictionRow(layout.ids[row], layout.truth(row), given)
 
 
 def several_rows(layout: Layout) -> Layout:
@@ -78,7 +78,9 @@ def paired(
     if len(label_columns) < len(predicted):
         left = [c for c in lacking if c not in given]
         if len(predicted) != 1 or len(left) != 1:
-            raise UnsupportedLayout(f"No column of {train.path.name} can be told to hold the labels of {predicted[0]}.")
+            raise UnsupportedLayout(
+                f"No column of {train.path.name} can be recognized as the labels of {predicted[0]}."
+            )
         label_columns = (left[0],)
     layout = Layout(
         card,

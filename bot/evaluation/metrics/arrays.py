@@ -1,4 +1,4 @@
-"""What metrics' formulas share: arrays of shape (rows, prediction columns), one column after another, and what is not defined."""
+"""Helpers of metrics' formulas on arrays of shape (rows, prediction columns): means over columns, and undefined scores."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps

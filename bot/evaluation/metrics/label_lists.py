@@ -53,7 +53,12 @@ def multilabel_samples_f1(y_true: Values, y_pred: Values, params: Params) -> flo
     """
     pairs = _known(y_true, y_pred, params)
     return float(
-        np.mean([2 * len(truth & said) / (len(truth) + len(said)) if truth or said else 1.0 for truth, said in pairs])
+        np.mean(
+            [
+                2 * len(truth & predicted) / (len(truth) + len(predicted)) if truth or predicted else 1.0
+                for truth, predicted in pairs
+            ]
+        )
     )
 
 
@@ -70,7 +75,12 @@ def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     k = whole_number(params, "k", 5, least=1)
     return float(
-        np.mean([_average_precision(truth.split(), said.split()[:k], k) for truth, said in text_pairs(y_true, y_pred)])
+        np.mean(
+            [
+                _average_precision(truth.split(), predicted.split()[:k], k)
+                for truth, predicted in text_pairs(y_true, y_pred)
+            ]
+        )
     )
 
 
@@ -83,7 +93,9 @@ def top_k_error(y_true: Values, y_pred: Values, params: Params) -> float:
         k: 1 by default.
     """
     k = whole_number(params, "k", 1, least=1)
-    return float(np.mean([truth.strip() not in said.split()[:k] for truth, said in text_pairs(y_true, y_pred)]))
+    return float(
+        np.mean([truth.strip() not in predicted.split()[:k] for truth, predicted in text_pairs(y_true, y_pred)])
+    )
 
 
 def _average_precision(truth: list[str], ranked: list[str], k: int) -> float:
@@ -97,8 +109,8 @@ def _average_precision(truth: list[str], ranked: list[str], k: int) -> float:
 
 
 def _known(y_true: Values, y_pred: Values, params: Params) -> list[_Sets]:
-    pairs = [(set(truth.split()), set(said.split())) for truth, said in text_pairs(y_true, y_pred)]
+    pairs = [(set(truth.split()), set(predicted.split())) for truth, predicted in text_pairs(y_true, y_pred)]
     if not params.get("known_only", False):
         return pairs
     known = set().union(*(truth for truth, _ in pairs))
-    return [(truth, said & known) for truth, said in pairs]
+    return [(truth, predicted & known) for truth, predicted in pairs]

@@ -53,13 +53,13 @@ class Metric:
     bounds: Bounds = Bounds()
     """What scikit-learn, and so MLE-bench, refuses is refused."""
     rescaled: Bounds | None = None
-    """Of several columns whose rows are divided by their sums, unless the task says otherwise; None: they are not."""
+    """Whether, with several columns, rows are divided by their sums by default; None: they never are."""
     variants: Sequence[Params] = ({},)
     """Parameters that an unknown grader may mean, its own first."""
 
     @property
     def name(self) -> str:
-        """What task cards call it."""
+        """Its name in task cards."""
         return self.formula.partition(".")[2]
 
     def score(self, y_true: "Values", y_pred: "Values", params: Params) -> float:
@@ -212,7 +212,7 @@ def needs_variation(card: TaskCard) -> bool:
 
 
 def prediction_kind(card: TaskCard) -> PredictionKind:
-    """Return what a task's predictions are; where its metric is its own grader's, as `params["predictions"]` says (`number`).
+    """Return the kind of a task's predictions; for its own grader that of `params["predictions"]` (default `number`).
 
     Raises:
         UsageError: `params["predictions"]` is none of the kinds.

@@ -20,11 +20,11 @@ def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
     chaii-hindi-and-tamil-question-answering (where they have 0).
     """
 
-    def one(truth: str, said: str) -> float:
-        left, right = set(truth.lower().split()), set(said.lower().split())
+    def one(truth: str, predicted: str) -> float:
+        left, right = set(truth.lower().split()), set(predicted.lower().split())
         return len(left & right) / len(left | right) if left or right else 1.0
 
-    return float(np.mean([one(truth, said) for truth, said in text_pairs(y_true, y_pred)]))
+    return float(np.mean([one(truth, predicted) for truth, predicted in text_pairs(y_true, y_pred)]))
 
 
 def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -32,7 +32,7 @@ def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: billion-word-imputation, bms-molecular-translation.
     """
-    return float(np.mean([edit_distance(truth, said) for truth, said in text_pairs(y_true, y_pred)]))
+    return float(np.mean([edit_distance(truth, predicted) for truth, predicted in text_pairs(y_true, y_pred)]))
 
 
 def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -40,9 +40,9 @@ def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
 
     NaN where the truth has no words. In MLE-bench: multi-modal-gesture-recognition, whose words are whole numbers.
     """
-    pairs = [(truth.split(), said.split()) for truth, said in text_pairs(y_true, y_pred)]
+    pairs = [(truth.split(), predicted.split()) for truth, predicted in text_pairs(y_true, y_pred)]
     words = sum(len(truth) for truth, _ in pairs)
-    return sum(edit_distance(truth, said) for truth, said in pairs) / words if words else math.nan
+    return sum(edit_distance(truth, predicted) for truth, predicted in pairs) / words if words else math.nan
 
 
 def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -52,9 +52,9 @@ def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
     NaN where a row's prediction does not list the true things, each once, or no row lists two. In MLE-bench: AI4Code.
     """  # noqa: D205 - one sentence
     swaps = most = 0
-    for truth, said in text_pairs(y_true, y_pred):
+    for truth, predicted in text_pairs(y_true, y_pred):
         places = {thing: place for place, thing in enumerate(truth.split())}
-        listed = said.split()
+        listed = predicted.split()
         if len(listed) != len(places) or set(listed) != places.keys():
             return math.nan
         swaps += _inversions([places[thing] for thing in listed])

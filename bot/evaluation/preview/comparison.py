@@ -38,7 +38,7 @@ _LINES = 8
 
 @dataclass(frozen=True)
 class _Part:
-    """The rows of a table, as hashes: of features, of labels, of what tells rows apart."""
+    """The rows of a table, as hashes: of features, of labels, of keys."""
 
     name: str
     features: list[int]
@@ -51,13 +51,13 @@ class _Part:
 def comparison_lines(
     name: str, train: Rows, asked: Mapping[str, Rows], ids: Sequence[str], targets: Sequence[str], profiles: Profiles
 ) -> list[str]:
-    """Say in what the rows to predict are unlike the training rows, or too like them; most telling first.
+    """Describe how the rows to predict differ from the training rows, or resemble them too much; most telling first.
 
     Args:
         name: of the training rows' file.
         train: the training rows.
         asked: the rows to predict, by their file's name.
-        ids: columns that tell rows apart.
+        ids: columns that identify a row.
         targets: training columns that other rows lack.
         profiles: of all these tables.
 

@@ -29,7 +29,7 @@ class MainTables:
     asked: tuple[str, ...]
     """Where rows to predict are: those to validate on, then the test's."""
     lacking: tuple[str, ...]
-    """Training columns that rows to predict lack; without a table of these, all but what tells rows apart."""
+    """Training columns that rows to predict lack; without a table of those rows, all but the key columns."""
     _profiles: dict[str, tuple[list[Column], bool]] = field(default_factory=dict)
 
     def _profile(self, name: str) -> tuple[list[Column], bool]:

@@ -24,11 +24,11 @@ class Scorer(Protocol):
 
     @property
     def kind(self) -> GraderKind:
-        """Who says what a score is."""
+        """The source of a score."""
 
     @property
     def name(self) -> str:
-        """Of the metric, for sentences."""
+        """Name of the metric, for sentences."""
 
     def truth(self, path: Path, sample: Path) -> Truth:
         """Open a file of answers or labels.
@@ -44,7 +44,7 @@ class Scorer(Protocol):
         """
 
     def close(self) -> None:
-        """End what was started; a later score starts it again."""
+        """End processes that were started; a later score starts them again."""
 
 
 def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:

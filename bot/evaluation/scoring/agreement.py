@@ -1,4 +1,4 @@
-"""Tells whether two submissions of the same code agree, so that a refit may be handed in for the scored run."""
+"""Checks whether two submissions of the same code agree, so that a refit may be submitted for the scored run."""
 
 import math
 from collections import Counter
@@ -77,7 +77,7 @@ def _mean_correlation(left: NDArray[Any], right: NDArray[Any], *, probabilities:
 
 
 def _moved(left: NDArray[Any], right: NDArray[Any]) -> str | None:
-    """Say that the mean of a quantity is elsewhere; None where it is not."""
+    """Return a sentence if the mean of a quantity has moved; otherwise None."""
     means, spread = (left.mean(axis=0), right.mean(axis=0)), left.std(axis=0)
     moved = np.abs(means[0] - means[1])
     shifts = np.divide(moved, spread, out=np.where(moved > 0, np.inf, 0.0), where=spread > 0)

@@ -1,4 +1,4 @@
-"""Intervals: where the hidden score is to be expected, by the validation score and how uncertain that is.
+"""Intervals: where to expect the hidden score, given the validation score and its uncertainty.
 
 The hidden score of a model is that of other rows. So the interval is one of prediction, not of the mean: rows of the hold-out
 part are resampled (what the validation rows might have been), and from each such draw as many rows are drawn as the hidden
@@ -45,7 +45,7 @@ from state.errors import UnsupportedLayout
 LEVEL = 0.95
 DRAWS = 250
 FEWEST = 60
-"""Draws on which the metric must be defined; of fewer nothing is said."""
+"""Draws on which the metric must be defined; with fewer there is no result."""
 STRETCHES = 40
 """Stretches that validation rows are cut into where they follow one another in time."""
 _OFF = 3.0
@@ -60,15 +60,15 @@ _ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
 def validation_interval(
     view: LabelledView, predictions: Path, seed: int, refit: bool = True, seconds: float = 30.0
 ) -> Interval:
-    """Say between which two values the hidden score is to be expected in 95 of 100 cases.
+    """Return the interval that contains the hidden score in 95 of 100 cases.
 
     Args:
-        view: the hold-out view; its sample_submission.csv says how many rows the hidden test has.
+        view: the hold-out view; its sample_submission.csv shows the number of rows of the hidden test.
         predictions: of the rows of `sample_validation.csv`.
         seed: of the draws.
         refit: whether what is handed in was trained on all rows.
-        seconds: after which no more draws are made than `FEWEST`; a competition's grader that is too slow for these is not
-            waited for longer than three times as long.
+        seconds: after which no more draws are made than it takes for `FEWEST` on which the metric is defined; a competition's
+            grader that is too slow for these is not waited for longer than three times as long.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
@@ -101,7 +101,7 @@ def validation_interval(
 
 
 def _why_not(scores: NDArray[np.float64], score: float) -> str | None:
-    """Say why nothing follows from what was drawn; None: something does."""
+    """Return why the draws allow no conclusion; None if they do."""
     if not math.isfinite(score):
         return "gives the validation rows as a whole no score"
     if len(scores) < FEWEST:
@@ -121,7 +121,7 @@ def _sizes(view: LabelledView) -> tuple[float, float]:
 
 
 def _ends(scores: NDArray[np.float64], score: float, ratio: float, trained: float) -> tuple[float, float]:
-    """Return the quantiles of what was drawn, stretched away from the score for a model of other training rows."""
+    """Return the quantiles of the draws, stretched away from the score for a model of other training rows."""
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(scores, [tail, 1 - tail])
     stretch = math.sqrt((1 + ratio + trained) / (1 + ratio))
@@ -158,24 +158,25 @@ class _Draws:
         Args:
             score: that of all validation rows.
             seed: of what is drawn.
-            seconds: after which no more than `FEWEST` are drawn.
+            seconds: after which none is drawn beyond `FEWEST` on which it is defined.
         """
         rng = np.random.default_rng(seed)
         again = self.truth.repeats
         patience = math.inf if again else _PATIENCE * seconds
         began = time.monotonic()
         found: list[float] = []
-        while len(found) < DRAWS:
+        for _ in range(DRAWS):
             chosen, unlike = self._again(rng) if again else self._half(rng)
             rows = np.concatenate(chosen)
             lacking = np.repeat(unlike, [len(one) for one in chosen])
             taken = np.where(lacking, rng.integers(0, self.rows, len(rows)), rows)
-            found.append(score_or_nan(self.truth, self.predicted, rows, taken))
+            drawn = score_or_nan(self.truth, self.predicted, rows, taken)
+            if math.isfinite(drawn):
+                found.append(drawn)
             if time.monotonic() - began > (seconds if len(found) >= FEWEST else patience):
                 break
         scores: NDArray[np.float64] = np.array(found, dtype=float)
-        defined: NDArray[np.float64] = scores[np.isfinite(scores)]
-        return defined if again else score + self._stretch * (defined - score)
+        return scores if again else score + self._stretch * (scores - score)
 
     def _again(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
         """Draw the validation rows again, of these a hidden test, and which of it are of a kind that was lacking."""
@@ -208,7 +209,7 @@ def _lacking(rng: np.random.Generator, many: int) -> float:
 
 
 def _clusters(view: OpenedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
-    """Return which validation rows go together, and by what; rows of a layout that is not understood go alone."""
+    """Return which validation rows belong together, and by what; in an unsupported layout rows are independent."""
     alone = [np.array([row]) for row in range(len(ids))]
     try:
         column, keys = _time_of(view) or _group_of(view) or _together_of(view) or (None, [])

@@ -26,7 +26,7 @@ from state.errors import InvalidSubmission
 DRAWS = 200
 """From these the standard error itself is known within 5%."""
 FEWEST = 30
-"""Draws on which the metric must be defined; of fewer nothing is said."""
+"""Draws on which the metric must be defined; with fewer there is no result."""
 
 SMALLEST = 100
 """Rows of a draw, however slow the metric is."""
@@ -42,9 +42,9 @@ def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed:
         predictions: of the rows of `sample_validation.csv`.
         other: as many of another script; None, or a file that is not there or cannot be read: none.
         seed: of the draws.
-        seconds: after which no more draws are made; a metric that is too slow for `FEWEST` of them on all rows is computed on
-            fewer rows, and the result scaled (by the square root of their share). A competition's grader that is too slow even
-            so is not waited for longer than three times as long.
+        seconds: after which no more draws are made than it takes for `FEWEST` on which it is defined; a metric that is too
+            slow for so many on all rows is computed on fewer rows, and the result scaled (by the square root of their share).
+            A competition's grader that is too slow even so is not waited for longer than three times as long.
 
     Returns:
         The errors, each None where the metric was defined on too few draws, and the difference itself.
@@ -112,8 +112,8 @@ def _resampled(
         scores.clear()
     patience = math.inf if truth.repeats else _PATIENCE * seconds
     while len(scores) < DRAWS:
-        spent = time.monotonic() - began
-        if spent >= (patience if len(scores) < FEWEST else seconds):
+        spent, defined = time.monotonic() - began, sum(math.isfinite(own) for own, *_ in scores)
+        if spent >= (patience if defined < FEWEST else seconds):
             break
         scores.append(draw(rows))
     share = rows / many if truth.repeats else rows / max(1, many - rows)

@@ -1,4 +1,4 @@
-"""Reads and validates a prediction file against its sample: one clear sentence on what is wrong with it."""
+"""Reads and validates a prediction file against its sample: one clear sentence on each fault."""
 
 import math
 import sys
@@ -29,7 +29,7 @@ _EACH_TEXT = 100
 """Bytes that a short text takes in memory."""
 _TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT)
 OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT)
-"""For files that somebody else wrote, and that no sample says anything of."""
+"""For foreign files without a sample to expect them by."""
 
 
 _TAKEN = -1
@@ -41,7 +41,7 @@ class Expected:
     """What a prediction file must hold: the ids, in the order of the result, and which columns it may have."""
 
     ids: list[str]
-    """What tells rows apart, as `row_key` writes it."""
+    """Keys of the rows, as `row_key` writes them."""
     columns: Sequence[str]
     limits: Limits
 
@@ -93,10 +93,10 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
 
 
 def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
-    """Check that a file could be handed in.
+    """Check that a file could be submitted.
 
     Raises:
-        InvalidSubmission: it could not; the text says why.
+        InvalidSubmission: it could not; the text gives the reason.
     """
     read_submission(submission_path, view_dir / "sample_submission.csv", card)
 

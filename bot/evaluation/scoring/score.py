@@ -26,7 +26,7 @@ def score_execution(view: LabelledView, predictions: Path | None, submission: Pa
     """Score what one execution wrote.
 
     The score and the validity do not depend on each other: a node is worth something only if it has both. On the
-    view `full` the score is one of training rows and says nothing. Rows of `final` are scored apart: a score is the same
+    view `full` the score is one of training rows and means nothing. Rows of `final` are scored apart: a score is the same
     whatever is predicted for them.
 
     Args:
@@ -62,7 +62,7 @@ def check_view_scorable(view: LabelledView) -> None:
     """Check that a view's labels can be scored at all: ids and prediction columns, and no more.
 
     Raises:
-        UnsupportedLayout: even right predictions have no score; the text says why, and names the columns.
+        UnsupportedLayout: even right predictions have no score; the text gives the reason, and names the columns.
         SnapshotError: the grader cannot be used at all.
         InfrastructureFailure: it takes more than its limits, or does not start.
         UsageError: the metric is not known, or a parameter of it is wrong.

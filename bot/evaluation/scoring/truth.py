@@ -1,4 +1,4 @@
-"""Answers or labels as something that predictions are scored against, whoever says what a score is."""
+"""The truth that predictions are scored against: answers or labels, for either source of scores."""
 
 import math
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ class Truth(Protocol):
 
     @property
     def ids(self) -> Sequence[str] | None:
-        """What tells each row apart (`row_key`), in the order that `rows` counts; None where only whole files can be scored."""
+        """Key of each row (`row_key`), in the order that `rows` counts; None if only whole files can be scored."""
 
     @property
     def repeats(self) -> bool:
         """Whether a row may count several times in one score."""
 
     def read(self, path: Path) -> Predicted:
-        """Read a file of predictions. Raises InvalidSubmission: it has not the form of the sample; the text says why."""
+        """Read a file of predictions. Raises InvalidSubmission: it has not the form of the sample; the text gives the reason."""
 
     def perfect(self, path: Path) -> Predicted:
         """Take a file of answers (the id and the prediction columns, others are left out) as predictions."""

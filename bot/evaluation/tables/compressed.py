@@ -20,12 +20,12 @@ _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotI
 
 
 def plain_name(path: Path) -> str:
-    """Return a file's name without the suffix that says how it is compressed."""
+    """Return a file's name without the suffix of its compression."""
     return path.stem if path.suffix.lower() in SUFFIXES else path.name
 
 
 def kind_of(path: Path) -> str:
-    """Return the suffix that says what a file holds, however it is compressed: `.csv` of `train.csv.gz` and `train.csv`."""
+    """Return the suffix of a file's content, however it is compressed: `.csv` of `train.csv.gz` and `train.csv`."""
     return Path(plain_name(path)).suffix.lower()
 
 
@@ -72,7 +72,7 @@ def only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 @contextmanager
 def writing(path: Path) -> Iterator[TextIO]:
-    """Open a text file for writing, compressed if its name says so; the folder is made."""
+    """Open a text file for writing, compressed according to its suffix; the folder is created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".gz":
         with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed, _text(packed) as text:

@@ -42,7 +42,7 @@ class Rows(ABC):
         return [cell for (cell,) in self.columns([name])]
 
     def keys(self, names: Sequence[str]) -> list[str]:
-        """Return what tells each row apart by some columns, as `row_key` writes it.
+        """Return the key of each row by some columns, as `row_key` writes it.
 
         Raises:
             UnsupportedLayout: there is no such column.
@@ -75,7 +75,7 @@ class Rows(ABC):
 
     @abstractmethod
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
-        """Write some columns (one that there is not is left empty) of those rows, in that order."""
+        """Write some columns (missing ones are left empty) of those rows, in that order."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Table(Rows):
         return write_table(target, self.header, kept, self.delimiter)
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
-        """Write some columns (one that there is not is left empty) of those rows, in that order."""
+        """Write some columns (missing ones are left empty) of those rows, in that order."""
         at = _places(self.header, columns)
         wanted = set(rows)
         kept = {
@@ -123,13 +123,13 @@ class Table(Rows):
 
 
 def _places(header: Sequence[str], columns: Sequence[str]) -> list[int | None]:
-    """Return where columns stand, None for one that there is not; of equal names the first comes first."""
+    """Return the places of columns, None for missing ones; of equal names the first counts."""
     free = {column: [at for at, name in enumerate(header) if name == column] for column in columns}
     return [free[column].pop(0) if free[column] else None for column in columns]
 
 
 def read_table(path: Path) -> Table:
-    """Open a table; unless its suffix says tab, the delimiter is the one that splits the header into the most cells.
+    """Open a table; unless its suffix means tabs, the delimiter is the one that splits the header into the most cells.
 
     Raises:
         UnsupportedLayout: the file is empty or its first line cannot be read as a header.

@@ -26,7 +26,7 @@ class JsonTable(Rows):
     """Whether each record has a line of its own; else they are one array."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
-        """Yield each record's text and what it says.
+        """Yield each record with its text.
 
         Raises:
             UnsupportedLayout: the file holds something else than records.
@@ -34,7 +34,7 @@ class JsonTable(Rows):
         yield from _records(self.path)
 
     def rows(self) -> Iterator[list[str]]:
-        """Yield the records as cells: texts as they are, nothing for null and for what is missing, else as JSON."""
+        """Yield the records as cells: texts as they are, empty for null and missing values, else as JSON."""
         for _, record in self.records():
             yield [json_cell(record.get(key)) for key in self.header]
 
@@ -44,7 +44,7 @@ class JsonTable(Rows):
         return _write(target, kept, lines=self.lines)
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
-        """Write some keys of those records, in that order; a key that a record lacks stays away."""
+        """Write some keys of those records, in that order; keys that a record lacks are left out."""
         wanted = set(rows)
         kept = {
             number: json.dumps({key: record[key] for key in columns if key in record}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Reads the rows of a CSV file that anybody may have written: in bounded memory, with a sentence on whatever is wrong with it."""
+"""Reads the rows of an untrusted CSV file: in bounded memory, with a sentence on any fault."""
 
 import csv
 import errno
@@ -102,11 +102,11 @@ class UntrustedRows:
 def open_rows(path: Path, limits: Limits) -> Iterator[UntrustedRows]:
     """Open a comma-separated file with a header, UTF-8 with or without a mark, whatever its line ends.
 
-    Bytes that are not UTF-8 become surrogates (`errors="surrogateescape"`), so that whoever looks at a cell can name it. At most
+    Bytes that are not UTF-8 become surrogates (`errors="surrogateescape"`), so that errors can quote a cell. At most
     one row is in memory. Links are followed; what is not a plain file is never opened.
 
     Raises:
-        InvalidSubmission: whatever is wrong with the file, within the block too.
+        InvalidSubmission: any fault of the file, within the block too.
     """
     name = shown_name(path)
     with _opened(path, name) as raw:
@@ -132,17 +132,17 @@ def open_rows(path: Path, limits: Limits) -> Iterator[UntrustedRows]:
 
 
 def fault_of_place(path: Path) -> str | None:
-    """Return the sentence that says why there is no plain file at a path; None where there is one."""
+    """Return a sentence on why there is no plain file at a path; None if there is one."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         return f"{shown_name(path)} {_why(path, error)}."
-    said = next((kind for test, kind in _KINDS if test(mode)), None)
-    return None if said is None else f"{shown_name(path)} {said}."
+    kind = next((words for test, words in _KINDS if test(mode)), None)
+    return None if kind is None else f"{shown_name(path)} {kind}."
 
 
 def shown_name(path: Path) -> str:
-    """Return a file's name as a sentence can hold it: no line ends, nothing that cannot be printed."""
+    """Return a file's name in a form fit for a sentence: no line ends, no unprintable characters."""
     return path.name if path.name.isprintable() and len(path.name) <= _SHOWN else short(path.name)
 
 
@@ -163,7 +163,7 @@ def foreign_bytes(text: str) -> bytes:
 
 
 def _fault_of_head(head: bytes) -> str | None:
-    """Return what a file that begins so is, where it is no text in UTF-8, as the rest of a sentence; None where it may be."""
+    """Return the kind of a file that is not UTF-8 text by its first bytes, as the rest of a sentence; None if it may be."""
     for beginning, what in _NOT_TEXT:
         if head.startswith(beginning):
             return f"is not CSV: it is {what}"

@@ -31,7 +31,7 @@ from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
 VERSION = 3
-"""Raised whenever the same seed would give other rows; executions on different versions are not comparable."""
+"""Increased whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = 20
@@ -41,7 +41,7 @@ _OURS = (*VALIDATION, "sample_validation.csv")
 
 
 class ViewInfo(BaseModel):
-    """What a view holds and what it withholds."""
+    """Facts about a view: what it holds and what it withholds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,7 +50,7 @@ class ViewInfo(BaseModel):
     version: int
     train_rows: int
     of_rows: int
-    """All that the competition has to train on."""
+    """All training rows of the competition."""
     validation_rows: int
     final_rows: int
     """Those of them that are scored apart."""
@@ -58,12 +58,12 @@ class ViewInfo(BaseModel):
     label_columns: tuple[str, ...]
     split_kind: SplitKind
     drawn: str
-    """How the rows that are asked for were chosen, in a sentence or two."""
+    """How the validation rows were chosen, in a sentence or two."""
     notes: tuple[str, ...]
 
 
 def view_info(labels_dir: Path) -> ViewInfo | None:
-    """Return what is known of a view, by the folder of its labels; None where none was built."""
+    """Return the facts about a view, by the folder of its labels; None if none was built."""
     file = labels_dir / INFO
     return ViewInfo.model_validate_json(file.read_bytes()) if file.is_file() else None
 
@@ -81,7 +81,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
             the metric wants; what `final_places` reads; and what `view_info` does.
 
     Raises:
-        UnsupportedLayout: labels cannot be withheld from this data; the text says why.
+        UnsupportedLayout: labels cannot be withheld from this data; the text gives the reason.
         UsageError: there is no such view, or the labels would lie in it.
     """
     view = ViewName.parse(name)
@@ -144,7 +144,7 @@ def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: 
     labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
     fold_of, _, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
     train = split.rows("train")
-    validated = [row for row in train if layout.form.asks(row) and fold_of.get(row, -1) >= 0]
+    validated = [row for row in train if layout.form.has_prediction_rows(row) and fold_of.get(row, -1) >= 0]
     # The latest rows, and a few large groups, may be withheld as whole folds: those that are left will do.
     if len({fold_of[row] for row in validated}) < FEWEST_FOLDS:
         raise UnsupportedLayout(f"The training rows are too few for {folds} folds ({note}).")
@@ -218,12 +218,12 @@ def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: s
 
 
 def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[ViewRows, str]:
-    """Choose the rows of a view, and say how they were chosen."""
+    """Choose the rows of a view; return them with a sentence on how."""
     rng = seeded(seed, VERSION, f"rows of {'holdout' if view.kind == 'swap' else view}")
     train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
     if view.kind == "full":
         everything = range(len(layout.ids))
-        repeated = [row for row in everything if layout.has_label(row) and layout.form.asks(row)]
+        repeated = [row for row in everything if layout.has_label(row) and layout.form.has_prediction_rows(row)]
         return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
     if view.kind == "sample":
         few = _whole(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
@@ -248,12 +248,12 @@ def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:
 
 
 def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
-    """Shuffle rows, so that their order tells nothing of a table that was sorted by its labels."""
-    asked = [row for row in rows if layout.form.asks(row)]
+    """Shuffle rows, so that their order reveals nothing if the table was sorted by its labels."""
+    asked = [row for row in rows if layout.form.has_prediction_rows(row)]
     if layout.together is None:
         rng.shuffle(asked)
         return asked
-    # Rows of one id stay in their order: that is how equal ids are told apart.
+    # Rows of one id stay in their order, by which equal ids are distinguished.
     order = list(rows_by(asked, layout.together.__getitem__).values())
     rng.shuffle(order)
     return [row for unit in order for row in unit]

@@ -1,4 +1,4 @@
-"""A view that was built, opened to look at its rows: its tables as text, and what belongs to which row of predictions.
+"""A built view, opened to read its rows: its tables as text, and the row that each row of predictions belongs to.
 
 Validation rows are those of the hold-out part alone; what is scored apart is looked at by nobody before a run's end.
 """
@@ -26,7 +26,7 @@ MOST_CELLS = 10_000_000
 
 
 class OpenedView:
-    """Reads a view's tables when they are first asked for, each once."""
+    """Reads a view's tables on first use, each once."""
 
     def __init__(self, folder: Path, labels: Path, card: TaskCard) -> None:
         self.folder = folder
@@ -72,12 +72,12 @@ class OpenedView:
 
     @cached_property
     def asked(self) -> list[Sequence[int]]:
-        """For each of these validation rows, where the rows of predictions that are asked for it stand in `asked_ids`."""
+        """For each of these validation rows, the places of its rows of predictions in `asked_ids`."""
         return [places for places in self._asked if places]
 
     @cached_property
     def asked_ids(self) -> list[str]:
-        """What tells rows of predictions apart, as `row_key` writes it, in the order of sample_validation.csv."""
+        """Keys of the rows of predictions, as `row_key` writes them, in the order of sample_validation.csv."""
         return [self._keys[place] for place in self.places]
 
     @cached_property

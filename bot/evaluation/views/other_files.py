@@ -44,7 +44,7 @@ _FEWEST_KEYS = 10
 
 @dataclass(frozen=True)
 class Withheld:
-    """What other files must not give away: rows by their ids and shared keys, and the columns that test rows lack."""
+    """What other files must not reveal: rows by their ids and shared keys, and the columns that test rows lack."""
 
     layout: Layout
     rows: frozenset[int]
@@ -130,7 +130,7 @@ def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
         except UnsupportedLayout as error:
             target.unlink(missing_ok=True)
             return f"{name} left out: {error}"
-    if _may_tell(source, withheld):
+    if _may_hold_labels(source, withheld):
         return f"{name} left out: it may hold the labels"
     share_readable(source, target)
     return None
@@ -158,7 +158,7 @@ def swap_sibling(source: Path, target: Path, withheld: Withheld, asked: Sequence
     """Write a further table of test rows with what its sibling holds of the rows that stand in for them, and vice versa.
 
     Returns:
-        What is to be said of it; None where the file has no such sibling.
+        A note; None if the file has no such sibling.
     """
     name = source.name.lower()
     for word, other in (("test", "train"), ("train", "test")):
@@ -183,10 +183,10 @@ def swap_sibling(source: Path, target: Path, withheld: Withheld, asked: Sequence
 
 
 def _training_key(table: Table, withheld: Withheld) -> str | None:
-    """The column by which a table says more of training rows alone; None where it says as much of test rows, or of none.
+    """The column by which a table holds data on training rows alone; None if it covers test rows as well, or neither.
 
-    What there is of training rows and not of test rows is as good as a column that test rows lack: parts of the target,
-    notes of those who labelled. Rows of test rows may stand in a table of their own.
+    Data on training rows only is like a column that test rows lack: parts of the target, notes of annotators. Data on test
+    rows may be in a table of its own.
     """
     key = _key_of_training(table, withheld)
     return None if key is not None and _sibling(table) else key
@@ -224,7 +224,7 @@ def _filter(table: Table, target: Path, key: str, withheld: Withheld) -> int:
     return total - kept
 
 
-def _may_tell(path: Path, withheld: Withheld) -> bool:
+def _may_hold_labels(path: Path, withheld: Withheld) -> bool:
     """Whether a file that is not rewritten names a withheld column, and so may hold its values."""
     names = [column.encode("utf-8", "surrogateescape") for column in withheld.columns]
     lowered = {name.lower() for name in withheld.columns}
@@ -236,7 +236,7 @@ def _may_tell(path: Path, withheld: Withheld) -> bool:
                 return True
             if member.suffix in _TEXT_TABLES | _OPAQUE:
                 with opened() as file:
-                    if _tells(file, member.suffix, names):
+                    if _holds_name(file, member.suffix, names):
                         return True
     # A RuntimeError is what zipfile raises for an encrypted member.
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError):
@@ -261,7 +261,7 @@ def _members(path: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
         yield path.name, cast(Callable[[], IO[bytes]], partial(opened, path, "rb"))
 
 
-def _tells(file: IO[bytes], suffix: str, names: Sequence[bytes]) -> bool:
+def _holds_name(file: IO[bytes], suffix: str, names: Sequence[bytes]) -> bool:
     """Whether a text table names one in its header, or anything else anywhere."""
     if suffix in _TEXT_TABLES:
         first = file.readline(_CHUNK)

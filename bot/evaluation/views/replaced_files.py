@@ -1,4 +1,4 @@
-"""Which files of rows leave a view, and which take the place of the test's."""
+"""Files of rows that are left out of a view, and those that replace the test's."""
 
 import shutil
 import zipfile
@@ -42,7 +42,7 @@ class ReplacedFiles:
 def replaced_files(
     data_dir: Path, layout: Layout, withheld: Sequence[int], asked: Sequence[int] | None
 ) -> ReplacedFiles:
-    """Say what happens to files of rows.
+    """Decide what happens to files of rows.
 
     Args:
         data_dir: the competition's files.
@@ -58,7 +58,7 @@ def replaced_files(
     moved = isinstance(layout.train, FileTable) and layout.train.moved_to is not None
     # Files that are moved have ids of ours, which mean nothing in the names that they had.
     kept = row_files(data_dir, () if moved else ids, layout.test_units())
-    for pattern in kept.told:
+    for pattern in kept.label_patterns:
         for row in withheld:
             if ids[row] in kept.train[pattern]:
                 found.leave_out(pattern, kept.train[pattern][ids[row]])
@@ -82,7 +82,7 @@ def replaced_files(
                 if ids[row] in files:
                     found.added.append((other, placed(other, ids[row]), pattern, files[ids[row]]))
     if any(not zipfile.is_zipfile(data_dir / path) for path in found.archives):
-        raise UnsupportedLayout("The rows' files lie in an archive that cannot be written anew.")
+        raise UnsupportedLayout("The rows' files are in an archive that cannot be rewritten.")
     return found
 
 
@@ -108,7 +108,7 @@ def test_place(data_dir: Path, layout: Layout) -> Pattern:
 
 
 def rewrite_archive(data_dir: Path, archive: Path, changes: ReplacedFiles, out: Path) -> str:
-    """Write a zip archive without what is left out and with what is added; returns what is to be said of it."""
+    """Write a zip archive without what is left out and with what is added; return a note on it."""
     left_out = changes.members.get(archive, set())
     if not zipfile.is_zipfile(data_dir / archive):
         return f"{archive.name} left out: it holds files of withheld rows"

@@ -52,8 +52,8 @@ class RowFiles:
         return found
 
     @property
-    def told(self) -> tuple[Pattern, ...]:
-        """Patterns of training files that test rows have none like: labels, such as masks."""
+    def label_patterns(self) -> tuple[Pattern, ...]:
+        """Patterns of training files without a counterpart for test rows: labels, such as masks."""
         both = self.counterparts
         return tuple(sorted((p for p in self.train if p not in both), key=str)) if both else ()
 

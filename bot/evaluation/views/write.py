@@ -91,7 +91,7 @@ def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:
 
     def lines() -> Iterator[list[str]]:
         for row in rows.validation:
-            for asked in layout.asked(row):
+            for asked in layout.prediction_rows(row):
                 line = list(default)
                 line[id_at] = asked.id
                 for column, cell in asked.given.items():
@@ -109,7 +109,7 @@ def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
     def truth() -> Iterator[tuple[str, ...]]:
         place = 0
         for row in rows.validation:
-            for asked in layout.asked(row):
+            for asked in layout.prediction_rows(row):
                 if row in rows.final:
                     apart.append(place)
                 place += 1
@@ -122,7 +122,7 @@ def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
 def write_others(
     data_dir: Path, layout: Layout, view: ViewName, rows: ViewRows, done: set[Path], out: Path
 ) -> Iterator[str]:
-    """Carry every other file, and yield what is to be said of it."""
+    """Carry every other file, and yield notes on it."""
     done = done | {path.relative_to(data_dir) for path in layout.train.files}
     swap = view.kind == "swap"
     withheld = withheld_from(layout, rows.withheld)
@@ -133,7 +133,7 @@ def write_others(
         if view.kind != "full"
         else ReplacedFiles()
     )
-    names = _told_names(layout, rows.withheld)
+    names = _moved_names(layout, rows.withheld)
     for path in data_files(data_dir):
         if path in done or path in changes.files:
             continue
@@ -156,8 +156,8 @@ def write_others(
     put_added(data_dir, changes, out)
 
 
-def _told_names(layout: Layout, withheld: Sequence[int]) -> frozenset[str]:
-    """The names of withheld files that are moved: what names them may name their classes too."""
+def _moved_names(layout: Layout, withheld: Sequence[int]) -> frozenset[str]:
+    """The names of withheld files that are moved: a file that names them may name their classes too."""
     table = layout.train
     if not isinstance(table, FileTable) or table.moved_to is None:
         return frozenset()

@@ -39,21 +39,21 @@ class Board:
 
     @property
     def lower_is_better(self) -> bool | None:
-        """What the order says; None where the first score is also the last."""
+        """The direction by the order; None if the first score is also the last."""
         first, last = float(self.entries[0].score), float(self.entries[-1].score)
         return None if first == last else first < last
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:
-        """The first and the last submission; None where no entry has a date."""
+        """The times of the first and the last submission; None if no entry has a date."""
         dates = [entry.submitted_at for entry in self.entries if entry.submitted_at is not None]
         return (min(dates), max(dates)) if dates else None
 
 
 def read_board(path: Path) -> Board:
-    """Read a leaderboard; a date without a zone is UTC, as Kaggle's are, and one that is no date counts as none.
+    """Read a leaderboard; a date without a zone is UTC, as Kaggle's are, and an unreadable date counts as missing.
 
-    A team whose submissions all failed stands there without a score: it is left out.
+    A team whose submissions all failed has no score: it is left out.
 
     Raises:
         SnapshotError: no column `score`, no entries with one, a score that is no finite number, or scores that are not in order.
@@ -86,7 +86,7 @@ def read_board(path: Path) -> Board:
 
 
 def write_board(board: Board, path: Path) -> None:
-    """Write `rank,score`, and `submitted_at` where any entry has it, in the board's order."""
+    """Write `rank,score`, and `submitted_at` if any entry has it, in the board's order."""
     dated = board.span is not None
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -101,7 +101,7 @@ def _check_order(board: Board, lines: list[int], found: Problems) -> None:
     lower = board.lower_is_better
     for line, (above, score) in zip(lines[1:], pairwise(board.scores), strict=True):
         if score != above and (lower is None or (score < above) == lower):
-            found.add(LEADERBOARD, f"is not best first: {score:g} stands below {above:g}", line)
+            found.add(LEADERBOARD, f"is not best first: {score:g} is below {above:g}", line)
             return
 
 

@@ -1,4 +1,4 @@
-"""Which column of a submission is the id and which are predictions, and where their true values stand."""
+"""Finds a submission's id column, its prediction columns, and the table with their true values."""
 
 import itertools
 import re
@@ -16,17 +16,17 @@ from scrapers.snapshots.tables import is_table
 from state.errors import Problem, SnapshotError
 
 BYTES_AT_ONCE = 200_000_000
-"""Of a table, whose ids are held in memory together; a larger one is gone through in parts, split by a hash of the id."""
+"""Most cells of a table whose ids are held in memory together; a larger one is read in parts, split by a hash of the id."""
 _WIDEST_KEY = 3
 _FIRST = 8
 """Columns of a submission that are tried as parts of a key."""
 _SHOWN = 5
 _PROBE = 50_000
-"""Rows in which a key that is tried must not repeat, before all are gone through."""
+"""First rows in which a candidate key must not repeat, before all rows are read."""
 _HARDLY = 0.9
-"""Different cells as a share of the rows, from which on they are ids of which some repeat."""
+"""Share of distinct cells among the rows above which a column holds ids of which some repeat."""
 _VALUES = 3
-"""Different cells of a further column of such a key: one that is the same everywhere tells nothing apart."""
+"""Distinct cells that a further column of such a key must have: a constant column distinguishes nothing."""
 _TEST = re.compile(r"test", re.IGNORECASE)
 
 
@@ -38,36 +38,37 @@ class Columns:
     """Of the sample submission, in its order."""
     id_column: str
     key_columns: tuple[str, ...]
-    """Further columns that say which row is meant; the sample has them as the answers do."""
+    """Further columns that identify a row, the same in the sample and the answers."""
     predictions: tuple[str, ...]
     labels: tuple[str, ...]
-    """The columns that `answers.csv` has beside the key: the predictions', or others where no table has these."""
+    """The columns of `answers.csv` beside the key: the prediction columns, or others if no table has these."""
     source: Path
     """The table that has the key and the labels."""
     respelled: bool
-    """Whether the source spells ids otherwise than the sample (`1.0` for `1`)."""
+    """Whether the source spells ids differently from the sample (`1.0` for `1`)."""
     notes: tuple[str, ...]
-    """What a reader would not expect."""
+    """Remarks on what a reader would not expect."""
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The columns by which rows are told apart."""
+        """The columns that identify a row."""
         return (self.id_column, *self.key_columns)
 
     @property
     def known(self) -> bool:
-        """Whether the true predictions are."""
+        """Whether the true predictions are known."""
         return self.labels == self.predictions
 
 
 def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     """Compare the sample submission with the answers, and with the gold submission where the answers lack a column.
 
-    The first column that names each row once, and the same rows in both, is the id: the sample's first one by custom. Else
-    several columns together do, or one whose cells repeat as often in both: its rows are told apart by their order.
+    The first column that names each row once, and the same rows in both, is the id: by custom the sample's first one.
+    Otherwise it is several columns together, or one whose cells repeat as often in both; then rows with the same cell are
+    distinguished by their order.
 
-    Where no table has the predictions' columns, the labels are those columns of the answers that no public table of the same
-    rows has: then only the competition's own grader knows what to make of them.
+    If no table has the prediction columns, the labels are those columns of the answers that no public table of the same
+    rows has: then only the competition's own grader can interpret them.
 
     Args:
         prepared: the competition's files.
@@ -88,10 +89,10 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     found = (_unique_key(tables, shared, known=known) or _repeated_key(tables, shared, known=known)) if shared else None
     if found is None:
         raise SnapshotError([Problem(sample.name, None, _why_no_id(sample, source, header))])
-    key, respelled, said = found
+    key, respelled, note = found
     notes = [] if source == prepared.answers else [f"the true values are those of {source.name}"]
-    if said:
-        notes.append(said)
+    if note:
+        notes.append(note)
     if respelled:
         notes.append(f"the ids of {source.name} are spelled as the sample spells them")
     rest = tuple(column for column in header if column not in key)
@@ -106,33 +107,33 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
 
 Tables = tuple[Path, Path]
 Key = tuple[tuple[str, ...], bool, str]
-"""Columns, whether the source spells them otherwise, and what is to be said of them."""
+"""Columns, whether the source spells them differently, and a note on them (may be empty)."""
 
 
 def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | None:
     """Return the first columns that name each row once, and the same rows in both tables: as few as possible.
 
-    Where the predictions are among the columns (`known`), one at least is left for them.
+    If the predictions are among the columns (`known`), at least one is left for them.
     """
     head = list(itertools.islice(_cells(tables[0], header, whole=True), _PROBE))
     for width in range(1, min(_WIDEST_KEY, len(header) - known) + 1):
-        # Only columns that both tables have alike can together name the same rows.
+        # Only columns with the same cells in both tables can together name the same rows.
         tried = header if width == 1 else _alike(tables, header[:_FIRST])
-        # What repeats in the first rows does so in all, which are gone through for none of these.
+        # A key that repeats in the first rows repeats in all, so that these need not be read.
         once = [key for key in itertools.combinations(tried, width) if _is_unique(head, [header.index(n) for n in key])]
         for respelled, key in itertools.product((False, True), once):
             if _same_rows(tables, key, respelled=respelled, once=True):
-                said = ""
+                note = ""
                 if width > 1:
-                    said = f"rows are told apart by {_listed(key)} together"
+                    note = f"rows are distinguished by {_listed(key)} together"
                 elif key[0] != header[0]:
-                    said = f"the id is {key[0]!r}, as the first column, {header[0]!r}, does not name each row once"
-                return key, respelled, said
+                    note = f"the id is {key[0]!r}, as the first column, {header[0]!r}, does not name each row once"
+                return key, respelled, note
     return None
 
 
 def _alike(tables: Tables, header: Sequence[str]) -> list[str]:
-    """Return the columns whose cells are there as often in both tables, whatever they are spelled like."""
+    """Return the columns whose cells occur as often in both tables, however they are spelled."""
     return [name for name in header if _same_rows(tables, (name,), respelled=True, once=False)]
 
 
@@ -141,9 +142,9 @@ def _is_unique(rows: Sequence[Sequence[object]], places: Sequence[int]) -> bool:
 
 
 def _repeated_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | None:
-    """Return a column whose cells repeat as often in both tables, and what else both have alike.
+    """Return a column whose cells repeat as often in both tables, with the other columns that agree.
 
-    Hardly any may repeat: a class or a prediction, too, may be there as often in both.
+    Hardly any cell may repeat: a class or a prediction, too, may occur as often in both.
     """
     many = sum(1 for _ in _cells(tables[0], header[:1]))
     for name in header[:_FIRST]:
@@ -159,11 +160,11 @@ def _repeated_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key 
         both = (*key, other)
         key = both if _same_rows(tables, both, respelled=False, once=False) else key
     twice = many - len(set(_cells(tables[0], key)))
-    return key, False, f"{_listed(key)} repeats in {twice:,} of {many:,} rows, which are told apart by their order"
+    return key, False, f"{_listed(key)} repeats in {twice:,} of {many:,} rows, which are distinguished by their order"
 
 
 def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
-    """Return the first table that has all columns of the sample, else that of the answers."""
+    """Return the first table with all columns of the sample, else the answers' table."""
     answers: Path | None = prepared.answers
     if prepared.answers.suffix.lower() == ".jsonl":
         answers = table_of_lines(prepared.answers, scratch)
@@ -178,8 +179,8 @@ def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
 def _labels(prepared: Prepared, source: Path, key: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns of the answers that the test's own tables do not have.
 
-    That is test.csv, or else public tables named for the test that tell of all rows: what all of them have is what is given. A
-    table that has more of the answers' columns gives answers away, and is no reason to think that they are none.
+    That is test.csv, or else public tables named for the test that cover all rows: the columns in all of them are inputs. A
+    table with more of the answers' columns leaks answers, and does not make those columns inputs.
     """
     asked = Counter(_cells(source, key))
     tests = {
@@ -216,7 +217,7 @@ def _same_rows(tables: Tables, key: tuple[str, ...], *, respelled: bool, once: b
 
 
 def _cells(table: Path, names: Sequence[str], *, respelled: bool = False, whole: bool = False) -> Iterator[Any]:
-    """Yield a column's cells, or tuples of several columns' (always, for `whole`); a row that is too short has none."""
+    """Yield a column's cells, or tuples of several columns' (always, for `whole`); rows that are too short are skipped."""
     with table_rows(table) as rows:
         header = next(rows, (0, []))[1]
         places = [header.index(name) for name in names]
@@ -227,7 +228,7 @@ def _cells(table: Path, names: Sequence[str], *, respelled: bool = False, whole:
 
 
 def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
-    """Tell of the column with the most different cells of those that both tables have."""
+    """Explain the failure by the column with the most distinct cells among those that both tables have."""
     shared = [name for name in header[:_FIRST] if name in header_of(source)]
     name = max(shared, key=lambda one: len(set(_cells(sample, (one,)))), default=header[0])
     asked = Counter(_cells(sample, (name,)))
@@ -235,7 +236,7 @@ def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
     missing, unknown = (answered - asked).total(), (asked - answered).total()
     if not missing and not unknown:
         repeats = f"{name!r} repeats in {asked.total() - len(asked):,} of {asked.total():,} rows"
-        return f"{repeats}, too many for an id, and no other column says which row is meant"
+        return f"{repeats}, too many for an id, and no other column identifies a row"
     return (
         f"no column names the same rows as {source.name}: by {name!r}, {missing:,} answers are not asked for, and "
         f"{unknown:,} rows that are asked for have no answer"

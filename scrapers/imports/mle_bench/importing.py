@@ -1,4 +1,4 @@
-"""One prepared competition becomes one snapshot: whole under its name, or not at all."""
+"""The import of one prepared competition as one snapshot: whole under its name, or not at all."""
 
 import shutil
 import time
@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from scrapers.imports.mle_bench.board import Board, read_board, write_board
 from scrapers.imports.mle_bench.columns import Columns, choose_columns
-from scrapers.imports.mle_bench.finding import FindMetric, FoundMetric, Question
-from scrapers.imports.mle_bench.laying_out import keep_grader, lay_out, put_sample, write_answers
+from scrapers.imports.mle_bench.layout import keep_grader, lay_out, put_sample, write_answers
 from scrapers.imports.mle_bench.manifest import Dates, dates_of, write_manifest
+from scrapers.imports.mle_bench.metric_question import FindMetric, FoundMetric, Question
 from scrapers.imports.mle_bench.places import Place
 from scrapers.imports.mle_bench.prepared import GRADE, Prepared, open_prepared
 from scrapers.imports.mle_bench.tables import unpack_sample
@@ -31,7 +31,7 @@ Status = Literal["imported", "there already", "failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One competition after an import; of one that failed only `problems` are known."""
+    """The result for one competition; after a failure only `problems` are known."""
 
     slug: str
     status: Status
@@ -50,7 +50,7 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
     seconds: float = 0.0
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return all fields as JSON values."""
         values = asdict(self)
         values["problems"] = [str(problem) for problem in self.problems]
@@ -62,8 +62,8 @@ _SCRATCH = "scratch"
 
 
 @dataclass(frozen=True)
-class Importing:
-    """What all competitions of one import share."""
+class BenchImport:
+    """The settings that all competitions of one import share."""
 
     out: Path
     """The folder of snapshots."""
@@ -73,14 +73,14 @@ class Importing:
     now: datetime
     dates: Dates | None = None
     """For competitions whose leaderboard has no dates."""
-    told: Callable[[str, str], None] = lambda slug, doing: None
-    """Receives what is done, for a progress line."""
+    progress: Callable[[str, str], None] = lambda slug, doing: None
+    """Receives the slug and the present activity, for a progress line."""
 
     def run(self, place: Place) -> Outcome:
-        """Import one competition unless it is there already; what is wrong with it is in the outcome.
+        """Import one competition unless its snapshot exists already; faults are reported in the outcome.
 
-        A snapshot is made in a folder with a dot before its name, which takes its own name when all is checked: what an
-        import that was killed left behind is removed by the next. Two imports must not write the same snapshot at once.
+        A snapshot is made in a folder with a dot before its name, which is renamed when everything is checked; what a
+        killed import left behind is removed by the next. Two imports must not write the same snapshot at once.
         """
         began = time.monotonic()
         target = self.out / place.slug
@@ -98,7 +98,7 @@ class Importing:
         return replace(outcome, seconds=round(time.monotonic() - began, 2))
 
     def _make(self, place: Place, folder: Path) -> Outcome:
-        self.told(place.slug, "reading")
+        self.progress(place.slug, "reading")
         scratch = folder / _SCRATCH
         scratch.mkdir()
         prepared = open_prepared(place)
@@ -111,7 +111,7 @@ class Importing:
         rows = write_answers(columns, sample, folder / "private/answers.csv")
         left = self._data(prepared, columns, folder)
         metric = self._metric(prepared, columns, board, folder)
-        self.told(place.slug, "checking")
+        self.progress(place.slug, "checking")
         write_board(board, folder / LEADERBOARD)
         shutil.copyfile(prepared.description, folder / DESCRIPTION)
         shutil.rmtree(scratch)
@@ -127,11 +127,11 @@ class Importing:
         if answers is None or found.problems:
             raise SnapshotError(found.problems)
         return lay_out(
-            prepared, folder, answers, lambda files: self.told(prepared.slug, f"laying out, {files:,} files so far")
+            prepared, folder, answers, lambda files: self.progress(prepared.slug, f"laying out, {files:,} files so far")
         )
 
     def _metric(self, prepared: Prepared, columns: Columns, board: Board, folder: Path) -> FoundMetric:
-        self.told(prepared.slug, f"comparing metrics with {GRADE}")
+        self.progress(prepared.slug, f"comparing metrics with {GRADE}")
         question = Question(
             slug=prepared.slug,
             grader=prepared.grader,
@@ -180,6 +180,6 @@ def _imported(
 def _there_already(slug: str, target: Path) -> Outcome:
     manifest = read_manifest(target, Problems())
     if manifest is None or manifest.slug != slug:
-        what = "is in the way: it is no snapshot of this competition, and nothing is replaced"
+        what = "is in the way: it is not a snapshot of this competition, and nothing is replaced"
         return Outcome(slug, "failed", problems=(Problem(str(target), None, what),))
     return Outcome(slug, "there already", metric=manifest.metric.name, direction=manifest.metric.direction)

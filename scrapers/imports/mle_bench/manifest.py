@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scrapers.imports.mle_bench.board import Board
 from scrapers.imports.mle_bench.columns import Columns
-from scrapers.imports.mle_bench.finding import FoundMetric
+from scrapers.imports.mle_bench.metric_question import FoundMetric
 from scrapers.imports.mle_bench.prepared import Prepared
 from scrapers.snapshots.files import sha256_of
 from scrapers.snapshots.leaderboard import LEADERBOARD
@@ -20,7 +20,7 @@ _SPLIT = "as MLE-bench's prepare.py made it, mostly out of Kaggle's training set
 
 @dataclass(frozen=True)
 class Dates:
-    """When a competition began and ended, aware UTC, and who says so."""
+    """The start and the end of a competition, aware UTC, and the source of both."""
 
     enabled_at: datetime
     deadline: datetime
@@ -28,7 +28,7 @@ class Dates:
 
 
 def dates_of(board: Board, given: Dates | None) -> Dates:
-    """Return a competition's dates: those of its leaderboard, else those that were given.
+    """Return a competition's dates: those of its leaderboard, else the given ones.
 
     Raises:
         SnapshotError: there are none.
@@ -36,8 +36,8 @@ def dates_of(board: Board, given: Dates | None) -> Dates:
     if board.span is not None:
         first, last = board.span
         dated = sum(entry.submitted_at is not None for entry in board.entries)
-        told = f"first and last `submissionDate` of {dated:,} of {len(board.entries):,} entries of {LEADERBOARD}"
-        return Dates(first, last, told)
+        source = f"first and last `submissionDate` of {dated:,} of {len(board.entries):,} entries of {LEADERBOARD}"
+        return Dates(first, last, source)
     if given is None:
         what = "has no `submissionDate`: give the competition's dates with --enabled-at and --deadline"
         raise SnapshotError([Problem(LEADERBOARD, None, what)])

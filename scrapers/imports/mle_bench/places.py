@@ -1,4 +1,4 @@
-"""Where prepared competitions lie: below the folders that a person names, and in the package."""
+"""The places of prepared competitions: below the folders that a person names, and in the package."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -25,12 +25,12 @@ def find_places(folders: Sequence[Path], package: Path | None, wanted: Sequence[
 
     Args:
         folders: each a data folder (`<id>/prepared/` in it), a competition's `<id>/`, or its `<id>/prepared/`.
-        package: `mlebench/competitions`; where it is None, or has no folder of an id, `config.yaml` and the other files
-            lie beside `prepared/`.
+        package: `mlebench/competitions`; if it is None, or has no folder for an id, `config.yaml` and the other files
+            are beside `prepared/`.
         wanted: only these ids; empty: all. In a data folder, an id that the package knows counts, prepared or not.
 
     Raises:
-        UsageError: a folder does not exist or holds no competition, an id lies in two places, or one that is wanted in none.
+        UsageError: a folder does not exist or holds no competition, an id is in two places, or a wanted one in none.
     """
     if package is not None and not package.is_dir():
         raise UsageError(f"--package: there is no folder {package}")
@@ -62,5 +62,5 @@ def _below(folder: Path, package: Path | None) -> Iterator[Place]:
 
 
 def _place(folder: Path, package: Path | None) -> Place:
-    told = folder if package is None or not (package / folder.name).is_dir() else package / folder.name
-    return Place(folder.name, folder / PREPARED, told)
+    described = folder if package is None or not (package / folder.name).is_dir() else package / folder.name
+    return Place(folder.name, folder / PREPARED, described)

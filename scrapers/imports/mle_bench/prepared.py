@@ -1,4 +1,4 @@
-"""One prepared competition as it lies on disk: its configuration and every file that an import needs, no Git LFS pointers."""
+"""One prepared competition on disk: its configuration and every file that an import needs, none a Git LFS pointer."""
 
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ _LARGEST = 1_000_000  # bytes; real ones have a thousand
 
 
 class _Foreign(BaseModel):
-    """A part of a file of another project, which may grow fields that are none of our business."""
+    """A part of another project's file, which may gain fields that we do not use."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -29,11 +29,11 @@ class Dataset(_Foreign):
     answers: str
     sample_submission: str
     gold_submission: str | None = None
-    """A perfect submission in the sample's columns; none: the answers are one."""
+    """A perfect submission in the sample's columns; if none is named, the answers are one."""
 
 
 class GraderEntry(_Foreign):
-    """How the grader is found; its `name` is a label that is sometimes wrong, so it is not read."""
+    """The grader's location; its `name` is a label that is sometimes wrong, so it is not read."""
 
     grade_fn: str | None = None
 
@@ -52,7 +52,7 @@ def read_config(path: Path) -> Config:
     """Read a `config.yaml`, tags of Python objects refused.
 
     Raises:
-        SnapshotError: it is missing, no YAML, or lacks what an import needs; all of it is named.
+        SnapshotError: it is missing, is not YAML, or lacks what an import needs; every fault is named.
     """
     try:
         if path.stat().st_size > _LARGEST:
@@ -109,7 +109,7 @@ class Prepared:
     answers: Path
     """A `.csv` or `.jsonl`, as `grade.py` takes it."""
     sample: Path
-    """The sample submission, wherever it lies; a `.zip` or `.gz` where it is packed."""
+    """The sample submission, wherever it is; a `.zip` or `.gz` if it is packed."""
     gold: Path | None
     """A perfect submission, where that is another file than the answers."""
     grader: Path

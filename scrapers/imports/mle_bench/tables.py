@@ -1,4 +1,4 @@
-"""The tables of a prepared competition: opened with their mistakes named, unpacked, or made of JSON lines."""
+"""The tables of a prepared competition: opened with their faults named, unpacked, or made from JSON lines."""
 
 import csv
 import gzip
@@ -31,7 +31,7 @@ def table_rows(table: Path) -> Iterator[Rows]:
 
 
 def header_of(table: Path) -> tuple[str, ...]:
-    """Return a table's column names. Raises SnapshotError where it is empty or cannot be read as CSV."""
+    """Return a table's column names. Raises SnapshotError if it is empty or cannot be read as CSV."""
     with table_rows(table) as rows:
         header = tuple(next(rows, (0, []))[1])
     if not header:
@@ -55,13 +55,13 @@ class TableWriter:
 
 @contextmanager
 def written_table(path: Path) -> Iterator[TableWriter]:
-    """Create a table in UTF-8; bytes that were no UTF-8 are written as they were read."""
+    """Create a table in UTF-8; bytes that were not UTF-8 are written as they were read."""
     with path.open("x", encoding="utf-8", errors="surrogateescape", newline="") as file:
         yield TableWriter(file)
 
 
 def unpack_sample(sample: Path, scratch: Path) -> Path:
-    """Return the sample submission as a table, taken out of a `.zip` or `.gz` into `scratch` where it is packed.
+    """Return the sample submission as a table, unpacked from a `.zip` or `.gz` into `scratch` if necessary.
 
     Raises:
         SnapshotError: the archive is damaged, or holds something else than one table.
@@ -89,7 +89,7 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
 
 
 def table_of_lines(lines: Path, scratch: Path) -> Path | None:
-    """Write those fields of JSON lines that are no lists and no objects as a table into `scratch`; None if there are none.
+    """Write the fields of JSON lines that are neither lists nor objects as a table into `scratch`; None if there are none.
 
     Raises:
         SnapshotError: a line is not a JSON object.

@@ -1,1 +1,1 @@
-"""MLE-Live folders: a competition's forum and kernels as text, laid onto a snapshot that has the task."""
+"""MLE-Live folders: a competition's forum and kernels as text, added to a snapshot that has the task."""

@@ -25,15 +25,15 @@ DATED = f"{FROM}; no time of its own, dated at the deadline"
 
 
 @dataclass(frozen=True)
-class Came:
-    """What came in from one competition's folder, and what did not."""
+class ImportCounts:
+    """The number of rows imported from one competition's folder, and what was left out."""
 
     rows: CountedRows
     undated: CountedRows
-    """Of those, such without a time of their own."""
+    """Those of them without a time of their own."""
     left_out: tuple[Reason, ...]
     remarks: tuple[Reason, ...]
-    """What was wrong with what came in."""
+    """Faults of imported entries."""
     broken: tuple[Reason, ...]
     """Lists of entries of which nothing could be read."""
 
@@ -42,7 +42,7 @@ class CommunityWriter:
     """Writes rows and kernels' files into a snapshot's folder."""
 
     def __init__(self, source: Path, target: Path, slug: str, deadline: datetime | None) -> None:
-        """Say from where to where.
+        """Set the folders.
 
         Args:
             source: the folder of `kernels/` and `discussions/`.
@@ -55,12 +55,12 @@ class CommunityWriter:
         self._rows: Counter[str] = Counter()
         self._undated: Counter[str] = Counter()
 
-    def write(self, lower_is_better: bool, tick: Callable[[int], None]) -> Came:
-        """Write all of it.
+    def write(self, lower_is_better: bool, tick: Callable[[int], None]) -> ImportCounts:
+        """Write the whole community.
 
         Args:
-            lower_is_better: what the task says; entries that say otherwise are remarked on.
-            tick: called with the number of texts that are done, often.
+            lower_is_better: the task's direction; entries that contradict it get a remark.
+            tick: called often, with the number of texts done.
 
         Raises:
             OSError: a folder cannot be listed, or the snapshot not be written to.
@@ -80,13 +80,15 @@ class CommunityWriter:
                 if entry.lower_is_better not in (None, lower_is_better):
                     better = "lower" if entry.lower_is_better else "higher"
                     self._remarks.add(
-                        f"{KERNELS_FOLDER} whose entry says that {better} scores are better: the task says otherwise",
+                        f"{KERNELS_FOLDER} whose entry calls {better} scores better, against the task",
                         entry.id,
                     )
                 self._kernel(entry, text, kernels)
                 tick(done := done + 1)
         tallies = (self._left_out, self._remarks, self._broken)
-        return Came(CountedRows(**self._rows), CountedRows(**self._undated), *(tally.reasons for tally in tallies))
+        return ImportCounts(
+            CountedRows(**self._rows), CountedRows(**self._undated), *(tally.reasons for tally in tallies)
+        )
 
     def _texts(self, kind: str) -> Iterator[tuple[Entry, str]]:
         """Yield every entry that has a text, and every text that has no entry, with an empty one."""
@@ -99,7 +101,7 @@ class CommunityWriter:
             if path.name == INFO or path.name.startswith("."):
                 continue
             if path.suffix != ".txt" or not is_id(path.stem):
-                self._left_out.add(f"files of {kind}/ that are none of MLE-Live's", path.name)
+                self._left_out.add(f"files of {kind}/ that are not MLE-Live's", path.name)
             elif path.stem not in entries:
                 entries[path.stem] = Entry(path.stem)
                 if listed:
@@ -144,26 +146,26 @@ class CommunityWriter:
         self._undated.update(topics=int(undated), messages=count - 1 + undated)
 
     def _messages(self, entry: Entry, thread: Thread) -> Iterator[dict[str, Any]]:
-        for place, said in enumerate(thread.messages):
+        for place, message in enumerate(thread.messages):
             time, source = self._time(entry.created_at if place == 0 else None)
             if time is not None and entry.created_at is not None:
-                time = max(time, entry.created_at)  # nobody answers what is not there yet
+                time = max(time, entry.created_at)  # nobody answers a post that does not exist yet
             yield {
                 "id": f"{entry.id}-{place}",
                 "topic_id": entry.id,
-                "parent_id": None if said.parent is None else f"{entry.id}-{said.parent}",
-                "author": said.author,
-                "tier": said.tier,
+                "parent_id": None if message.parent is None else f"{entry.id}-{message.parent}",
+                "author": message.author,
+                "tier": message.tier,
                 "posted_at": iso(time),
                 "edited_at": None,
                 "votes": entry.votes if place == 0 else None,
-                "markdown": said.markdown,
+                "markdown": message.markdown,
                 "deleted": None,
                 "source": source,
             }
 
     def _kernel(self, entry: Entry, text: str, kernels: TextIO) -> None:
-        # The collector has made markdown of it: prose, and code between bare fences.
+        # The collector turned it into markdown: prose, and code between bare fences.
         path = f"{KERNELS_FOLDER}/{entry.id}.md"
         (self._target / KERNELS).parent.joinpath(path).write_text(text, encoding="utf-8", errors="replace")
         time, source = self._time(entry.created_at)

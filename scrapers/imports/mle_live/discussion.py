@@ -1,21 +1,21 @@
-"""A discussion's text: its title, the opening message, and comments that are told apart by their authors' lines.
+"""A discussion's text: its title, the opening message, and comments, each of which begins with its author's line.
 
     # <title>
     (<display name> <TIER: tier>) <markdown>
         + (<display name> <TIER: tier>) <markdown>
             + (<display name> <TIER: tier>) <markdown>
 
-Only the line with the author is indented; the lines of markdown below it stand as they were written. So a comment
-begins where a line has a whole number of indents, a plus and an author with a tier, no deeper than one below the one
-before; everything else, lists and code included, belongs to the message above. Who writes such a line into a comment
-makes it look like two: the format has nothing by which they could be told apart.
+Only the line with the author is indented; the lines of markdown below it are as they were written. So a comment
+begins where a line has a whole number of indents, a plus and an author with a tier, no deeper than one level below the
+one before; everything else, lists and code included, belongs to the message above. A comment that contains such a line
+looks like two: the format cannot distinguish them.
 """
 
 import re
 from dataclasses import dataclass
 
 from scrapers.imports.mle_live.values import title_of
-from scrapers.snapshots.rows import TIERS
+from scrapers.snapshots.community import TIERS
 
 _AUTHOR = r"\((?P<name>.{0,200}?) <TIER: ?(?P<tier>[^<>]{0,40})>\)(?: (?P<rest>.*)|)$"
 _OPENING = re.compile(_AUTHOR)
@@ -23,14 +23,14 @@ _COMMENT = re.compile(rf"(?P<indent>(?: {{4}}){{1,100}})\+ {_AUTHOR}")
 
 
 @dataclass(frozen=True)
-class Said:
+class ThreadMessage:
     """One message of a discussion."""
 
     author: str | None
     tier: str | None
     markdown: str
     parent: int | None
-    """Place of the message that it answers among the discussion's messages; None for the opening one."""
+    """Index of the message that it answers among the discussion's messages; None for the opening one."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Thread:
     """A discussion: the opening message first, each answer after what it answers."""
 
     title: str | None
-    messages: tuple[Said, ...]
+    messages: tuple[ThreadMessage, ...]
 
 
 @dataclass
@@ -49,14 +49,14 @@ class _Open:
     parent: int | None
     lines: list[str]
 
-    def closed(self) -> Said:
+    def closed(self) -> ThreadMessage:
         name, tier = (self.found["name"], self.found["tier"].strip()) if self.found else (None, "")
         known = None if tier.upper() in ("", "N/A", "NONE") else TIERS.get(tier, tier.upper())
-        return Said(title_of(name), known, "\n".join(self.lines).strip("\n"), self.parent)
+        return ThreadMessage(title_of(name), known, "\n".join(self.lines).strip("\n"), self.parent)
 
 
 def read_thread(text: str) -> Thread | None:
-    """Return the discussion that a text holds; None where it holds none.
+    """Return the discussion that a text holds; None if it holds none.
 
     Args:
         text: with newline line ends.

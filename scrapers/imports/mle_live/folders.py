@@ -1,4 +1,4 @@
-"""Where the competitions of an MLE-Live folder lie, in its layouts.
+"""The competitions of an MLE-Live folder, in either of its layouts.
 
     <root>/<competition>/{description.md,input/,kernels/,discussions/}
     <root>/docs/<competition>/docs/{kernels,discussions}/
@@ -16,7 +16,7 @@ from scrapers.snapshots.problems import Problems
 from state.errors import Problem, UsageError
 
 _SIGNS = ("description.md", "input")
-"""What a competition's folder has beside its community."""
+"""Entries of a competition's folder beside its community."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class CompetitionFolder:
 
     slug: str
     community: Path | None
-    """The folder of `kernels/` and `discussions/`, of which one may be missing; None: there is neither."""
+    """The folder of `kernels/` and `discussions/`, either of which may be missing; None if both are."""
 
 
 def find_competitions(root: Path) -> list[CompetitionFolder]:
-    """Return the competitions below a folder, by slug; where both layouts have one, that of the newer layout.
+    """Return the competitions below a folder, by slug; if both layouts have one, the newer layout counts.
 
     Raises:
         OSError: a folder cannot be listed.
@@ -62,7 +62,7 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Task:
-    """A snapshot's folder and its manifest; with problems and no manifest where it cannot be read."""
+    """A snapshot's folder and its manifest; if that cannot be read, None and the problems."""
 
     folder: Path
     manifest: Manifest | None

@@ -22,7 +22,7 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True)
 class Entry:
-    """What `info.json` says of one kernel version or one discussion; None is what it does not say."""
+    """The entry in `info.json` for one kernel version or one discussion; None where it lacks a field."""
 
     id: str
     title: str | None = None
@@ -38,14 +38,14 @@ def is_id(text: str) -> bool:
 
 
 def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: Tally) -> dict[str, Entry]:
-    """Return the entries of a folder's `info.json` by id, the first of each id in a list; none where it cannot be read.
+    """Return the entries of a folder's `info.json` by id (the first with each id); none if it cannot be read.
 
     Args:
-        folder: of `info.json` and the texts.
-        kind: what the entries are, in the plural, as the tallies call them.
+        folder: the folder of `info.json` and the texts.
+        kind: the name of the entries in the tallies, in the plural.
         left_out: receives entries that cannot be used.
-        remarks: receives what is wrong but does not keep an entry out; also that there is no list.
-        broken: receives why a list that is there cannot be read.
+        remarks: receives faults that do not exclude an entry, and a missing list.
+        broken: receives the reason if the list cannot be read.
     """
     read = read_text(folder, INFO)
     place = f"{folder.name}/{INFO}"

@@ -1,4 +1,4 @@
-"""What an import says of single files and entries: reasons, how often each held, and a few examples."""
+"""Remarks of an import on single files and entries: reasons, the count of each, and a few examples."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _LONGEST_EXAMPLE = 80
 
 @dataclass(frozen=True)
 class Reason:
-    """Why something was left out, or what was made of it; how often; and of what, for example."""
+    """A reason for leaving something out or changing it, its count, and a few examples."""
 
     text: str
     count: int
@@ -23,18 +23,18 @@ class Reason:
 
 
 class Tally:
-    """Counts reasons in the order in which they first hold."""
+    """Counts reasons in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._examples: dict[str, list[str]] = {}
 
     def add(self, text: str, example: str) -> None:
-        """Note that a reason holds once more.
+        """Count a reason once more.
 
         Args:
             text: the reason, to be read after a number, such as `kernels without a text`.
-            example: what it holds for.
+            example: the file or entry that it applies to.
         """
         self._counts[text] += 1
         examples = self._examples.setdefault(text, [])

@@ -14,12 +14,12 @@ _LONGEST_TITLE = 1_000
 
 
 def _there(value: object) -> object:
-    """Take nothing, and NaN, as which pandas writes it, for none."""
+    """Read an empty value, and NaN, which pandas writes for it, as None."""
     return None if value == "" or value != value else value
 
 
 def _whole_day(value: object) -> object:
-    """Take a mere day for its last moment, so that nothing is known before it was written."""
+    """Read a date without a time as the day's last moment, so that nothing is known before it was written."""
     return f"{value}T23:59:59" if isinstance(value, str) and _DAY.fullmatch(value) else value
 
 
@@ -35,7 +35,7 @@ def in_utc(time: datetime) -> datetime:
 
 
 def title_of(value: object) -> str | None:
-    """Return a title on one line; None where there is none."""
+    """Return a title on one line; None if there is none."""
     if not isinstance(value, str):
         return None
     return " ".join(clean(value).split())[:_LONGEST_TITLE] or None

@@ -1,1 +1,1 @@
-"""What a live bot reads from Kaggle again and again, with watermarks, so that nothing is lost and little is asked twice."""
+"""Polling of Kaggle for a live bot, with watermarks, so that nothing is lost and little is requested twice."""

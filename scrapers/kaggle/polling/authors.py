@@ -1,4 +1,4 @@
-"""Authors and the tiers that were last seen of them, for posts whose own tier nobody has told yet."""
+"""Authors and their last known tiers, for posts whose own tier is not known yet."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -11,7 +11,7 @@ from state.tables import Author
 
 
 def known_tiers(session: Session, names: Collection[str]) -> Mapping[str, str]:
-    """Return the tiers of the authors of these display names, but for names that several have."""
+    """Return the tiers of the authors with these display names, except names that several authors share."""
     if not names:
         return {}
     rows = session.exec(select(Author).where(col(Author.display_name).in_(names))).all()
@@ -22,11 +22,11 @@ def known_tiers(session: Session, names: Collection[str]) -> Mapping[str, str]:
 
 
 def store_authors(tx: Transaction, found: Iterable[FoundAuthor]) -> set[str]:
-    """Keep whom a search told of and which tier; return the display names of those that are news."""
-    told = {str(author.id): author for author in found if author.id and author.tier_name}
-    known = {row.user_id: row for row in tx.session.exec(select(Author).where(col(Author.user_id).in_(told)))}
+    """Store the authors in a search's results with their tiers; return the display names of new or changed ones."""
+    tiers = {str(author.id): author for author in found if author.id and author.tier_name}
+    known = {row.user_id: row for row in tx.session.exec(select(Author).where(col(Author.user_id).in_(tiers)))}
     news: set[str] = set()
-    for id, author in told.items():
+    for id, author in tiers.items():
         row = known.get(id) or Author(user_id=id, at=tx.now())
         values = clean(author.user_name), clean(author.display_name), author.tier_name
         if (row.user_name, row.display_name, row.tier) != values:

@@ -1,4 +1,4 @@
-"""Polling what stands in a competition's pages, lists and boards: kept as series, one reading for each change."""
+"""Polling of a competition's facts, pages and boards: stored as series, one reading for each change."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, Le
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.wire import wire_time
 from state.errors import NotEntered, NotFound
-from state.series import gone, last_of_each, take_reading
+from state.series import last_readings, record_absence, take_reading
 
 _VOLATILE = ("team_count", "user_rank")
 _FACTS = (
@@ -20,28 +20,28 @@ _FACTS = (
 
 
 async def poll_competitions(watch: Watch) -> None:
-    """Read which competitions this account has entered, with their deadlines and flags, and which are there no more.
+    """Read which competitions this account has entered, with their deadlines and flags, and which have disappeared.
 
-    One that is not listed any more is asked for by itself before it counts as gone. Errors as of `KaggleClient`.
+    One that is no longer listed is requested by itself before it counts as gone. Errors as of `KaggleClient`.
     """
     site, listed = Competitions(watch.client), dict[str, Competition]()
     async for competition in site.entered():
         if competition.slug:
             listed[competition.slug] = competition
     with watch.store.read() as session:
-        known = {slug for slug, _ in last_of_each(session, None, "competition")}
+        known = {slug for slug, _ in last_readings(session, None, "competition")}
     for slug in sorted(known - listed.keys()):
         with suppress(NotFound, NotEntered):
             listed[slug] = await site.get(slug)
     served_at = next((one.served_at for one in listed.values()), None)
     with watch.write() as tx:
         for slug, one in listed.items():
-            facts = _told(one, _FACTS)
+            facts = _fields(one, _FACTS)
             if take_reading(tx, slug, "competition", "", facts, served_at=one.served_at):
                 watch.news.add("competition changed" if slug in known else "competition new", slug)
-            take_reading(tx, slug, "standing", "", _told(one, _VOLATILE), served_at=one.served_at)
+            take_reading(tx, slug, "standing", "", _fields(one, _VOLATILE), served_at=one.served_at)
         for slug in known - listed.keys():
-            if gone(tx, slug, "competition", "", served_at):
+            if record_absence(tx, slug, "competition", "", served_at):
                 watch.news.add("competition gone", slug)
         watch.move(tx, "competitions", None, served_at)
 
@@ -52,14 +52,14 @@ async def poll_pages(watch: Watch) -> None:
     here = watch.competition
     served_at = next((page.served_at for page in pages), None)
     with watch.write() as tx:
-        known = {name for _, name in last_of_each(tx.session, here, "page")}
+        known = {name for _, name in last_readings(tx.session, here, "page")}
         for page in pages:
             about = {"mime_type": page.mime_type, "title": page.post_title}
             if take_reading(tx, here, "page", page.name, about, content=page.content, served_at=page.served_at):
                 watch.news.add("page changed", page.name)
-        # Without any page at all it is the answer that is wrong, not the competition.
+        # If there is no page at all, the answer is wrong, not the competition.
         for name in known - {page.name for page in pages} if pages else ():
-            if gone(tx, here, "page", name, served_at):
+            if record_absence(tx, here, "page", name, served_at):
                 watch.news.add("page changed", name)
         watch.move(tx, "pages", None, served_at)
 
@@ -85,9 +85,9 @@ async def poll_board(watch: Watch) -> None:
         watch.move(tx, "board", None, served_at)
 
 
-def _told(competition: Competition, names: tuple[str, ...]) -> dict[str, Any]:
-    told = competition.model_dump(mode="json", include=set(names))
-    return {name: told[name] for name in names}
+def _fields(competition: Competition, names: tuple[str, ...]) -> dict[str, Any]:
+    fields = competition.model_dump(mode="json", include=set(names))
+    return {name: fields[name] for name in names}
 
 
 def _entry(entry: LeaderboardEntry) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Kernels as lists show them, and their versions, taken into the store."""
+"""Storing kernels as lists show them, and their versions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from scrapers.kaggle.polling.watch import Watch
 from scrapers.posts.cleaners import Cleaned, Source
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
-from state.collect import observe
+from state.community_rows import observe
 from state.store import Transaction, put_blob
 from state.tables import KernelVersion, PolledKernel
 
 
 @dataclass(frozen=True)
 class FullSource:
-    """A version with its source, all of it told, and what it says."""
+    """A version with its metadata, its source, and its cleaned text."""
 
     metadata: Kernel
     blob: KernelBlob
@@ -38,19 +38,19 @@ async def full_source(
 
 
 def kernel_id(kernel: Kernel) -> str:
-    """Return what a kernel is known by, also when its address changes."""
+    """Return a kernel's id, which stays the same when its address changes."""
     return str(kernel.id) if kernel.id else kernel.ref
 
 
 def version_id(kernel: str, number: int | None, run_at: datetime | None) -> str:
-    """Return the id of a version's row: by its number or, where none is told, by when it was run."""
+    """Return the id of a version's row: by its number or, if that is unknown, by the time of its run."""
     if number is not None:
         return f"{kernel}/v{number}"
     return f"{kernel}@{run_at.isoformat()}" if run_at else kernel
 
 
-def moved_kernels(session: Session, competition: str) -> Sequence[PolledKernel]:
-    """Return the kernels whose current version's source is not read, those that were run last first."""
+def kernels_to_read(session: Session, competition: str) -> Sequence[PolledKernel]:
+    """Return the kernels whose current version's source has not been read, the latest runs first."""
     moved = (
         col(PolledKernel.read_at).is_(None)
         | col(PolledKernel.last_run_at).is_distinct_from(col(PolledKernel.read_last_run_at))
@@ -65,14 +65,14 @@ def moved_kernels(session: Session, competition: str) -> Sequence[PolledKernel]:
 def store_kernels(
     tx: Transaction, watch: Watch, kernels: Sequence[Kernel], served_at: datetime | None, *, backfill: bool
 ) -> set[str]:
-    """Store what a page says of kernels; return the ids of those that are not as they were.
+    """Store a page of kernels; return the ids of those that have changed.
 
     Args:
         tx: the transaction.
-        watch: the competition's.
+        watch: the competition's watch.
         kernels: the page.
         served_at: the site's time.
-        backfill: whether they may have been there long before anybody watched.
+        backfill: whether they may be much older than the watch.
     """
     here, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
     query = select(PolledKernel).where(PolledKernel.competition == here, col(PolledKernel.id).in_(ids))
@@ -112,11 +112,11 @@ def _versions(tx: Transaction, competition: str, ids: Sequence[str]) -> dict[str
 def store_version(tx: Transaction, watch: Watch, polled: PolledKernel, source: FullSource, *, current: bool) -> str:
     """Store a version, the current or a missed one, with its source and what it repeats, once; return its id.
 
-    The current one is dated with when it was run. When an earlier one was, nobody tells: it is dated with our time, and
-    what is told with it of votes is the kernel's, not its own.
+    The current version gets the time of its run. That of an earlier one is unknown: it gets our time, and the votes in
+    its answer are the kernel's, not its own.
     """
-    told = source.metadata
-    id = version_id(polled.id, source.number, told.last_run_time)
+    kernel = source.metadata
+    id = version_id(polled.id, source.number, kernel.last_run_time)
     row = tx.session.get(KernelVersion, (watch.competition, id))
     if row is None:
         row = KernelVersion(competition=watch.competition, id=id, ref=polled.ref, first_seen_at=tx.now())
@@ -127,27 +127,27 @@ def store_version(tx: Transaction, watch: Watch, polled: PolledKernel, source: F
     if current:
         author = row.author or ""
         tier = known_tiers(tx.session, {author}).get(author) if row.tier is None else None
-        observe(tx, row, source.served_at, votes=told.total_votes, tier=tier)
+        observe(tx, row, source.served_at, votes=kernel.total_votes, tier=tier)
     note_sketches(tx, watch.competition, [sketched(row, source.text.sketch)])
     return id
 
 
 def _run_at(polled: PolledKernel, source: FullSource) -> datetime | None:
-    """Return when the current version was run: as listed, unless another one has come since the list."""
+    """Return the time of the current version's run: as listed, unless there is a newer version than the list shows."""
     as_listed = polled.number is not None and polled.number == source.number
     return polled.last_run_at if as_listed else source.metadata.last_run_time
 
 
 def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:
-    told, blob = source.metadata, source.blob
-    kind, language = _kind(told, blob)
+    kernel, blob = source.metadata, source.blob
+    kind, language = _kind(kernel, blob)
     values = {
         "version": source.number,
-        "title": clean(told.title),
-        "author": clean(told.author) or None,
+        "title": clean(kernel.title),
+        "author": clean(kernel.author) or None,
         "language": language or None,
         "kind": kind or None,
-        "datasets": list(told.dataset_data_sources),
+        "datasets": list(kernel.dataset_data_sources),
         "url": _url(row.ref),
         "text": source.text.text,
         "raw_sha": put_blob(tx, blob.source),
@@ -157,18 +157,18 @@ def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:
             setattr(row, name, value)
 
 
-def _kind(told: Kernel, blob: KernelBlob) -> tuple[str, str]:
-    """Return a version's kind and language, empty where they are not told."""
-    return clean(blob.kernel_type or told.kernel_type).lower(), clean(blob.language or told.language).lower()
+def _kind(kernel: Kernel, blob: KernelBlob) -> tuple[str, str]:
+    """Return a version's kind and language, empty if unknown."""
+    return clean(blob.kernel_type or kernel.kernel_type).lower(), clean(blob.language or kernel.language).lower()
 
 
 def _moved(tx: Transaction, row: PolledKernel, kernel: Kernel) -> bool:
-    """Take over what tells of a new version; return whether it differs."""
+    """Take over the fields that show a new version; return whether they differ."""
     if kernel.ref and kernel.ref != row.ref:
         _rename(tx, row, kernel.ref)
     number = kernel.current_version_number
     if number is None and kernel.last_run_time == row.last_run_at:
-        number = row.number  # not told this time, and the same version as before
+        number = row.number  # missing this time, and the same version as before
     key = (kernel.last_run_time, number)
     if key == (row.last_run_at, row.number):
         return False
@@ -177,7 +177,7 @@ def _moved(tx: Transaction, row: PolledKernel, kernel: Kernel) -> bool:
 
 
 def _rename(tx: Transaction, row: PolledKernel, ref: str) -> None:
-    """Give a kernel its new address, and its versions, which are found by it."""
+    """Give a kernel and its versions, which are found by it, the new address."""
     query = select(KernelVersion).where(KernelVersion.competition == row.competition, KernelVersion.ref == row.ref)
     for version in tx.session.exec(query):
         version.ref, version.url = ref, _url(ref)

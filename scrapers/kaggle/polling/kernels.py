@@ -1,19 +1,19 @@
-"""Polling kernels: by when they were run, the last first, until what an earlier poll has seen; and all of them, slowly."""
+"""Polling of kernels: the latest runs first, back to those that an earlier poll has seen; and slow sweeps of all."""
 
 from sqlmodel import col, select
 
 from scrapers.kaggle.kernels import Kernel, KernelPage, Kernels
 from scrapers.kaggle.polling.kernel_rows import kernel_id, store_kernels
-from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, after, falls
+from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, is_descending, next_pass
 from scrapers.kaggle.polling.watch import Part, Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
 from state.tables import PolledKernel
 
 
 async def poll_kernels(watch: Watch) -> None:
-    """Read kernels until one was run before the watermark; the first time, all.
+    """Read kernels until one was run before the watermark; the first time, read all.
 
-    Errors as of `KaggleClient`; what was read before one stays, and the next poll goes on from there.
+    Errors as of `KaggleClient`; what was read before one stays, and the next poll continues there.
     """
     mark = watch.mark("kernels", ListMark)
     first = mark.high is None
@@ -24,9 +24,11 @@ async def poll_kernels(watch: Watch) -> None:
         with watch.write() as tx:
             changed = store_kernels(tx, watch, _public(answer), answer.served_at, backfill=first)
             items = _listed(answer, changed)
-            # Where times do not fall, nothing can be told from how low they are, and all pages are read.
-            limits = Limits(mark.high if falls(items) else None, watch.settings.overlap, watch.settings.most_pages)
-            under_way = after(under_way, items, limits, watch.now(), token=answer.next_page_token)
+            # If the times are not descending, a low one proves nothing, and all pages are read.
+            limits = Limits(
+                mark.high if is_descending(items) else None, watch.settings.overlap, watch.settings.most_pages
+            )
+            under_way = next_pass(under_way, items, limits, watch.now(), token=answer.next_page_token)
             ended = under_way.listed
             high = (under_way.high or mark.high or answer.served_at) if ended else mark.high
             mark = ListMark(high=high, under_way=None if ended else under_way)
@@ -36,9 +38,9 @@ async def poll_kernels(watch: Watch) -> None:
 
 
 async def sweep_kernels(watch: Watch) -> None:
-    """Read all kernels for their votes, and ask for those that are known and were not among them, whether they are gone.
+    """Read all kernels for their votes, and check whether known ones that were not listed are gone.
 
-    Errors as of `KaggleClient`; the next poll goes on from where one came.
+    Errors as of `KaggleClient`; after one the next poll continues there.
     """
     part: Part = "kernel_sweep"
     mark = watch.mark(part, ListMark)
@@ -48,7 +50,7 @@ async def sweep_kernels(watch: Watch) -> None:
         with watch.write() as tx:
             store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
             limits = Limits(None, 0.0, watch.settings.most_pages)
-            under_way = after(under_way, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
+            under_way = next_pass(under_way, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
             mark = ListMark(under_way=under_way)
             watch.move(tx, part, mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, mark.under_way)
@@ -60,7 +62,7 @@ async def _page(watch: Watch, part: Part, under_way: Pass) -> KernelPage:
     except KaggleError as error:
         if not under_way.token or isinstance(error, NotAuthenticated | NotEntered):
             raise
-        # A token that was kept over an interruption may be good no more: the next poll begins at the first page.
+        # A token kept over an interruption may have expired: the next poll begins at the first page.
         high = watch.mark(part, ListMark).high
         with watch.write() as tx:
             watch.move(tx, part, ListMark(high=high), None, ended=False)
@@ -80,7 +82,7 @@ def _listed(answer: KernelPage, changed: set[str]) -> list[Listed]:
 
 
 async def _ask_for_missed(watch: Watch, under_way: Pass) -> None:
-    """Ask for each kernel that the sweep should have seen: it may have moved while the list was read."""
+    """Request each kernel that the sweep should have seen: it may have changed its place while the list was read."""
     query = (
         select(PolledKernel.id, PolledKernel.ref)
         .where(PolledKernel.competition == watch.competition, col(PolledKernel.gone_at).is_(None))

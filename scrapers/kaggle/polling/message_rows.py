@@ -1,4 +1,4 @@
-"""A topic's messages taken into the store: what is new, edited, deleted or back."""
+"""Storing a topic's messages: what is new, edited, deleted or restored."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from scrapers.kaggle.polling.watch import Watch
 from scrapers.posts.cleaners import Cleaned, Cleaners, Source
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
-from state.collect import observe
+from state.community_rows import observe
 from state.store import Transaction
 from state.tables import Message
 
@@ -22,7 +22,7 @@ _SAME_MOMENT = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class TopicMessage:
-    """A message as the site gives it."""
+    """A message as the site serves it."""
 
     id: str
     parent_id: str | None
@@ -30,9 +30,9 @@ class TopicMessage:
     posted_at: datetime | None
     html: str
     raw: str
-    """Markdown, where the site gives it."""
+    """Markdown, if the site serves it."""
     votes: int | None
-    """None: not told."""
+    """None: unknown."""
     deleted: bool = False
 
 
@@ -55,10 +55,10 @@ def messages_in(answer: TopicMessages) -> list[TopicMessage]:
 
 
 async def opening_of(topic: TopicText, given: Sequence[TopicMessage], cleaners: Cleaners) -> str | None:
-    """Return the id of the message that opens a topic, None where it is not among them.
+    """Return the id of the message that opens a topic, None if it is not among them.
 
-    It is the one that says what the topic says, or that its author wrote at the moment when the topic was opened. That it
-    comes first is not promised.
+    It is the one with the topic's text, or the one that its author wrote at the moment when the topic was opened. It need
+    not come first.
     """
     top = [message for message in given if message.parent_id is None]
     own = [message for message in top if message.author == topic.author_name and message.html]
@@ -77,7 +77,7 @@ async def opening_of(topic: TopicText, given: Sequence[TopicMessage], cleaners: 
 
 
 def opening_message(topic: TopicText, id: str | None) -> TopicMessage:
-    """Return the message that opens a topic, as the topic tells it, by its own id or one made for it."""
+    """Return the message that opens a topic, built from the topic, with its own id or one made for it."""
     return TopicMessage(
         id=id or f"topic-{topic.id}",
         parent_id=None,
@@ -98,7 +98,7 @@ _AT_ONCE = 40
 
 
 async def message_texts(watch: Watch, given: Sequence[TopicMessage]) -> dict[str, Cleaned]:
-    """Return by id what those messages say that are not stored, or may say something else than they did."""
+    """Return, by id, the texts of the messages that are not stored, or may have changed."""
     ids = [message.id for message in given]
     query = select(Message).where(Message.competition == watch.competition, col(Message.id).in_(ids))
     with watch.store.read() as session:
@@ -120,17 +120,17 @@ def store_messages(
     texts: Mapping[str, Cleaned],
     served_at: datetime | None,
 ) -> None:
-    """Store all messages of a topic, and what they repeat; those that are known and not among them are gone.
+    """Store all messages of a topic, and what they repeat; known messages that are not among them are gone.
 
-    The site tells of no edit's time: an edit is dated with when it was seen. Of a message that was deleted nothing is
-    kept but that there was one.
+    The site shows no time of an edit: an edit gets the time when it was seen. Only the existence of a deleted message is
+    kept.
 
     Args:
         tx: the transaction.
-        watch: the competition's.
+        watch: the competition's watch.
         topic_id: the topic.
         given: its messages, as the site gives them.
-        texts: of `message_texts`, for these messages.
+        texts: from `message_texts`, for these messages.
         served_at: the site's time.
     """
     here = watch.competition
@@ -177,7 +177,7 @@ def _new(
 
 
 def _take_over(tx: Transaction, watch: Watch, row: Message, message: TopicMessage, text: Cleaned | None) -> None:
-    """Take over what a message says that is known, and not deleted."""
+    """Take over the text of a known message that is not deleted."""
     back = row.deleted
     if text is not None and (back or _edited(row, message, text.text)):
         row.markdown, row.edited_at = text.text, tx.now()
@@ -190,21 +190,21 @@ def _take_over(tx: Transaction, watch: Watch, row: Message, message: TopicMessag
 
 
 def _may_differ(row: Message | None, message: TopicMessage) -> bool:
-    """Return whether a message is not stored as the site gives it now, as far as that can be seen without reading it."""
+    """Return whether a stored message may differ from the site's present one, judged without cleaning its text."""
     if row is None or row.deleted:
         return True
-    told = (_sha(message.html), _sha(message.raw), message.posted_at or row.posted_at)
-    return told != (row.html_sha, row.markdown_sha, row.posted_at)
+    values = (_sha(message.html), _sha(message.raw), message.posted_at or row.posted_at)
+    return values != (row.html_sha, row.markdown_sha, row.posted_at)
 
 
 def _edited(row: Message, message: TopicMessage, text: str) -> bool:
-    """Return whether a message says something else than it did, by what the site gave both times."""
+    """Return whether a message's text has changed, by what the site sent both times."""
     raw, html = _sha(message.raw), _sha(message.html)
     if raw and row.markdown_sha:
         return raw != row.markdown_sha
     if html == row.html_sha:
         return False
-    # Of other HTML, as of an address that is good for a while only, what it says counts.
+    # HTML may differ without an edit, such as in an address that expires: then the cleaned text decides.
     return bool(row.markdown_sha) or text != row.markdown
 
 
@@ -216,9 +216,9 @@ def _delete(watch: Watch, row: Message) -> None:
 
 
 def _place(row: Message, topic_id: str, message: TopicMessage) -> None:
-    """Say where in the forum a message is, and since when."""
-    told = {"topic_id": topic_id, "parent_id": message.parent_id, "posted_at": message.posted_at or row.posted_at}
-    for name, value in told.items():
+    """Set a message's place in the forum, and its time."""
+    values = {"topic_id": topic_id, "parent_id": message.parent_id, "posted_at": message.posted_at or row.posted_at}
+    for name, value in values.items():
         if getattr(row, name) != value:
             setattr(row, name, value)
 

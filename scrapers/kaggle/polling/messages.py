@@ -1,4 +1,4 @@
-"""Polling messages: of topics that moved, and now and then of those that did not."""
+"""Polling of messages: of topics that changed, and from time to time of the others."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from scrapers.kaggle.polling.message_rows import (
     opening_of,
     store_messages,
 )
-from scrapers.kaggle.polling.schedule import failed, ready
+from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
@@ -24,12 +24,12 @@ from state.tables import Message, PolledTopic, Topic
 
 
 async def poll_messages(watch: Watch) -> None:
-    """Read the messages of the topics that moved since theirs were read, those with the latest comments first.
+    """Read the messages of the topics that changed since they were last read, the latest comments first.
 
-    A topic that cannot be read keeps no other from being read. Errors of the site as a whole as of `KaggleClient`.
+    A topic that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
     """
     with watch.store.read() as session:
-        moved = moved_topics(session, watch.competition)
+        moved = topics_to_read(session, watch.competition)
     due = ready(moved, watch.now(), watch.settings)
     await _read(watch, due if watch.all_since else due[: watch.settings.topics_at_once])
     with watch.write() as tx:
@@ -37,7 +37,7 @@ async def poll_messages(watch: Watch) -> None:
 
 
 async def reread_messages(watch: Watch) -> None:
-    """Read a few topics again that did not move, as votes and edits move none: the older its last comment, the rarer."""
+    """Reread a few unchanged topics, for their votes and edits: the older a topic's last comment, the less often."""
     settings, now = watch.settings, watch.now()
     query = _there(watch.competition).where(col(PolledTopic.read_at).is_not(None))
     with watch.store.read() as session:
@@ -52,8 +52,8 @@ async def reread_messages(watch: Watch) -> None:
         watch.move(tx, "rereads", None, None)
 
 
-def moved_topics(session: Session, competition: str) -> Sequence[PolledTopic]:
-    """Return the topics whose messages are not read as lists show them now, those with the latest comments first."""
+def topics_to_read(session: Session, competition: str) -> Sequence[PolledTopic]:
+    """Return the topics that changed since their messages were read, the latest comments first."""
     moved = or_(
         col(PolledTopic.read_at).is_(None),
         col(PolledTopic.last_comment_at).is_distinct_from(col(PolledTopic.read_last_comment_at)),
@@ -82,13 +82,13 @@ async def _read(watch: Watch, topics: Sequence[PolledTopic]) -> None:
         except (NotAuthenticated, NotEntered):
             raise
         except KaggleError:
-            # If it is gone, the sweep finds out.
+            # If it is gone, the sweep will notice.
             with watch.write() as tx:
-                failed(tx.session.get_one(PolledTopic, (topic.competition, topic.id)), tx.now())
+                record_failure(tx.session.get_one(PolledTopic, (topic.competition, topic.id)), tx.now())
 
 
 async def _read_one(watch: Watch, topic: PolledTopic) -> None:
-    """Read a topic's messages as they are, and store them; what is due then is what comes after they were asked for."""
+    """Read a topic's messages and store them; anything later than the request is due again."""
     forum = Forum(watch.client)
     answer = await forum.messages(watch.competition, int(topic.id))
     given = messages_in(answer)
@@ -115,7 +115,7 @@ async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
 async def _with_opening(
     watch: Watch, known: str | None, topic: TopicText | None, given: list[TopicMessage]
 ) -> tuple[str | None, bool, list[TopicMessage]]:
-    """Return the opening message's id, whether the site gives it apart, and all messages with it."""
+    """Return the opening message's id, whether the site serves it separately, and all messages including it."""
     if topic is None:
         return known, False, given
     found = await opening_of(topic, given, watch.cleaners)
@@ -134,7 +134,7 @@ def _has_messages(watch: Watch, topic: PolledTopic) -> bool:
 
 
 def _was_read(tx: Transaction, watch: Watch, topic: PolledTopic) -> PolledTopic:
-    """Record that the messages are read as lists showed the topic before they were asked for."""
+    """Record that the messages are read up to the state that lists showed before the request."""
     row = tx.session.get_one(PolledTopic, (watch.competition, topic.id))
     row.read_last_comment_at, row.read_comment_count = topic.last_comment_at, topic.comment_count
     row.read_at, row.tried_at, row.failures = tx.now(), None, 0

@@ -1,4 +1,4 @@
-"""A pass over a list that the site gives page by page: when it ends, and where it goes on after an interruption."""
+"""A pass over a paged list of the site: when it ends, and where it continues after an interruption."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,36 +19,36 @@ class Listed:
 
     id: str
     at: datetime | None
-    """By which the list is said to be ordered, the latest first."""
+    """The time by which the list is ordered, the latest first."""
     pinned: bool = False
-    """Whether it stands where it stands whatever its time."""
+    """Whether its place in the list does not depend on its time."""
     changed: bool = False
-    """Whether it is not as it was stored."""
+    """Whether it differs from its stored state."""
 
 
 class Pass(BaseModel):
-    """A pass on its way; all of it is kept, so that it goes on where it was."""
+    """A pass in progress; it is stored, so that it can continue where it was."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     page: int = 1
-    """The one to be asked for next, from 1."""
+    """Number of the next page, from 1."""
     token: str = ""
-    """By which it is asked for, where the site gave one."""
+    """Token of the next page, if the site gave one."""
     high: datetime | None = None
-    """The latest time on the first page: when the pass has ended, nothing older is left to be seen."""
+    """The latest time on the first page: after the pass, everything older has been seen."""
     total: int = 0
-    """How many there are, where the site tells."""
+    """Number of all items, if known."""
     seen: tuple[str, ...] = ()
     stale: int = 0
-    """How many pages in a row had nothing new."""
+    """Number of pages in a row without anything new."""
     at: datetime | None = None
     """Our time of the last page."""
     listed: bool = False
-    """Whether the list is read to its end, and only something else is left to be done."""
+    """Whether the list is read to its end, and only other work is left."""
 
     def resumed(self, now: datetime) -> "Pass":
-        """Return the pass to go on with: this one or, as lists move on, a new one if it has waited for long."""
+        """Return the pass to continue: this one or, if it has waited for long, a new one, as lists change."""
         if self.listed or self.at is None or timedelta(0) <= now - self.at <= _FRESH:
             return self
         return Pass()
@@ -58,7 +58,7 @@ class ListMark(Mark):
     """How far a list was read."""
 
     high: datetime | None = None
-    """The latest time that a whole pass began with; None in a sweep."""
+    """The latest time at the start of a whole pass; None in a sweep."""
     under_way: Pass | None = None
 
 
@@ -67,33 +67,33 @@ class Limits:
     """How far a pass goes."""
 
     down_to: datetime | None
-    """The watermark: what is older was seen by an earlier pass. None: all pages."""
+    """The watermark: older items were seen by an earlier pass. None: all pages."""
     overlap: float
-    """Seconds below the watermark that are read all the same, as a site's lists lag."""
+    """Seconds below the watermark that are read nevertheless, as a site's lists lag."""
     most_pages: int
 
 
-def falls(items: Sequence[Listed]) -> bool:
-    """Return whether times fall, or stay, from each item to the next, those that are pinned aside."""
+def is_descending(items: Sequence[Listed]) -> bool:
+    """Return whether times never rise from one item to the next, pinned items aside."""
     times = [item.at for item in items if not item.pinned and item.at is not None]
     return all(later >= earlier for later, earlier in pairwise(times))
 
 
-def after(
+def next_pass(
     under_way: Pass, items: Sequence[Listed], limits: Limits, now: datetime, *, total: int = 0, token: str = ""
 ) -> Pass:
-    """Return a pass after one more page; `listed` says whether that was the last.
+    """Return a pass after one more page; its `listed` shows whether that was the last.
 
-    The list moves while it is read. What is new pushes the rest down, so that items come twice, and nothing is missed.
-    What goes pulls the rest up, and may hide another item: the sweep, which comes again, finds it.
+    The list changes while it is read. A new item pushes the others down, so that some appear twice, and nothing is missed.
+    A removed item pulls the others up, and may hide one: a later sweep finds it.
 
     Args:
         under_way: the pass before.
         items: the page.
-        limits: how far it goes.
+        limits: how far the pass goes.
         now: our time.
-        total: how many items there are in all, 0 where it is not told, as past the end.
-        token: of the next page, where there is one.
+        total: number of all items, 0 if unknown, as past the end.
+        token: of the next page, if there is one.
     """
     known = set(under_way.seen)
     fresh = list(dict.fromkeys(item.id for item in items if item.id not in known))

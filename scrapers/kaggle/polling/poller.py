@@ -1,14 +1,14 @@
-"""The poller: runs what is due of a competition, keeps what failed for the next time, and tells what was new."""
+"""The poller: reads the parts of a competition that are due, retries failed ones later, and reports what is new."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_pages, poll_top
-from scrapers.kaggle.polling.kernel_rows import moved_kernels
+from scrapers.kaggle.polling.kernel_rows import kernels_to_read
 from scrapers.kaggle.polling.kernels import poll_kernels, sweep_kernels
-from scrapers.kaggle.polling.messages import moved_topics, poll_messages, reread_messages
-from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Last, Schedule, ready, refusal
+from scrapers.kaggle.polling.messages import poll_messages, reread_messages, topics_to_read
+from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Last, Schedule, is_refusal, ready
 from scrapers.kaggle.polling.scores import poll_scores, poll_tiers
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.sources import poll_sources
@@ -17,7 +17,7 @@ from scrapers.kaggle.polling.topics import poll_topics, sweep_topics
 from scrapers.kaggle.polling.watch import News, Part, Watch
 from scrapers.posts.cleaners import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
-from state.polled import mark_failed, watermarks
+from state.polling import mark_failed, watermarks
 from state.store import Store
 
 _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
@@ -37,26 +37,26 @@ _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
     "submissions": poll_submissions,
 }
 _OF_THE_SITE = (KaggleError, SiteUnavailable, QuotaReached, SubmissionRefused)
-"""What Kaggle's answers, or their want, become."""
+"""The errors of Kaggle's answers, or of missing ones."""
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """What one cycle did."""
+    """The result of one cycle."""
 
     ran: tuple[Part, ...]
-    """What was read to its end."""
+    """Parts that were read to their end."""
     failed: Mapping[Part, BotError]
-    """What was not, and is tried again after a pause."""
+    """Parts that were not, and are tried again after a pause."""
     news: News
 
 
 @dataclass(frozen=True)
 class Poller:
-    """Reads competitions again and again into the store; one poller at a time reads one competition.
+    """Reads competitions repeatedly into the store; only one poller at a time reads a competition.
 
-    Whatever ends it, an error, a cancellation or the end of the process, what is stored is whole, and the next cycle goes
-    on where this one was: each answer's rows are stored together with the watermark that counts on them.
+    Whether an error, a cancellation or the end of the process stops it, the store stays consistent, and the next cycle
+    continues where this one stopped: each answer's rows are stored together with the watermark that relies on them.
     """
 
     client: KaggleClient
@@ -67,14 +67,14 @@ class Poller:
     async def cycle(self, competition: str, *, everything: bool = False) -> Cycle:
         """Read what is due.
 
-        A part that fails keeps no other from being read.
+        A part that fails does not stop the others.
 
         Args:
             competition: its slug.
-            everything: read all parts, and of those that are read little by little all that there is.
+            everything: read all parts, and those that are normally read in portions completely.
 
         Raises:
-            NotAuthenticated: nothing more can be read until a person gives another token.
+            NotAuthenticated: nothing more can be read until a person provides another token.
             StateUnavailable, StateCorrupted: nothing can be stored; what was stored before stays.
         """
         news, ran, failures = News(), [], {}
@@ -85,7 +85,7 @@ class Poller:
         due = self._due(competition)
         for part in ORDER:
             if part in UNTIMED:
-                due = self._due(competition)  # lists that were read just now may have told of something
+                due = self._due(competition)  # lists that were just read may have made further parts due
             if not everything and part not in due:
                 continue
             try:
@@ -106,7 +106,7 @@ class Poller:
 
     def wait(self, competition: str) -> float:
         """Return the seconds until something of a competition is due, 0 where something is."""
-        schedule, lasts = self._standing(competition)
+        schedule, lasts = self._schedule(competition)
         return schedule.wait(lasts, self.client.clock.now())
 
     async def _run(self, watch: Watch, part: Part) -> None:
@@ -116,21 +116,21 @@ class Poller:
             await _POLLS[part](watch)
         except _OF_THE_SITE as error:
             with watch.write() as tx:
-                mark_failed(tx, watch.competition, part, error, refused=refusal(error))
+                mark_failed(tx, watch.competition, part, error, refused=is_refusal(error))
             raise
 
     def _due(self, competition: str) -> list[Part]:
-        schedule, lasts = self._standing(competition)
+        schedule, lasts = self._schedule(competition)
         return schedule.due(lasts, self.client.clock.now())
 
-    def _standing(self, competition: str) -> tuple[Schedule, dict[Part, Last]]:
-        """Return what a schedule goes by, as it is stored."""
+    def _schedule(self, competition: str) -> tuple[Schedule, dict[Part, Last]]:
+        """Return the schedule, and the stored state of each part."""
         now = self.client.clock.now()
         with self.store.read() as session:
             rows = {**watermarks(session, competition), **watermarks(session, "")}
             moved = {
-                "messages": ready(moved_topics(session, competition), now, self.settings),
-                "sources": ready(moved_kernels(session, competition), now, self.settings),
+                "messages": ready(topics_to_read(session, competition), now, self.settings),
+                "sources": ready(kernels_to_read(session, competition), now, self.settings),
             }
         lasts: dict[Part, Last] = {
             part: Last(row.at, row.tried_at, row.failures, row.refused)

@@ -1,4 +1,4 @@
-"""What is due: a function of when each part was read, how it failed since, and the intervals."""
+"""What is due, as a function of each part's last reading, its failures since, and the intervals."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from state.errors import KaggleError, UnknownAnswer
 
 
 class Unit(Protocol):
-    """Something that is read by itself."""
+    """Something that is read separately."""
 
     tried_at: datetime | None
     failures: int
@@ -25,61 +25,61 @@ def ready(units: Iterable[UnitT], now: datetime, settings: PollingSettings) -> l
     return [unit for unit in units if _rested(unit, now, settings)]
 
 
-def failed(unit: Unit, now: datetime) -> None:
+def record_failure(unit: Unit, now: datetime) -> None:
     """Record that a unit could not be read."""
     unit.tried_at, unit.failures = now, unit.failures + 1
 
 
 def pause(failures: int, settings: PollingSettings, *, refused: bool) -> float:
-    """Return the seconds for which what failed that often in a row is left alone."""
+    """Return the seconds to wait after so many failures in a row."""
     if refused:
         return settings.refused
     return min(settings.retry * 2.0 ** min(failures - 1, 30), settings.longest_retry)
 
 
-def refusal(error: Exception) -> bool:
-    """Return whether an error is the site's own no; an answer that is not understood may be a moment's."""
+def is_refusal(error: Exception) -> bool:
+    """Return whether an error is a refusal by the site; an answer that is not understood may be temporary."""
     return isinstance(error, KaggleError) and not isinstance(error, UnknownAnswer)
 
 
 def _rested(unit: Unit, now: datetime, settings: PollingSettings) -> bool:
     if unit.tried_at is None or not unit.failures:
         return True
-    # Longer than a part's, as its failure is its own: whoever took something back will not show it again soon.
+    # Longer than a part's, as such a failure concerns one unit alone: what its author withdrew will not reappear soon.
     longest = min(4 * settings.retry * 2.0 ** min(unit.failures - 1, 30), settings.refused)
     # A clock that was set back must not lengthen the pause.
     return not timedelta(0) <= now - unit.tried_at < timedelta(seconds=longest)
 
 
 ORDER: tuple[Part, ...] = get_args(Part)
-"""In which parts are read."""
+"""The order in which parts are read."""
 
 UNTIMED: frozenset[Part] = frozenset(("messages", "sources"))
-"""Parts that have no interval: they are due while lists have told of something that is not read."""
+"""Parts without an interval: they are due while lists show something unread."""
 
 _NEEDS: Mapping[Part, Part] = {"scores": "kernels", "tiers": "topics"}
-"""Of what only those posts are believed that are known: it is not due before they are."""
+"""Parts that apply to known posts only: they are not due before the posts have been read."""
 
 
 @dataclass(frozen=True)
 class Last:
-    """How a part went last."""
+    """The last reading of a part."""
 
     at: datetime | None = None
     """Our time at which it was read to its end."""
     tried_at: datetime | None = None
-    """And of the last failure since."""
+    """Our time of the last failure since."""
     failures: int = 0
     refused: bool = False
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Says what is due; it holds nothing but what it is told."""
+    """Decides what is due, from its arguments alone."""
 
     settings: PollingSettings
     waiting: frozenset[Part] = frozenset()
-    """Those of `UNTIMED` that have something to be read."""
+    """Those of `UNTIMED` with something to read."""
 
     def due(self, lasts: Mapping[Part, Last], now: datetime) -> list[Part]:
         """Return the parts that are due now, in the order in which they are read."""
@@ -101,7 +101,7 @@ class Schedule:
         interval = self._interval(part)
         if interval is None:
             return rest if part in self.waiting else float("inf")
-        # A part that failed is due again after its pause, and what was never read is due at once.
+        # A failed part is due again after its pause, and one that was never read at once.
         if last.at is None or last.failures:
             return rest
         return _left(last.at, interval, now)
@@ -117,6 +117,6 @@ class Schedule:
 
 
 def _left(since: datetime, length: float, now: datetime) -> float:
-    """Return what is left of a span; none of it where the clock was set back behind its beginning."""
+    """Return the rest of a span; 0 if the clock was set back before its beginning."""
     passed = now - since
     return 0.0 if passed < timedelta(0) else length - passed.total_seconds()

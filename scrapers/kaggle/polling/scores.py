@@ -1,4 +1,4 @@
-"""Polling scores and tiers: the search knows them, of posts that are known already."""
+"""Polling of scores and tiers of known posts, which only the search shows."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
@@ -10,8 +10,8 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.polling.authors import known_tiers, store_authors
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.search import Author, Found, Search
-from state.collect import observe
-from state.series import last
+from state.community_rows import observe
+from state.series import last_reading
 from state.store import Transaction
 from state.tables import KernelVersion, Message, PolledKernel, Topic
 
@@ -21,9 +21,8 @@ PostT = TypeVar("PostT", Topic, Message)
 async def poll_scores(watch: Watch) -> None:
     """Read kernels' best public scores and their authors' tiers, as far as the first pages of a search hold them.
 
-    A score is the kernel's best, and kept as a reading of the version that is the current one. The index lags, and knows
-    no competitions: what is found is matched with the kernels that are known, and anything else left aside. Errors as of
-    `KaggleClient`.
+    A score is the kernel's best, and stored as a reading of its current version. The index lags, and knows no
+    competitions: results are matched with known kernels, and others ignored. Errors as of `KaggleClient`.
     """
     served_at = None
     async for found, served_at in _pages(watch, "KERNEL", await _title(watch)):
@@ -34,9 +33,9 @@ async def poll_scores(watch: Watch) -> None:
 
 
 async def poll_tiers(watch: Watch) -> None:
-    """Read the tiers of those who wrote topics and comments, as far as the first pages of a search hold them.
+    """Read the tiers of authors of topics and comments, as far as the first pages of a search hold them.
 
-    They move seldom: what is known of an author stands for posts that the search does not show. Errors as of
+    Tiers rarely change: an author's last known tier is used for posts that the search does not show. Errors as of
     `KaggleClient`.
     """
     served_at = None
@@ -51,7 +50,7 @@ async def poll_tiers(watch: Watch) -> None:
 async def _title(watch: Watch) -> str:
     """Return the competition's title, by which it is searched for."""
     with watch.store.read() as session:
-        known = last(session, watch.competition, "competition")
+        known = last_reading(session, watch.competition, "competition")
     if known is not None and known.data.get("title"):
         return str(known.data["title"])
     return (await Competitions(watch.client).get(watch.competition)).title
@@ -63,7 +62,7 @@ async def _pages(
     token = ""
     for _ in range(watch.settings.search_pages):
         page = await Search(watch.client).find(kind, title, token)
-        # Kinds that no client knows come among the others.
+        # Unknown kinds appear among the others.
         yield [one for one in page.documents if one.document_type.upper().endswith(kind)], page.served_at
         token = page.next_page_token
         if not token or not page.documents:
@@ -71,7 +70,7 @@ async def _pages(
 
 
 def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> list[tuple[Found, KernelVersion]]:
-    """Return what was found of kernels that are known, each with the kernel's current version."""
+    """Return the results for known kernels, each with the kernel's current version."""
     here = watch.competition
     refs = [f"{one.owner_user.user_name}/{one.slug}" if one.owner_user else "" for one in found]
     ids = [str(one.id) for one in found]
@@ -95,7 +94,7 @@ def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> list[tup
 def _posts(
     tx: Transaction, watch: Watch, kind: Literal["TOPIC", "COMMENT"], found: Sequence[Found]
 ) -> list[tuple[Found, Topic | Message]]:
-    """Return what was found of posts that are known, each with its row."""
+    """Return the results for known posts, each with its row."""
     ids = [str(one.id) for one in found]
     rows: Mapping[str, Topic | Message]
     rows = _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, Message, ids)
@@ -113,7 +112,7 @@ def _take(
     found: Sequence[tuple[Found, KernelVersion | Topic | Message]],
     served_at: datetime | None,
 ) -> None:
-    """Keep what was found of posts, and then of their authors."""
+    """Store the results for posts, and then their authors."""
     for one, row in found:
         item = f"{'kernel' if isinstance(row, KernelVersion) else 'post'}/{row.id}"
         score = one.public_score if isinstance(row, KernelVersion) else None
@@ -125,7 +124,7 @@ def _take(
 
 
 def _store_authors(tx: Transaction, watch: Watch, found: Sequence[Found], served_at: datetime | None) -> None:
-    """Keep the authors of what was found, and give their tiers to those of their posts that have none."""
+    """Store the authors of the results, and give their tiers to those of their posts that have none."""
     authors: list[Author] = [one.owner_user for one in found if one.owner_user]
     news = store_authors(tx, authors)
     tiers = known_tiers(tx.session, news)

@@ -1,12 +1,12 @@
-"""Polling sources: of kernels with a new version, and of the versions that came and went between two readings."""
+"""Polling of sources: of kernels with a new version, and of versions that came and went between two readings."""
 
 from collections.abc import Iterator
 
 from sqlmodel import col, select
 
 from scrapers.kaggle.kernels import Kernels
-from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, moved_kernels, store_version, version_id
-from scrapers.kaggle.polling.schedule import failed, ready
+from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, kernels_to_read, store_version, version_id
+from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
 from state.store import Transaction
@@ -14,12 +14,12 @@ from state.tables import KernelVersion, PolledKernel
 
 
 async def poll_sources(watch: Watch) -> None:
-    """Read the source of each kernel that was run since its own was read, the last ones first.
+    """Read the source of each kernel that was run since its source was last read, the latest runs first.
 
-    A kernel that cannot be read keeps no other from being read. Errors of the site as a whole as of `KaggleClient`.
+    A kernel that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
     """
     with watch.store.read() as session:
-        moved = moved_kernels(session, watch.competition)
+        moved = kernels_to_read(session, watch.competition)
     due = ready(moved, watch.now(), watch.settings)
     for kernel in due if watch.all_since else due[: watch.settings.kernels_at_once]:
         try:
@@ -27,9 +27,9 @@ async def poll_sources(watch: Watch) -> None:
         except NotAuthenticated:
             raise
         except KaggleError:
-            # Taken back by its author, perhaps: then the sweep finds out.
+            # Perhaps withdrawn by its author: then the sweep will notice.
             with watch.write() as tx:
-                failed(tx.session.get_one(PolledKernel, (kernel.competition, kernel.id)), tx.now())
+                record_failure(tx.session.get_one(PolledKernel, (kernel.competition, kernel.id)), tx.now())
     with watch.write() as tx:
         watch.move(tx, "sources", None, None)
 
@@ -41,7 +41,7 @@ async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
         try:
             source = await _source(watch, kernel, number)
         except (NotFound, NotEntered):
-            continue  # never public, or taken back
+            continue  # never public, or withdrawn
         with watch.write() as tx:
             store_version(tx, watch, kernel, source, current=False)
     current = current or await _current(watch, kernel)
@@ -50,7 +50,7 @@ async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
 
 
 async def _current(watch: Watch, kernel: PolledKernel) -> FullSource:
-    """Return the current version's source, by the number that lists tell or, where the site has none of it, without."""
+    """Return the current version's source, by the listed number or, if the site lacks that, without a number."""
     try:
         return await _source(watch, kernel, kernel.number)
     except NotFound:
@@ -58,16 +58,16 @@ async def _current(watch: Watch, kernel: PolledKernel) -> FullSource:
 
 
 async def _source(watch: Watch, kernel: PolledKernel, number: int | None) -> FullSource:
-    """Return a version's source; without a number, the current one's, whose number the site may tell with it."""
+    """Return a version's source; without a number, the current one's, whose number the answer may hold."""
     answer = await Kernels(watch.client).source(kernel.ref, number)
     if answer.metadata is None or answer.blob is None:
         raise UnknownAnswer(f"Kaggle's answer to GetKernel for {kernel.ref} holds no source")
-    told = number if number is not None else answer.metadata.current_version_number
-    return await full_source(watch, answer.metadata, answer.blob, told, answer.served_at)
+    number = number if number is not None else answer.metadata.current_version_number
+    return await full_source(watch, answer.metadata, answer.blob, number, answer.served_at)
 
 
 def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator[int]:
-    """Yield the numbers of versions between the last one that was read and the current one, that are not stored."""
+    """Yield the numbers of versions between the last one read and the current one that are not stored."""
     here = watch.competition
     with watch.store.read() as session:
         before = session.get(KernelVersion, (here, kernel.current_id)) if kernel.current_id else None
@@ -84,7 +84,7 @@ def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator
 
 
 def _was_read(tx: Transaction, kernel: PolledKernel, current_id: str) -> None:
-    """Record that the source is read as lists showed the kernel before it was asked for."""
+    """Record that the source is read for the state that lists showed before the request."""
     row = tx.session.get_one(PolledKernel, (kernel.competition, kernel.id))
     row.read_last_run_at, row.read_number = kernel.last_run_at, kernel.number
     row.current_id, row.read_at, row.tried_at, row.failures = current_id, tx.now(), None, 0

@@ -1,22 +1,22 @@
-"""Polling our own submissions: how each stands at the site, and what the quota has left."""
+"""Polling of our own submissions: the state of each at the site, and the rest of the quota."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
 from scrapers.kaggle.polling.watch import Mark, Watch
 from scrapers.kaggle.submissions import SentFile, Status, Submissions
-from state.series import last_of_each, take_reading
+from state.series import last_readings, take_reading
 from state.tables import Reading
 
 
 class SentMark(Mark):
-    """When all of them were read, the old ones too."""
+    """When all of them, including old ones, were last read."""
 
     all_at: datetime | None = None
 
 
 async def poll_submissions(watch: Watch) -> None:
-    """Read the latest submissions until one is settled, stored and as it was, and the quota; once a day all of them.
+    """Read the quota, and the latest submissions back to one that is final and unchanged; once a day all of them.
 
     Errors as of `KaggleClient`.
     """
@@ -24,7 +24,7 @@ async def poll_submissions(watch: Watch) -> None:
     mark = watch.mark("submissions", SentMark)
     every = mark.all_at is None or watch.all_since is not None or now - mark.all_at >= _day(watch)
     with watch.store.read() as session:
-        known = {name: row for (_, name), row in last_of_each(session, watch.competition, "submission").items()}
+        known = {name: row for (_, name), row in last_readings(session, watch.competition, "submission").items()}
     found: list[SentFile] = []
     async for sent in site.all():
         if sent.ref <= 0:
@@ -36,7 +36,7 @@ async def poll_submissions(watch: Watch) -> None:
     here = watch.competition
     with watch.write() as tx:
         for sent in found:
-            if take_reading(tx, here, "submission", str(sent.ref), _told(sent), served_at=sent.served_at):
+            if take_reading(tx, here, "submission", str(sent.ref), _fields(sent), served_at=sent.served_at):
                 watch.news.add("submission changed", str(sent.ref))
         left = limits.model_dump(mode="json", include={"num_today", "num_total", "num_allowed_now", "limited_by_total"})
         if take_reading(tx, here, "limits", "", left, served_at=limits.served_at):
@@ -48,7 +48,7 @@ def _day(watch: Watch) -> timedelta:
     return timedelta(seconds=watch.settings.all_submissions)
 
 
-def _told(sent: SentFile) -> dict[str, Any]:
+def _fields(sent: SentFile) -> dict[str, Any]:
     names = {
         *("date", "public_score", "private_score", "file_name", "description"),
         *("error_description", "submitted_by", "team_name"),
@@ -57,12 +57,12 @@ def _told(sent: SentFile) -> dict[str, Any]:
 
 
 def _settled(sent: SentFile, known: dict[str, Reading]) -> bool:
-    """Return whether a submission is at its end, and stored as it is: then so are those before it."""
+    """Return whether a submission is final and stored as it is: then so are those before it."""
     row = known.get(str(sent.ref))
-    return row is not None and sent.status in (Status.COMPLETE, Status.ERROR) and row.data == _told(sent)
+    return row is not None and sent.status in (Status.COMPLETE, Status.ERROR) and row.data == _fields(sent)
 
 
 def _pending(known: dict[str, Reading]) -> set[str]:
-    """Return those that were not at their end when they were read last."""
+    """Return those that were not final when they were last read."""
     ends = (Status.COMPLETE.name, Status.ERROR.name)
     return {ref for ref, row in known.items() if row.data.get("status") not in ends}

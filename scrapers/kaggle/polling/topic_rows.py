@@ -1,4 +1,4 @@
-"""Topics as lists show them, taken into the store: what is new, moved, changed or back."""
+"""Storing topics as lists show them: what is new, changed or restored."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from scrapers.kaggle.forum import ForumTopic
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.posts.cleaning import clean
-from state.collect import observe
+from state.community_rows import observe
 from state.store import Transaction
 from state.tables import PolledTopic, Topic
 
@@ -18,7 +18,7 @@ RowT = TypeVar("RowT", Topic, PolledTopic)
 
 
 def store_topics(tx: Transaction, watch: Watch, topics: Sequence[ForumTopic], served_at: datetime | None) -> set[str]:
-    """Store what a page says of topics; return the ids of those that are not as they were."""
+    """Store a page of topics; return the ids of those that have changed."""
     here, ids = watch.competition, [str(topic.id) for topic in topics]
     rows = {row.id: row for row in _of(tx, Topic, here, ids)}
     polled = {row.id: row for row in _of(tx, PolledTopic, here, ids)}
@@ -49,7 +49,7 @@ def store_topics(tx: Transaction, watch: Watch, topics: Sequence[ForumTopic], se
 
 
 def mark_gone(tx: Transaction, watch: Watch, id: str) -> None:
-    """Record that a topic is there no more, and what was said in it neither."""
+    """Record that a topic and its messages are gone."""
     row = tx.session.get(Topic, (watch.competition, id))
     if row is not None and not row.deleted:
         row.deleted = True
@@ -62,7 +62,7 @@ def _of(tx: Transaction, table: type[RowT], competition: str, ids: Iterable[str]
 
 def _bring_up_to_date(watch: Watch, row: Topic, topic: ForumTopic) -> bool:
     """Take over what differs; return whether anything does."""
-    told = {
+    values = {
         "title": clean(topic.title),
         "author": clean(topic.author_name) or None,
         "posted_at": topic.post_date or row.posted_at,
@@ -70,7 +70,7 @@ def _bring_up_to_date(watch: Watch, row: Topic, topic: ForumTopic) -> bool:
         "sticky": topic.is_sticky,
         "deleted": False,
     }
-    news = {name: value for name, value in told.items() if getattr(row, name) != value}
+    news = {name: value for name, value in values.items() if getattr(row, name) != value}
     if row.deleted:
         watch.news.add("topic back", row.id)
     elif news.keys() & {"title", "sticky"} and row.title:
@@ -81,7 +81,7 @@ def _bring_up_to_date(watch: Watch, row: Topic, topic: ForumTopic) -> bool:
 
 
 def _moved(polled: PolledTopic, topic: ForumTopic) -> bool:
-    """Take over what tells of new messages; return whether it differs."""
+    """Take over the fields that show new messages; return whether they differ."""
     key = (topic.last_comment_post_date, topic.comment_count)
     if key == (polled.last_comment_at, polled.comment_count):
         return False

@@ -1,11 +1,11 @@
-"""Polling topics: by their latest comments from the newest on, until what an earlier poll has seen; and all of them, slowly."""
+"""Polling of topics: the latest comments first, back to those that an earlier poll has seen; and slow sweeps of all."""
 
 from datetime import datetime
 
 from sqlmodel import col, select
 
 from scrapers.kaggle.forum import Forum, ForumTopic
-from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, after, falls
+from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, is_descending, next_pass
 from scrapers.kaggle.polling.topic_rows import mark_gone, store_topics
 from scrapers.kaggle.polling.watch import Watch
 from state.errors import NotEntered, NotFound
@@ -13,10 +13,10 @@ from state.tables import PolledTopic, Topic
 
 
 async def poll_topics(watch: Watch) -> None:
-    """Read topics until one that is not sticky is older than the watermark; the first time, all.
+    """Read topics until one that is not sticky is older than the watermark; the first time, read all.
 
-    What lists cannot tell of, as votes of old topics, is left to the sweep. Errors as of `KaggleClient`; what was read
-    before one stays, and the next poll goes on from there.
+    What lists do not show, such as votes of old topics, is left to the sweep. Errors as of `KaggleClient`; what was read
+    before one stays, and the next poll continues there.
     """
     forum, mark, ended = Forum(watch.client), watch.mark("topics", ListMark), False
     first = mark.high is None
@@ -26,10 +26,10 @@ async def poll_topics(watch: Watch) -> None:
         with watch.write() as tx:
             changed = store_topics(tx, watch, answer.topics, answer.served_at)
             items = listed(answer.topics, changed, by_posting=False)
-            # Where times do not fall, nothing can be told from how low they are: a page without news is the last.
-            ordered = falls(items)
+            # If the times are not descending, a low one proves nothing: a page without news is the last.
+            ordered = is_descending(items)
             limits = Limits(mark.high if ordered else None, watch.settings.overlap, watch.settings.most_pages)
-            under_way = after(under_way, items, limits, watch.now(), total=answer.total_count)
+            under_way = next_pass(under_way, items, limits, watch.now(), total=answer.total_count)
             ended = under_way.listed or not (ordered or first or changed)
             high = (under_way.high or mark.high) if ended else mark.high
             mark = ListMark(high=high, under_way=None if ended else under_way)
@@ -40,7 +40,7 @@ async def poll_topics(watch: Watch) -> None:
 
 
 def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: bool) -> list[Listed]:
-    """Return topics as a pass sees them, by the time that their order goes by."""
+    """Return topics as items of a pass, with the time by which the list is ordered."""
 
     def at(topic: ForumTopic) -> datetime | None:
         return topic.post_date if by_posting else topic.last_comment_post_date or topic.post_date
@@ -49,27 +49,27 @@ def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: boo
 
 
 async def sweep_topics(watch: Watch) -> None:
-    """Read all topics, and ask for those that are known and were not among them, whether they are gone.
+    """Read all topics, and check whether known ones that were not listed are gone.
 
-    Errors as of `KaggleClient`; the next poll goes on from where one came.
+    Errors as of `KaggleClient`; after one the next poll continues there.
     """
     forum = Forum(watch.client)
     mark = watch.mark("topic_sweep", ListMark)
     while mark.under_way is None or not mark.under_way.listed:
         under_way = (mark.under_way or Pass()).resumed(watch.now())
-        # By posting: comments do not move topics within it.
+        # Ordered by posting: comments do not change a topic's place.
         answer = await forum.topics(watch.competition, under_way.page, "NEW")
         with watch.write() as tx:
             store_topics(tx, watch, answer.topics, answer.served_at)
             items = listed(answer.topics, set(), by_posting=True)
             limits = Limits(None, 0.0, watch.settings.most_pages)
-            mark = ListMark(under_way=after(under_way, items, limits, watch.now(), total=answer.total_count))
+            mark = ListMark(under_way=next_pass(under_way, items, limits, watch.now(), total=answer.total_count))
             watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, forum, mark.under_way)
 
 
 async def _ask_for_missed(watch: Watch, forum: Forum, under_way: Pass) -> None:
-    """Ask for each topic that the sweep should have seen: it may have moved while the list was read."""
+    """Request each topic that the sweep should have seen: it may have changed its place while the list was read."""
     for id in _missed(watch, set(under_way.seen))[: watch.settings.verified_at_once]:
         try:
             there = await forum.topic(int(id))

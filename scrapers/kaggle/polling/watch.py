@@ -1,4 +1,4 @@
-"""A competition that is watched: where it is asked for, where it is stored, and how far each part was read."""
+"""A watched competition: its client, its store, and how far each part was read."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.posts.cleaners import Cleaners
-from state.polled import mark_read, watermark
+from state.polling import mark_read, watermark
 from state.store import Store, Transaction
 
 Kind = Literal[
@@ -47,7 +47,7 @@ Kind = Literal[
 class News:
     """Ids by kind, such as {"message new": ["12"]}.
 
-    What is stored is the truth: a process that ends in between has stored what its news never told.
+    Only the store is complete: a process that ends in between has stored rows that no news reported.
     """
 
     found: dict[Kind, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -61,7 +61,7 @@ class News:
         return list(self.found.get(kind, ()))
 
     def counts(self) -> Mapping[Kind, int]:
-        """Return how many there are of each kind that there is."""
+        """Return the number of ids of each kind present."""
         return {kind: len(ids) for kind, ids in self.found.items() if ids}
 
     def __bool__(self) -> bool:
@@ -84,11 +84,11 @@ Part = Literal[
     "board",
     "submissions",
 ]
-"""What is read by itself; in this order, lists before what they tell of."""
+"""A part that is read separately; in this order, lists come before what they list."""
 
 
 class Mark(BaseModel):
-    """How far a part was read, as its watermark holds it."""
+    """How far a part was read, as stored in its watermark."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -98,31 +98,31 @@ MarkT = TypeVar("MarkT", bound=Mark)
 
 @dataclass(frozen=True)
 class Watch:
-    """What every poll is handed; `competition` is a slug, empty for what is the account's."""
+    """The context of every poll; `competition` is a slug, empty for parts of the account."""
 
     competition: str
     client: KaggleClient
     store: Store
     cleaners: Cleaners
-    """Read what strangers wrote, before the transaction that stores it."""
+    """They clean strangers' texts, before the transaction that stores these."""
     settings: PollingSettings
     news: News = field(default_factory=News)
     all_since: datetime | None = None
-    """Where there is one, whatever was last read before this time is read now, however much it is."""
+    """If set, everything last read before this time is read now, however much it is."""
 
     def now(self) -> datetime:
         """Return our time."""
         return self.client.clock.now()
 
     def write(self) -> AbstractContextManager[Transaction]:
-        """Open a transaction for what one answer told, and for the watermark that promises it.
+        """Open a transaction for one answer's rows and the watermark that relies on them.
 
-        A power cut may take the last of them back, rows and watermarks alike, and then the site is asked again.
+        A power cut may undo the last ones, rows and watermarks alike; then the site is asked again.
         """
         return self.store.write(durable=False)
 
     def mark(self, part: Part, kind: type[MarkT]) -> MarkT:
-        """Return how far a part was read; what an older version of the program has left, and is not understood, is as none."""
+        """Return how far a part was read; a mark that cannot be read, left by an older version, counts as none."""
         with self.store.read() as session:
             value = watermark(session, self.competition, part).value
         try:
@@ -133,6 +133,6 @@ class Watch:
     def move(
         self, tx: Transaction, part: Part, mark: Mark | None, served_at: datetime | None, *, ended: bool = True
     ) -> None:
-        """Move a part's watermark; see `state.polled.mark_read`."""
+        """Move a part's watermark; see `state.polling.mark_read`."""
         value = {} if mark is None else mark.model_dump(mode="json", exclude_defaults=True)
         mark_read(tx, self.competition, part, value, served_at, ended=ended)

@@ -35,8 +35,8 @@ def test_a_refusal_names_the_level_its_cap_what_is_spent_and_what_was_wanted_and
         closing(Level("run", Caps(money=9), around=day)) as run,
     ):
         spent = r"^the day's cap on money is reached: of 1\.0000 USD 0\.7500 USD are spent"
-        said = spent + r", and the next step may take 0\.5000 USD$"
-        with pytest.raises(BudgetExceeded, match=said), run.reserve(money=0.5):
+        sentence = spent + r", and the next step may take 0\.5000 USD$"
+        with pytest.raises(BudgetExceeded, match=sentence), run.reserve(money=0.5):
             pass
         assert run.held(Kind.MONEY) == day.held(Kind.MONEY) == 0
 

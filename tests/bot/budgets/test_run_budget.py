@@ -1,4 +1,4 @@
-"""A run's budget is told by the ledgers what was spent before: by it, on its competition, and on this day."""
+"""A run's budget takes earlier spending from the ledgers: its own, its competition's, and this day's."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,10 +37,12 @@ def a_run(out: Path, run: str, competition: str, at: object = NOW, money: float 
 
 
 @contextmanager
-def opened(out: Path, settings: BudgetSettings, said: list[str], clock: StandingClock | None = None) -> Iterator[Level]:
+def opened(
+    out: Path, settings: BudgetSettings, sentences: list[str], clock: StandingClock | None = None
+) -> Iterator[Level]:
     """Open the budget of the run `own` on wine, which has now gone on for 100 s in all."""
     account = RunAccount("own", "wine", out / "own" / "state.db")
-    with open_budget(settings, account, clock or StandingClock(NOW), lambda: 100.0, said.append) as level:
+    with open_budget(settings, account, clock or StandingClock(NOW), lambda: 100.0, sentences.append) as level:
         yield level
 
 
@@ -51,15 +53,15 @@ def test_each_level_starts_with_what_was_spent_there_before(tmp_path: Path) -> N
     a_run(tmp_path, "other", "beer", money=8.0)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "state.db").write_bytes(b"garbage, garbage, garbage, garbage, garbage, garbage" * 4)
-    said: list[str] = []
-    with opened(tmp_path, BudgetSettings(), said) as run:
+    sentences: list[str] = []
+    with opened(tmp_path, BudgetSettings(), sentences) as run:
         _, competition, day = run.levels
         money = [level.usage[Kind.MONEY] for level in run.levels]
         wall = [level.usage[Kind.WALL_SECONDS] for level in run.levels]
         assert money == [1, 7, 11]
         assert wall == [100, 220, 220]
         assert (competition.usage[Kind.EXECUTIONS], day.usage[Kind.CALLS]) == (3, 3)
-    (sentence,) = said
+    (sentence,) = sentences
     assert "left out" in sentence
     assert "broken" in sentence
 

@@ -1,4 +1,4 @@
-"""`bot config`, and how every command tells of a file that is wrong."""
+"""`bot config`, and how every command reports a wrong file."""
 
 import json
 import sys
@@ -95,7 +95,7 @@ def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: p
     done = config("check")
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
-        f"{here}/bot.toml: nothing is wrong; it gives 5 keys",
+        f"{here}/bot.toml: nothing is wrong; it sets 5 keys",
         '  models.model = "large"',
         '  models.fallback.1.key = "OTHER_API_KEY"',
         '  models.fallback.1.model = "small"',
@@ -114,7 +114,10 @@ def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: p
 
 def test_without_a_file_there_is_nothing_wrong() -> None:
     done = config("check")
-    assert (done.exit_code, done.stdout.startswith("there is no bot.toml here: all is as by default")) == (0, True)
+    assert (done.exit_code, done.stdout.startswith("there is no bot.toml here: all settings are the defaults")) == (
+        0,
+        True,
+    )
     assert as_json("check")["ok"] is True
 
 

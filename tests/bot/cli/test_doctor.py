@@ -1,4 +1,4 @@
-"""`bot doctor`: one line a part, how to mend what fails, and an exit status that says whether it works."""
+"""`bot doctor`: one line a part, how to fix what fails, and an exit status."""
 
 import json
 import os
@@ -120,7 +120,7 @@ def test_bubblewrap_that_works_is_ok() -> None:
     [
         (200, ("gpt-x", "other"), "ok", "gpt-x at"),
         (200, ("other",), "warning", "does not list gpt-x"),
-        (401, (), "fails", "does not take the key"),
+        (401, (), "fails", "refuses the key"),
         (404, (), "ok", "lists no models"),
     ],
 )
@@ -135,17 +135,17 @@ def test_the_models_endpoint_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("key", "said"), [("EMPTY", True), ("sk-no-key-required", True), ("sk-4f9a1c77e2b05d38", False)]
+    ("key", "noted"), [("EMPTY", True), ("sk-no-key-required", True), ("sk-4f9a1c77e2b05d38", False)]
 )
 def test_a_dummy_key_is_said_and_fine_for_a_server_of_ones_own(
-    monkeypatch: pytest.MonkeyPatch, key: str, said: bool
+    monkeypatch: pytest.MonkeyPatch, key: str, noted: bool
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     with models_server(200, "gpt-x") as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         found = next(check_models(model_settings()))
-    assert (found.status, "a dummy key" in found.found) == ("ok", said), found
+    assert (found.status, "a dummy key" in found.found) == ("ok", noted), found
 
 
 @pytest.mark.parametrize("url", [None, "https://api.openai.com/v1"])
@@ -155,7 +155,7 @@ def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: s
     if url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
     found = next(check_models(model_settings()))
-    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI does not take")
+    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI refuses")
 
 
 def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,8 +175,8 @@ def test_every_endpoint_of_the_list_is_asked(monkeypatch: pytest.MonkeyPatch, tm
         done, checks = doctor()
     found = [checks[part] for part in ("model", "fallback 1", "fallback 2", "fallback 3")]
     assert [check["status"] for check in found] == ["ok", "ok", "fails", "fails"]
-    assert (done.exit_code, found[2]["mend"]) == (1, "check OTHER_API_KEY")
-    assert found[3]["mend"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server runs"
+    assert (done.exit_code, found[2]["fix"]) == (1, "check OTHER_API_KEY")
+    assert found[3]["fix"] == "check `base_url` of fallback 3 under [models] in bot.toml, and that the server runs"
 
 
 def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -185,12 +185,12 @@ def test_a_fallback_whose_key_is_not_set_is_said_once(monkeypatch: pytest.Monkey
     monkeypatch.delenv("OTHER_API_KEY", raising=False)
     path = tmp_path / "bot.toml"
     path.write_text('[[models.fallback]]\nbase_url = "http://127.0.0.1:9/v1"\nkey = "OTHER_API_KEY"\n')
-    assert "OTHER_API_KEY, which is not set" in (next(check_models(model_settings(path))).mend or "")
+    assert "OTHER_API_KEY, which is not set" in (next(check_models(model_settings(path))).fix or "")
     assert len(list(check_models(model_settings(path)))) == 1
 
 
 def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:
-    assert doctor()[1]["configuration"]["found"] == "there is no bot.toml: all is as by default"
+    assert doctor()[1]["configuration"]["found"] == "there is no bot.toml: all settings are the defaults"
     (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[watch]\nloss = 3\n")
     done = CliRunner().invoke(app, ["doctor", "--json"], catch_exceptions=False)
     checks = json.loads(done.stdout)["checks"]
@@ -215,7 +215,7 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidiactl"):
         (tmp_path / name).touch(0o666)
         (tmp_path / name).chmod(0o666)
-    assert check_devices(gpus, tmp_path).found == "not there: nvidia-uvm"
+    assert check_devices(gpus, tmp_path).found == "missing: nvidia-uvm"
     (tmp_path / "nvidia-uvm").touch()
     (tmp_path / "nvidia-uvm").chmod(0o660)
     assert check_devices(gpus, tmp_path).found == "not for everybody: nvidia-uvm"
@@ -256,7 +256,7 @@ def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brin
     _, checks = doctor()
     assert checks["environment"]["status"] == "warning"
     assert "without LightGBM" in checks["environment"]["found"]
-    assert checks["environment"]["mend"].startswith("bot env create")
+    assert checks["environment"]["fix"].startswith("bot env create")
 
 
 def test_an_environment_that_is_configured_and_not_there_fails() -> None:
@@ -264,7 +264,7 @@ def test_an_environment_that_is_configured_and_not_there_fails() -> None:
     done, checks = doctor()
     assert done.exit_code == 1
     assert checks["environment"]["status"] == "fails"
-    assert checks["environment"]["mend"].startswith("bot env create vision")
+    assert checks["environment"]["fix"].startswith("bot env create vision")
 
 
 def test_it_says_what_a_script_may_use_and_warns_where_that_is_more_than_there_is() -> None:
@@ -274,4 +274,4 @@ def test_it_says_what_a_script_may_use_and_warns_where_that_is_more_than_there_i
     assert "a script may use 1.5 of" in checks["machine"]["found"]
     assert "write 20 GB" in checks["machine"]["found"]
     Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1e6\n")
-    assert "set memory_gb" in doctor()[1]["machine"]["mend"]
+    assert "set memory_gb" in doctor()[1]["machine"]["fix"]

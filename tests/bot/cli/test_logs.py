@@ -67,7 +67,7 @@ def test_how_many_and_how_far_back_may_be_said() -> None:
     assert len(logs("-n", "1").stdout.splitlines()) == 1
     assert len(logs("--since", "1h", "-n", "1").stdout.splitlines()) == 3
     assert logs("--since", "0s").stdout == ""
-    with pytest.raises(UsageError, match="yesterday is no time: write it as"):
+    with pytest.raises(UsageError, match="yesterday is not a duration: write"):
         logs("--since", "yesterday")
 
 
@@ -88,9 +88,9 @@ def test_who_follows_sees_what_another_process_writes_until_he_stops(tmp_path: P
             assert json.loads(following.stdout.readline())["type"] == "note.added"
         finally:
             following.send_signal(signal.SIGINT)
-        _, said = following.communicate()
+        _, errors = following.communicate()
         given_up.cancel()
-    assert (following.returncode, said) == (0, "")
+    assert (following.returncode, errors) == (0, "")
 
 
 def test_without_a_database_it_says_where_one_would_be(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.doctor.notify import check_notify
+from bot.doctor.daemon import check_notify
 from bot.notify.settings import NotifySection
 from state.errors import UsageError
 from tests.bot.notify.receivers import HookSite, MailServer
@@ -37,7 +37,7 @@ def test_each_service_gets_one_message_and_is_told_of_masked(monkeypatch: pytest
     assert done.exit_code == 0, done.output
     assert [got["title"] for got in site.took] == [got["Subject"] for got in mail.took] == ["A test of the Kaggle bot"]
     assert "HOOK_URL" in done.stdout
-    assert done.stdout.count(": taken") == 2
+    assert done.stdout.count(": accepted") == 2
     assert "hunter2secret" not in done.output
 
 
@@ -66,7 +66,7 @@ def test_the_doctor_says_whether_services_are_there_and_can_be_used(monkeypatch:
     assert check_notify(NotifySection()).status == "warning"
     section = NotifySection(services=("HOOK_URL",))
     missing = check_notify(section)
-    assert (missing.status, "names HOOK_URL" in str(missing.mend)) == ("fails", True)
+    assert (missing.status, "names HOOK_URL" in str(missing.fix)) == ("fails", True)
     monkeypatch.setenv("HOOK_URL", "nosuch://hunter2secret")
     wrong = check_notify(section)
     assert (wrong.status, "hunter2secret" in str(wrong)) == ("fails", False)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bot.cli import app
 from sandbox.instance import OwnedFolder
 from state.clock import SystemClock
-from state.collect import add_community
+from state.community_rows import add_community
 from state.errors import UsageError
 from state.store import Store
 from state.tables import CommunityRow, Message, Topic
@@ -103,10 +103,10 @@ def test_a_competition_is_forgotten_by_a_database(here: Path) -> None:
                 Message(competition=name, id="2", topic_id="1", posted_at=at, markdown=f"about {name} " * 9),
             ]
             add_community(tx, name, rows)
-    told = {"posts": 2, "readings": 0, "derived": 0, "bodies": 0, "runs": [], "competition": "wine"}
+    expected = {"posts": 2, "readings": 0, "derived": 0, "bodies": 0, "runs": [], "competition": "wine"}
     for dry_run, held in ((True, True), (False, False)):
         options = ["--forget", "wine", "--database", "bot.db", *(["--dry-run"] if dry_run else [])]
-        assert prune(*options) == {"database": "bot.db", "dry_run": dry_run, **told}
+        assert prune(*options) == {"database": "bot.db", "dry_run": dry_run, **expected}
         files = [path.read_bytes() for path in here.glob("bot.db*")]
         assert any(b"about wine" in data for data in files) is held
         assert any(b"about tea" in data for data in files)

@@ -1,4 +1,4 @@
-"""What `bot rehearse` says of one competition, and of several on one site."""
+"""What `bot rehearse` prints for one competition, and of several on one site."""
 
 import json
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ def site_of(*snapshots: Snapshot, begins: datetime = START) -> Iterator[tuple[Si
 
 def test_programs_are_told_of_every_competition_and_by_how_much_it_was_moved(tmp_path: Path) -> None:
     with site_of(*both(tmp_path)) as (site, clock):
-        told = announcement(site, clock, URL)
-    assert "competition" not in told
-    assert told["competitions"] == [
+        announced = announcement(site, clock, URL)
+    assert "competition" not in announced
+    assert announced["competitions"] == [
         {
             "competition": "tiny-table",
             "begins": "2020-01-01T00:00:00+00:00",
@@ -48,9 +48,9 @@ def test_programs_are_told_of_every_competition_and_by_how_much_it_was_moved(tmp
 
 def test_of_one_alone_they_are_told_as_ever(tmp_path: Path) -> None:
     with site_of(both(tmp_path)[0]) as (site, clock):
-        told = announcement(site, clock, URL)
-    assert (told["competition"], told["url"], told["token"]) == ("tiny-table", URL, "KGAT_rehearsal")
-    assert told["clock"] == {"start": clock.start.isoformat(), "speed": 1000.0, "began": clock.began}
+        announced = announcement(site, clock, URL)
+    assert (announced["competition"], announced["url"], announced["token"]) == ("tiny-table", URL, "KGAT_rehearsal")
+    assert announced["clock"] == {"start": clock.start.isoformat(), "speed": 1000.0, "began": clock.began}
 
 
 def test_people_are_told_what_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,8 +81,8 @@ def test_there_is_a_result_for_each_competition(tmp_path: Path, capsys: pytest.C
         now = clock.now() + timedelta(days=50)
         results = [result_of(site, one, now) for one in site.competitions]
     show_results(results, json=True)
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["competition"], one["over"]) for one in told] == [("tiny-table", False), ("tiny-twin", True)]
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["competition"], one["over"]) for one in printed] == [("tiny-table", False), ("tiny-twin", True)]
     show_results(results, json=False)
     text = capsys.readouterr().out
     assert "standing so far" in text

@@ -96,9 +96,9 @@ def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_programs_are_told_the_address_and_the_clock_and_at_the_end_the_standing(tmp_path: Path) -> None:
     with rehearsing(write_tiny(tmp_path / "tiny"), "--json", "--speed", "50") as process:
-        told = line(process)
-        assert (told["competition"], told["clock"]["speed"]) == ("tiny-table", 50)
-        assert told["environment"]["http_proxy"] == told["url"]
+        announced = line(process)
+        assert (announced["competition"], announced["clock"]["speed"]) == ("tiny-table", 50)
+        assert announced["environment"]["http_proxy"] == announced["url"]
         process.send_signal(signal.SIGTERM)
         rest = process.communicate(timeout=30)[0]
     assert process.returncode == 0
@@ -112,11 +112,11 @@ def test_people_are_told_the_address_the_token_and_how_to_reach_it(tmp_path: Pat
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        said = [process.stdout.readline() for _ in range(6)]
+        output = [process.stdout.readline() for _ in range(6)]
         progress = process.stderr.readline()
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=30)[0]
-    text = "".join(said)
+    text = "".join(output)
     for words in ("tiny-table is on at http://127.0.0.1:", "KGAT_mine", "http_proxy=http://127.0.0.1:", "NO_PROXY= "):
         assert words in text
     assert "standing so far" in rest
@@ -130,9 +130,9 @@ def test_a_rehearsal_ends_with_the_competition_and_tells_the_final_standing(tmp_
     snapshot = tiny(tmp_path)
     options = ("--json", "--until-end", "--start", "2020-02-29T18:00:00Z", "--speed", "3600")
     with rehearsing(snapshot.path, *options) as process:
-        told = line(process)
+        announced = line(process)
         with httpx2.Client(trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)) as http:
-            Client(told["url"], http, told["token"]).submit(truth_with(snapshot, 0.0), "r-1")
+            Client(announced["url"], http, announced["token"]).submit(truth_with(snapshot, 0.0), "r-1")
         end = json.loads(process.communicate(timeout=60)[0])
     assert process.returncode == 0
     assert (end["over"], end["scored"], end["rank"], end["medal"]) == (True, 1, 1, "gold")
@@ -143,10 +143,10 @@ def test_two_end_with_the_last_and_a_result_for_each_and_with_1_where_one_has_no
     first, twin = tiny(tmp_path), write_twin(tmp_path)
     options = ("--json", "--until-end", "--start", "2020-02-28T18:00:00Z", "--speed", "10800")
     with rehearsing(first.path, str(twin), *options) as process:
-        told = line(process)
+        announced = line(process)
         with httpx2.Client(trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)) as http:
-            assert http.get(f"{told['url']}/clock").json() == told["clock"]
-            Client(told["url"], http, told["token"], SLUG).submit(truth_with(first, 0.0), "r-1")
+            assert http.get(f"{announced['url']}/clock").json() == announced["clock"]
+            Client(announced["url"], http, announced["token"], SLUG).submit(truth_with(first, 0.0), "r-1")
         ends = [json.loads(text) for text in process.communicate(timeout=60)[0].splitlines()]
     assert process.returncode == 1
     assert [(end["competition"], end["over"], end["rank"]) for end in ends] == [(SLUG, True, 1), (TWIN, True, None)]
@@ -156,6 +156,6 @@ def test_two_end_with_the_last_and_a_result_for_each_and_with_1_where_one_has_no
 def test_a_rehearsal_in_which_nothing_was_scored_ends_with_1(tmp_path: Path) -> None:
     options = ("--until-end", "--start", "2020-02-29T23:00:00Z", "--speed", "36000")
     with rehearsing(write_tiny(tmp_path / "tiny"), *options) as process:
-        said = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert "final standing" in said
+    assert "final standing" in output

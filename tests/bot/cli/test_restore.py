@@ -53,11 +53,11 @@ def test_a_damaged_database_is_kept_aside_and_its_backup_restored(run: Path) -> 
     damaged = path.read_bytes()
     with pytest.raises(StateCorrupted, match="bot restore"):
         events(path)
-    told = json.loads(restore(run, "--json").stdout)
+    shown = json.loads(restore(run, "--json").stdout)
     assert events(path) == list(range(1500))
-    assert told["events"] == 1500
-    assert [Path(name).read_bytes() for name in told["kept_aside"]] == [damaged]
-    assert told["backup_made_at"][:4] == told["last_event_at"][:4]
+    assert shown["events"] == 1500
+    assert [Path(name).read_bytes() for name in shown["kept_aside"]] == [damaged]
+    assert shown["backup_made_at"][:4] == shown["last_event_at"][:4]
     assert (run / "state.db.backup").exists()
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,22 @@ import pytest
 from bot.execution.folder import run_folders
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, bot, results, tiny
+from tests.bot.replay.scripted_answers import Answers
 from tests.chaos.invariants import events
 from tests.chaos.world import wait_until
+from tests.scripted_endpoint import ScriptedEndpoint
 
 __all__ = ["bot", "tiny"]
 
-OPTIONS = ("--model", "builtin", "--steps", "2", "--no-community", "--sandbox", "process", "--json")
+OPTIONS = ("--model", "openai:scripted", "--steps", "2", "--no-community", "--sandbox", "process", "--json")
+
+
+@pytest.fixture(autouse=True)
+def endpoint(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have a model whose scripts take a moment: those of the built-in one load libraries for seconds."""
+    with ScriptedEndpoint(Answers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        yield
 
 
 def killed_replay(tiny: Path, place: Path, *more: str) -> None:

@@ -67,11 +67,11 @@ def test_what_is_wrong_with_a_competition_stands_in_the_table_and_in_the_exit_st
     assert json.loads(run(tmp_path, "--json").stdout)["failed"] == 1
 
 
-def test_without_a_terminal_a_line_says_that_a_competition_is_begun(tmp_path: Path) -> None:
+def test_without_a_terminal_a_line_shows_that_a_competition_is_started(tmp_path: Path) -> None:
     numbers("sums", tmp_path)
     (tmp_path / "competitions/sums/leaderboard.csv").write_text(POINTER)
     lines = run(tmp_path).stderr.splitlines()
-    assert lines[0] == "1 of 1: sums: begun"
+    assert lines[0] == "1 of 1: sums: started"
     assert lines[-1].startswith("1 of 1: sums: failed: ")
 
 
@@ -91,19 +91,19 @@ def test_a_board_without_dates_asks_for_the_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (["--enabled-at", "2019-01-01T00:00:00Z"], "go together"),
+        (["--enabled-at", "2019-01-01T00:00:00Z"], "must be given together"),
         (["--enabled-at", "2019-01-01T00:00:00Z", "--deadline", "2018-01-01T00:00:00Z"], "is before"),
         (["--enabled-at", "yesterday", "--deadline", "2018-01-01T00:00:00Z"], "not a time"),
         (["--competition", "titanic"], "no folder holds titanic; there are sums"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_is_done(tmp_path: Path, options: list[str], said: str) -> None:
+def test_wrong_options_are_refused_before_anything_is_done(tmp_path: Path, options: list[str], message: str) -> None:
     numbers("sums", tmp_path)
     done = run(tmp_path, *options)
     assert isinstance(done.exception, UsageError)
-    assert said in str(done.exception)
+    assert message in str(done.exception)
     assert not (tmp_path / "out").exists()
 
 

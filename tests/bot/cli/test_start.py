@@ -38,7 +38,7 @@ dir = "state"
 [competitions.titanic]
 submit = true
 [notify]
-digest = ["standing.rank"]
+digest = ["leaderboard.rank"]
 """
 RUN = """
 import sys
@@ -74,8 +74,8 @@ def test_what_help_shows_of_a_command_is_the_first_paragraph_of_its_own_help() -
     for name, (place, summary) in COMMANDS.items():
         module, _, attribute = place.partition(":")
         found = getattr(import_module(module), attribute)
-        said = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found).split("\n\n")[0]
-        assert " ".join(said.split()) == summary, name
+        help_text = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found).split("\n\n")[0]
+        assert " ".join(help_text.split()) == summary, name
 
 
 def test_each_command_shows_its_own_help_with_an_example(tmp_path: Path) -> None:

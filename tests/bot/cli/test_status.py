@@ -31,13 +31,10 @@ with running(RunFolder(Path(sys.argv[1]))):
 
 
 def prepared(out: Path, name: str, **settings: object) -> RunFolder:
-    """Make a run's folder with its config.json, and a snapshot whose metric is the better the higher."""
-    snapshot = out.parent / "snapshot"
-    snapshot.mkdir(exist_ok=True)
-    (snapshot / "snapshot.json").write_text(json.dumps({"metric": {"name": "accuracy", "direction": "maximize"}}))
+    """Make a run's folder with its config.json."""
     folder = RunFolder(out / name)
     folder.make()
-    chosen = {"snapshot": str(snapshot), "steps": None, "seconds": 1000.0, "max_cost": None, **settings}
+    chosen = {"steps": None, "seconds": 1000.0, "max_cost": None, **settings}
     folder.config.write_text(json.dumps({"run_id": name, "settings": chosen}))
     return folder
 
@@ -45,9 +42,10 @@ def prepared(out: Path, name: str, **settings: object) -> RunFolder:
 def write(folder: RunFolder, ended: str | None, begun: datetime) -> None:
     """Write a run that has spent something, with one node scored and one executed since 100 s after its start."""
     clock, run = StandingClock(begun), folder.path.name
+    config = {"card": {"metric": {"name": "accuracy", "direction": "maximize"}}}
     with Store.open(folder.database, clock) as store:
         with store.write() as tx:
-            create_run(tx, run, competition="wine", agent="a", model="m", seed=1, cutoff=None)
+            create_run(tx, run, competition="wine", agent="a", model="m", seed=1, cutoff=None, config=config)
         clock.pass_by(100)
         with store.write() as tx:
             for node in (1, 2):
@@ -144,7 +142,7 @@ def test_a_run_of_the_daemons_is_named_as_such_and_is_nothing_to_audit(out: Path
     run = prepared(out, "wine-live")
     run.config.write_text(json.dumps({"run_id": "wine-live", "live": True, "settings": {}}))
     assert (status(out)["wine-live"]["status"], run.database.exists()) == ("live", False)
-    with pytest.raises(UsageError, match="is a live run of the daemon's"):
+    with pytest.raises(UsageError, match="is a live run of the daemon"):
         CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
     run.config.write_text(json.dumps({"run_id": "older", "settings": {"agent": "comind"}}))
     with pytest.raises(UsageError, match=r"is not a replay's folder of this version: config\.json: .*snapshot"):

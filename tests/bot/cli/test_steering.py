@@ -57,7 +57,7 @@ def texts(here: Path, competition: str = "titanic") -> list[str]:
 
 def test_a_note_is_kept_before_there_is_a_daemon_and_it_is_said_that_none_runs(here: Path) -> None:
     done = bot("note", "titanic", "look", "at the tickets")
-    assert done.stdout == "note 1 on titanic is kept; no daemon runs: it sees it when it is started\n"
+    assert done.stdout == "note 1 on titanic is kept; no daemon runs: it takes effect when one starts\n"
     assert texts(here) == ["look at the tickets"]
     assert (here / "state").stat().st_mode & 0o777 == 0o700
 
@@ -117,7 +117,7 @@ def test_notes_are_listed_oldest_first_for_people_and_for_programs() -> None:
 
 def test_a_competition_is_paused_goes_on_and_is_stopped(here: Path) -> None:
     assert bot("pause", "titanic").stdout.startswith("titanic is paused, and was running; ")
-    assert bot("pause", "titanic").stdout.startswith("titanic is paused already; ")
+    assert bot("pause", "titanic").stdout.startswith("titanic is already paused; ")
     assert printed("unpause", "titanic") == {
         "competition": "titanic",
         "state": "running",
@@ -163,7 +163,7 @@ def test_no_database_is_made_in_another_users_folder(here: Path) -> None:
 
 def test_without_a_configuration_it_says_how_to_name_one(here: Path) -> None:
     (here / "bot.toml").rename(here / "other.toml")
-    with pytest.raises(UsageError, match="name it with --config"):
+    with pytest.raises(UsageError, match="name the file with --config"):
         bot("pause", "titanic")
     assert bot("pause", "titanic", "--config", "other.toml").stdout.startswith("titanic is paused")
 

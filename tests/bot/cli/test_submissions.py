@@ -16,10 +16,10 @@ from bot.submission.facts import ACCEPTED
 from state.approvals import answer_wish, ask_approval, open_wishes
 from state.clock import SystemClock
 from state.errors import UsageError
-from state.outward import CONSIDERED, advance_submission, intend_submission, update_submission
 from state.progress import create_node, create_run, end_node
 from state.series import take_reading
 from state.store import Store
+from state.submissions import CONSIDERED, advance_submission, intend_submission, update_submission
 from state.tables import Approval, Event
 
 RUN = "titanic-aide-builtin-0-20200101T000000Z"
@@ -45,8 +45,8 @@ def store(here: Path) -> Iterator[Store]:
                 end_node(tx, RUN, id, "buggy" if score is None else "valid", score=score)
         with opened.write() as tx:
             one = intend_submission(tx, RUN, node=1, handed_in="refit", file_sha="ab" * 32)
-            told = {"decision": "send", "until": None, "of_file": False, "state": "x"}
-            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, why="it is the first", **told)
+            answer = {"decision": "send", "until": None, "of_file": False, "state": "x"}
+            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, why="it is the first", **answer)
             advance_submission(tx, RUN, one.id, "sending")
             advance_submission(tx, RUN, one.id, "confirmed", ref="7")
             update_submission(tx, RUN, one.id, score=0.65)
@@ -76,8 +76,8 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
 
 def test_what_was_decided_against_is_told_too(store: Store) -> None:
     with store.write() as tx:
-        told = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
-        tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **told)
+        answer = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
+        tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **answer)
     assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
 
 
@@ -88,7 +88,7 @@ def test_without_a_database_each_says_so() -> None:
 
 
 def test_an_approval_is_written_down_for_the_daemon_once(store: Store) -> None:
-    assert "submission 1 may go; no daemon runs now" in bot("approve", "1").stdout
+    assert "submission 1 is approved; no daemon runs now" in bot("approve", "1").stdout
     bot("approve", "1")
     with pytest.raises(UsageError, match="is approved already, by ada"):
         bot("approve", "1", "--refuse")
@@ -98,13 +98,13 @@ def test_an_approval_is_written_down_for_the_daemon_once(store: Store) -> None:
 
 
 def test_a_refusal_goes_by_the_tag_as_well(store: Store) -> None:
-    told = json.loads(bot("approve", f"{RUN}-2-cdcdcdcd", "--refuse", "--json").stdout)
-    assert (told["decision"], told["submission"], told["daemon_runs"]) == ("refused", "2", False)
+    answer = json.loads(bot("approve", f"{RUN}-2-cdcdcdcd", "--refuse", "--json").stdout)
+    assert (answer["decision"], answer["submission"], answer["daemon_runs"]) == ("refused", "2", False)
 
 
 @pytest.mark.usefixtures("store")
 def test_what_does_not_wait_is_said_with_what_does() -> None:
-    with pytest.raises(UsageError, match="there is no submission 9 that waits for your word: waiting are 1"):
+    with pytest.raises(UsageError, match="no submission 9 is waiting for approval; waiting: 1"):
         bot("approve", "9")
 
 
@@ -113,19 +113,19 @@ def test_changed_rules_are_accepted_as_they_were_read(store: Store) -> None:
         bot("approve", "titanic", "--rules")
     with store.write() as tx:
         take_reading(tx, "titanic", "page", "rules", {}, content="be kind")
-    told = json.loads(bot("approve", "titanic", "--rules", "--json").stdout)
+    answer = json.loads(bot("approve", "titanic", "--rules", "--json").stdout)
     with store.read() as session:
         (event,) = session.exec(select(Event).where(Event.type == ACCEPTED)).all()
-    assert event.data == {"sha256": told["rules"], "by": "ada"}
+    assert event.data == {"sha256": answer["rules"], "by": "ada"}
 
 
 def test_a_wish_that_nobody_has_looked_at_is_kept_and_said_so(store: Store) -> None:
     done = bot("submit", "titanic", "2", "--wait", "0", status=1)
     assert done.stdout.strip() == (
-        "node 2 on titanic is wished for, and no daemon runs: it will look at it when `bot run` starts"
+        "node 2 on titanic is requested; no daemon runs: it will be decided when `bot run` starts"
     )
-    told = json.loads(bot("submit", "titanic", "2", "--wait", "0", "--json", status=1).stdout)
-    assert (told["wish"], told["seen"], told["state"]) == (1, False, "open")
+    answer = json.loads(bot("submit", "titanic", "2", "--wait", "0", "--json", status=1).stdout)
+    assert (answer["wish"], answer["seen"], answer["state"]) == (1, False, "open")
     with store.read() as session:
         assert [(wish.node, wish.by) for wish in open_wishes(session, RUN)] == [(2, "ada")]
 

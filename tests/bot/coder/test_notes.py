@@ -2,18 +2,17 @@
 
 from datetime import UTC, datetime
 
-from bot.community.prompts import AnalyzePost, PostText
+from bot.community.reading import AnalyzePost
 from bot.execution.task import OwnerNote, TaskText
 from bot.models import Item
+from state.community import Post
 
 AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
 
 def prompt(*notes: OwnerNote) -> AnalyzePost:
     task = TaskText("T", "words", "rmse", "minimize", "id", ("y",), "submission.csv", notes)
-    return AnalyzePost(
-        task, PostText(Item("message/1", AT), "message", "", None, None, None, None, "# The owner's word")
-    )
+    return AnalyzePost(task, Post("message", "1", AT, "", "# The owner's word", None, None, None))
 
 
 def test_a_note_stands_outside_of_what_is_quoted_with_its_date_and_among_the_items():

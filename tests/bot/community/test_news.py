@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.community.learning import learn
 from bot.community.news import looks, take_in_news
+from bot.community.reading import learn
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS

@@ -8,8 +8,8 @@ from typing import Any
 from bot.community.reading import analysis_texts, worth_reading
 from bot.community.settings import ReadingSettings
 from state.clock import SystemClock
-from state.collect import add_community
 from state.community import CommunityView, Post, Repeat
+from state.community_rows import add_community
 from state.knowledge import add_analysis
 from state.progress import create_run
 from state.store import Store

@@ -18,7 +18,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "key": st.sampled_from(["OTHER_API_KEY", "A"]),
     "roles": st.dictionaries(st.sampled_from(ROLES), TEXTS, max_size=3),
     "services": st.lists(st.sampled_from(["SLACK_URL", "MAIL_URL"]), unique=True).map(tuple),
-    "digest": st.lists(st.sampled_from(["standing.rank", "budget.reached"])).map(tuple),
+    "digest": st.lists(st.sampled_from(["leaderboard.rank", "budget.reached"])).map(tuple),
     "quiet": st.sampled_from(["22:00-07:00", "00:00-00:01"]),
     "digest_hours": st.lists(st.integers(0, 23), min_size=1, max_size=3).map(tuple),
     "time_zone": st.sampled_from(["UTC", "Europe/Zurich"]),

@@ -14,7 +14,7 @@ prices.nor-that = { input = 1, output = 2 }
 """
 
 
-def told(folder: Path, text: str) -> list[str]:
+def mistakes(folder: Path, text: str) -> list[str]:
     (folder / "bot.toml").write_text(text)
     try:
         read_settings(folder / "bot.toml")
@@ -25,10 +25,10 @@ def told(folder: Path, text: str) -> list[str]:
 
 @pytest.mark.parametrize("cap", ["[budget.day]\nmoney = 3\n", "[competitions.c]\nmax_cost = 3\n"])
 def test_under_a_cap_on_money_every_model_has_a_price(tmp_path: Path, cap: str) -> None:
-    assert told(tmp_path, MODELS) == []
-    (sentence,) = told(tmp_path, MODELS + cap)
+    assert mistakes(tmp_path, MODELS) == []
+    (sentence,) = mistakes(tmp_path, MODELS + cap)
     assert sentence.startswith("2: models.model names a model without a known price")
-    assert told(tmp_path, MODELS.replace("nobody-sells-this", "gpt-4o") + cap) == []
+    assert mistakes(tmp_path, MODELS.replace("nobody-sells-this", "gpt-4o") + cap) == []
 
 
 def test_so_have_the_models_of_fallbacks_and_competitions(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_so_have_the_models_of_fallbacks_and_competitions(tmp_path: Path) -> Non
         "prices.priced = { input = 0, output = 0 }\n[competitions.c]\n"
         "roles.coder = 'none-other'\n[competitions.d]\nmodel = 'x-1'\n"
     )
-    assert [sentence.split(" names")[0] for sentence in told(tmp_path, text)] == [
+    assert [sentence.split(" names")[0] for sentence in mistakes(tmp_path, text)] == [
         "4: models.fallback.1.model",
         "9: competitions.c.roles.coder",
         "11: competitions.d.model",
@@ -45,26 +45,26 @@ def test_so_have_the_models_of_fallbacks_and_competitions(tmp_path: Path) -> Non
 
 
 def test_a_capped_competition_with_a_model_of_its_own_needs_no_price_of_the_others(tmp_path: Path) -> None:
-    assert told(tmp_path, MODELS + "[competitions.c]\nmax_cost = 3\nmodel = 'gpt-4o'\n") == []
+    assert mistakes(tmp_path, MODELS + "[competitions.c]\nmax_cost = 3\nmodel = 'gpt-4o'\n") == []
 
 
 def test_a_competition_without_a_cap_may_have_models_of_unknown_price(tmp_path: Path) -> None:
-    assert told(tmp_path, "[competitions.c]\nmodel = 'x-1'\n[competitions.d]\nmax_cost = 1\n") == []
+    assert mistakes(tmp_path, "[competitions.c]\nmodel = 'x-1'\n[competitions.d]\nmax_cost = 1\n") == []
 
 
 def test_a_fast_clock_is_not_for_kaggle_itself(tmp_path: Path) -> None:
-    (sentence,) = told(tmp_path, "[daemon]\nrehearsal = true\n")
+    (sentence,) = mistakes(tmp_path, "[daemon]\nrehearsal = true\n")
     assert sentence.startswith("2: daemon.rehearsal must be false while [kaggle] url is that of Kaggle")
-    assert told(tmp_path, "[daemon]\nrehearsal = true\n[kaggle]\nurl = 'http://127.0.0.1:8899/v1'\n") == []
+    assert mistakes(tmp_path, "[daemon]\nrehearsal = true\n[kaggle]\nurl = 'http://127.0.0.1:8899/v1'\n") == []
 
 
 def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Path) -> None:
-    found = told(tmp_path, "[daemon]\nrehearsal = true\n[watch]\nloss = 1\n")
+    found = mistakes(tmp_path, "[daemon]\nrehearsal = true\n[watch]\nloss = 1\n")
     assert [sentence.split(" must")[0] for sentence in found] == ["2: daemon.rehearsal", "4: watch.loss"]
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "expected"),
     [
         ('metric = "rmse"', None),
         ('metric = "graders/grade.py"', None),
@@ -88,14 +88,14 @@ def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Pa
         ),
     ],
 )
-def test_a_metric_is_one_that_can_be_computed_or_a_grader(tmp_path: Path, lines: str, said: str | None) -> None:
-    found = told(tmp_path, f"[competitions.c]\n{lines}\n")
-    assert len(found) == (said is not None)
-    assert all(sentence.startswith(said or "") for sentence in found)
+def test_a_metric_is_one_that_can_be_computed_or_a_grader(tmp_path: Path, lines: str, expected: str | None) -> None:
+    found = mistakes(tmp_path, f"[competitions.c]\n{lines}\n")
+    assert len(found) == (expected is not None)
+    assert all(sentence.startswith(expected or "") for sentence in found)
 
 
 def test_an_unknown_metric_is_told_with_the_nearest_or_with_all(tmp_path: Path) -> None:
-    (near,) = told(tmp_path, '[competitions.c]\nmetric = "Log-Los"\n')
+    (near,) = mistakes(tmp_path, '[competitions.c]\nmetric = "Log-Los"\n')
     assert near.endswith("did you mean log_loss?")
-    (none_near,) = told(tmp_path, '[competitions.c]\nmetric = "zzz"\n')
+    (none_near,) = mistakes(tmp_path, '[competitions.c]\nmetric = "zzz"\n')
     assert "known here: accuracy, " in none_near

@@ -17,7 +17,7 @@ LONGEST = 30.0
 """Real seconds after which what is waited for will not come."""
 QUICK = WorkerSettings(
     idle_seconds=0.05,
-    trouble_seconds=0.02,
+    database_pause=0.02,
     cancel_seconds=1.0,
     first_pause=0.02,
     longest_pause=0.05,
@@ -76,6 +76,6 @@ def status(store: Store, key: str) -> str:
     return row(store, key).status
 
 
-def told(store: Store, type: str) -> list[dict[str, Any]]:
+def events_of(store: Store, type: str) -> list[dict[str, Any]]:
     """Return the events of no run that are of a type."""
     return [event for event in store.export_events(NO_RUN) if event["type"] == type]

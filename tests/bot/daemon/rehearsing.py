@@ -1,4 +1,4 @@
-"""A whole rehearsal: the stand-in site and the daemon as processes of their own, and receivers of what the owner is told."""
+"""A whole rehearsal: the stand-in site and the daemon as processes of their own, and receivers of the owner's notices."""
 
 import json
 import os
@@ -99,8 +99,8 @@ def rehearsal(
             assert site.stdout is not None
             announced = json.loads(site.stdout.readline())
             slugs = [path.name for path in snapshots]
-            told = announced["clock"]
-            clock = FastClock(datetime.fromisoformat(told["start"]), told["speed"], told["began"])
+            found = announced["clock"]
+            clock = FastClock(datetime.fromisoformat(found["start"]), found["speed"], found["began"])
             made = Rehearsal(folder, slugs, announced["url"], mail, hook, site, clock)
             tables = "".join(
                 f'[competitions.{slug}]\nsubmit = true\nmodel = "builtin"\n'

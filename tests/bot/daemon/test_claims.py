@@ -44,8 +44,10 @@ def test_what_another_process_works_on_is_refused_until_that_is_killed() -> None
     with claims() as own:
         with another_process():
             for _ in range(3):
-                told = r"another process works on titanic .* same Kaggle account .* \[competitions\.titanic\]"
-                with pytest.raises(UsageError, match=told):
+                refusal = (
+                    r"another process already works on titanic .* same Kaggle account: .* \[competitions\.titanic\]"
+                )
+                with pytest.raises(UsageError, match=refusal):
                     own.take("titanic")
             own.take("spooky")
         own.take("titanic")

@@ -1,11 +1,11 @@
-"""What was collected for a competition goes some time after its end, by whatever says when that is."""
+"""What was collected for a competition goes some time after its end, whatever states it."""
 
 from datetime import timedelta
 
 from bot.configuration.competition import CompetitionSettings
 from bot.daemon.tasks import prune_ended
 from bot.status.accounts import Allowance
-from state.collect import add_community
+from state.community_rows import add_community
 from state.progress import create_run, end_run
 from state.retention import prunable
 from state.series import take_reading
@@ -45,7 +45,7 @@ def test_the_end_is_as_the_owner_the_site_or_the_run_says(store: Store, clock: S
 def test_what_is_read_again_of_one_that_is_gone_makes_no_work(store: Store) -> None:
     collect(store, "old")
     ended = {"deadline": (START - timedelta(days=91)).isoformat()}
-    for told in (["old"], []):
+    for expected in (["old"], []):
         with store.write() as tx:
             take_reading(tx, "old", "competition", "", ended)
-        assert removed(store) == told
+        assert removed(store) == expected

@@ -3,7 +3,7 @@
 from bot.daemon.failures import TRACE_CHARACTERS, record_failure, words_of
 from state.errors import BotError
 from state.store import Store
-from tests.bot.daemon.parts import told
+from tests.bot.daemon.parts import events_of
 
 
 def test_an_error_of_ours_speaks_for_itself_and_any_other_has_its_type_before_it() -> None:
@@ -24,7 +24,7 @@ def test_the_end_of_a_traceback_is_kept(store: Store) -> None:
         error.add_note("the last line")
         with store.write() as tx:
             record_failure(tx, "loop.failed", error, loop="workers")
-    (event,) = told(store, "loop.failed")
+    (event,) = events_of(store, "loop.failed")
     assert (event["error"], event["loop"]) == ("ValueError: at the bottom", "workers")
     assert len(event["traceback"]) == TRACE_CHARACTERS
     assert event["traceback"].endswith("the last line\n")

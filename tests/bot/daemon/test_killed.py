@@ -29,7 +29,7 @@ PROGRAM = """
     folder, now, hangs = Path(sys.argv[1]), datetime.fromisoformat(sys.argv[2]), sys.argv[3] == "hangs"
 
     def say(text):
-        with (folder / "said").open("a") as file:
+        with (folder / "diary").open("a") as file:
             file.write(text + "\\n")
 
     async def quick(task):
@@ -47,7 +47,7 @@ PROGRAM = """
             workers = Workers(store, store.clock, {"quick": Handler(quick), "slow": Handler(slow)})
             running = asyncio.create_task(workers.run())
             if not hangs:
-                while (folder / "said").read_text().count("did") < 3:
+                while (folder / "diary").read_text().count("did") < 3:
                     await asyncio.sleep(0.01)
                 await workers.stop(10)
             await running
@@ -93,9 +93,9 @@ def test_after_kill_9_what_was_missed_and_what_was_half_done_is_done_once(store:
     again = command(tmp_path, START + timedelta(hours=2), "ends")
     done = subprocess.run(again, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    said = (tmp_path / "said").read_text().splitlines()
-    assert said[:2] == ["did quick:first", "began slow:half"]
-    assert sorted(said[2:]) == ["began slow:half", "did quick:missed", "did slow:half"]
+    lines = (tmp_path / "diary").read_text().splitlines()
+    assert lines[:2] == ["did quick:first", "began slow:half"]
+    assert sorted(lines[2:]) == ["began slow:half", "did quick:missed", "did slow:half"]
     assert rows(store) == {
         "quick:first": ("done", 0, 0),
         "slow:half": ("done", 0, 1),

@@ -1,4 +1,4 @@
-"""The daemon's log goes where the configuration says, and names the competition that a line is of."""
+"""The daemon's log goes where the configuration names, and each line names its competition."""
 
 import io
 import json

@@ -1,6 +1,5 @@
 """The daemon's disk is bounded: what nobody will ask for goes, what may be needed stays, and too little room is trouble."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,11 +16,11 @@ from bot.execution.prune import Prunable
 from bot.execution.spare import spare_files
 from bot.status.problems import current
 from state.approvals import make_wish
-from state.daily import daily_backups
+from state.daily_backups import daily_backups
 from state.errors import StateCorrupted
-from state.outward import add_submission
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.store import NO_RUN, Store
+from state.submissions import add_submission
 from state.tables import Notification
 from tests.state.conftest import StandingClock
 
@@ -45,12 +44,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def a_run(
     store: Store, direction: str | None = "maximize", run_id: str = RUN, cutoff: datetime | None = None
 ) -> RunFolder:
-    """Begin a run, live unless it has a cutoff, whose card says which scores are better."""
+    """Begin a run, live unless it has a cutoff, whose card has the direction of scores."""
+    config = {"card": {"metric": {"direction": direction}}}
     with store.write() as tx:
-        create_run(tx, run_id, competition="titanic", agent="comind", model="builtin", seed=1, cutoff=cutoff)
+        create_run(
+            tx, run_id, competition="titanic", agent="comind", model="builtin", seed=1, cutoff=cutoff, config=config
+        )
     folder = RunFolder(store.path.parent / "runs" / run_id)
     folder.make()
-    folder.config.write_text(json.dumps({"card": {"metric": {"direction": direction}}}))
+    folder.config.write_text("{}")
     return folder
 
 
@@ -124,8 +126,6 @@ def test_where_it_cannot_be_told_which_nodes_are_good_nothing_goes(store: Store,
     folder = a_run(store, direction)
     a_node(store, folder, 1, None)
     assert spare(store, 1) == set()
-    folder.config.write_text("no JSON")
-    assert spare(store, 1) == set()
 
 
 def test_replays_are_left_alone_and_so_are_links(store: Store, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_where_the_disk_is_nearly_full_what_is_not_so_old_goes_too_and_the_owner
     assert f"GB free, and {beyond:g} GB are wanted" in problems(store)["disk"]
     with store.read() as session:
         (notice,) = session.exec(select(Notification))
-    assert (notice.kind, str(tmp_path) in notice.body) == ("trouble.disk", True)
+    assert (notice.kind, str(tmp_path) in notice.body) == ("problem.disk", True)
 
 
 def test_the_trouble_is_over_only_when_there_is_clearly_enough(store: Store, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_scrape_tells_what_the_database_says(tmp_path: Path) -> None:
     clock = busy(tmp_path)
     with opened(tmp_path, clock) as store:
         with store.write() as tx:
-            notify(tx, Notice("a", "trouble.disk", "Disk", "low", urgent=True))
+            notify(tx, Notice("a", "problem.disk", "Disk", "low", urgent=True))
         ready(store, "SLACK_URL", NOW, NotifySection())
         with serve_metrics(store, 0, lambda: ALLOWANCE) as port:
             found = scrape(port)

@@ -102,9 +102,9 @@ def check_samples(samples: Sequence[Sample]) -> None:
 
 
 def check_told(it: Rehearsal) -> None:
-    """Both services had all that was to be told."""
+    """Both services got all notices."""
     kinds = {kind for (kind,) in rows(it, "SELECT DISTINCT kind FROM notification")}
-    assert {"submission.scored", "standing.best", "selection.proposed", "summary.daily"} <= kinds
+    assert {"submission.scored", "run.best", "selection.proposed", "summary.daily"} <= kinds
     mails = "\n".join(str(mail["Subject"]) for mail in it.mail.took)
     texts = "\n".join(str(one.get("text")) for one in it.hook.took)
     for slug in SLUGS:

@@ -11,7 +11,7 @@ import pytest
 from bot.daemon.supervision import Supervisor, SupervisorSettings
 from state.errors import KeepsFailing, StateCorrupted, StateUnavailable
 from state.store import Store
-from tests.bot.daemon.parts import LONGEST, told, until
+from tests.bot.daemon.parts import LONGEST, events_of, until
 
 QUICK = SupervisorSettings(first_pause=0.01, longest_pause=0.02, most_failures=3, stop_seconds=LONGEST)
 
@@ -20,23 +20,23 @@ class Loops:
     """Loops that write down when they begin and end."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.log: list[str] = []
 
     def steady(self, name: str) -> Callable[[], Awaitable[None]]:
         async def run() -> None:
-            self.said.append(f"{name} begins")
+            self.log.append(f"{name} begins")
             try:
                 await asyncio.Event().wait()
             finally:
                 await asyncio.sleep(0)
-                self.said.append(f"{name} ends")
+                self.log.append(f"{name} ends")
 
         return run
 
     def failing(self, name: str, error: BaseException, times: int = 10**9) -> Callable[[], Awaitable[None]]:
         async def run() -> None:
-            self.said.append(f"{name} begins")
-            if self.said.count(f"{name} begins") <= times:
+            self.log.append(f"{name} begins")
+            if self.log.count(f"{name} begins") <= times:
                 raise error
             await asyncio.Event().wait()
 
@@ -67,10 +67,10 @@ async def test_a_loop_that_fails_is_started_again_and_its_siblings_notice_nothin
     made.add("workers", loops.steady("workers"))
     made.add("ticks", loops.failing("ticks", error, times=2))
     running = asyncio.create_task(made.run())
-    await until(lambda: loops.said.count("ticks begins") == 3)
-    assert loops.said.count("workers begins") == 1 and "workers ends" not in loops.said
+    await until(lambda: loops.log.count("ticks begins") == 3)
+    assert loops.log.count("workers begins") == 1 and "workers ends" not in loops.log
     await cancelled(running)
-    events = told(store, "loop.failed")
+    events = events_of(store, "loop.failed")
     assert [(event["loop"], event["failures"]) for event in events] == [("ticks", 1), ("ticks", 2)]
     assert all("raise error" in event["traceback"] for event in events)
 
@@ -83,8 +83,8 @@ async def test_one_that_fails_too_often_in_a_row_ends_all_in_order(store: Store,
     with pytest.raises(KeepsFailing, match=r"the loop bad failed 3 times in a row, the last: ValueError: no token"):
         async with asyncio.timeout(LONGEST):
             await made.run()
-    assert loops.said.count("bad begins") == 3
-    assert loops.said[-2:] == ["last ends", "first ends"]
+    assert loops.log.count("bad begins") == 3
+    assert loops.log[-2:] == ["last ends", "first ends"]
     assert made.loops == ()
 
 
@@ -92,7 +92,7 @@ async def test_failures_count_anew_after_a_healthy_stretch(store: Store, loops: 
     made = supervisor(store, replace(QUICK, healthy_seconds=0.0))
     made.add("flaky", loops.failing("flaky", ValueError("x")))
     running = asyncio.create_task(made.run())
-    await until(lambda: loops.said.count("flaky begins") > 10)
+    await until(lambda: loops.log.count("flaky begins") > 10)
     assert not running.done()
     await cancelled(running)
 
@@ -103,11 +103,11 @@ async def test_a_database_that_cannot_be_used_is_waited_for_however_long_it_take
     with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         running = asyncio.create_task(made.run())
-        await until(lambda: loops.said.count("poller begins") == 4)
+        await until(lambda: loops.log.count("poller begins") == 4)
         assert not running.done()
         other.execute("ROLLBACK")
-    await until(lambda: loops.said.count("poller begins") == 13)
-    assert told(store, "loop.failed")[-1]["failures"] == 12
+    await until(lambda: loops.log.count("poller begins") == 13)
+    assert events_of(store, "loop.failed")[-1]["failures"] == 12
     await cancelled(running)
 
 
@@ -117,7 +117,7 @@ async def test_a_damaged_database_ends_all_at_once(store: Store, loops: Loops) -
     made.add("bad", loops.failing("bad", StateCorrupted("damaged")))
     with pytest.raises(StateCorrupted):
         await made.run()
-    assert loops.said == ["first begins", "bad begins", "first ends"]
+    assert loops.log == ["first begins", "bad begins", "first ends"]
 
 
 async def test_cancelled_it_stops_all_the_last_added_first(store: Store, loops: Loops) -> None:
@@ -125,28 +125,28 @@ async def test_cancelled_it_stops_all_the_last_added_first(store: Store, loops: 
     for name in ("a", "b", "c"):
         made.add(name, loops.steady(name))
     running = asyncio.create_task(made.run())
-    await until(lambda: len(loops.said) == 3)
+    await until(lambda: len(loops.log) == 3)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert loops.said[3:] == ["c ends", "b ends", "a ends"]
+    assert loops.log[3:] == ["c ends", "b ends", "a ends"]
 
 
 async def test_loops_come_and_go_while_it_runs(store: Store, loops: Loops) -> None:
     made = supervisor(store)
     made.add("first", loops.steady("first"))
     running = asyncio.create_task(made.run())
-    await until(lambda: loops.said == ["first begins"])
+    await until(lambda: loops.log == ["first begins"])
     made.add("titanic", loops.steady("titanic"))
-    with pytest.raises(ValueError, match="titanic already"):
+    with pytest.raises(ValueError, match="already a loop titanic"):
         made.add("titanic", loops.steady("titanic"))
-    await until(lambda: "titanic begins" in loops.said)
+    await until(lambda: "titanic begins" in loops.log)
     assert made.loops == ("first", "titanic")
     await made.remove("titanic")
     await made.remove("titanic")
-    assert (loops.said[-1], made.loops, running.done()) == ("titanic ends", ("first",), False)
+    assert (loops.log[-1], made.loops, running.done()) == ("titanic ends", ("first",), False)
     made.add("titanic", loops.steady("titanic"))
-    await until(lambda: loops.said.count("titanic begins") == 2)
+    await until(lambda: loops.log.count("titanic begins") == 2)
     await cancelled(running)
 
 
@@ -155,7 +155,7 @@ async def test_one_that_was_added_and_removed_before_the_start_never_begins(stor
     made.add("titanic", loops.steady("titanic"))
     await made.remove("titanic")
     await made.run()
-    assert loops.said == []
+    assert loops.log == []
 
 
 async def test_it_ends_when_all_loops_have_returned(store: Store) -> None:
@@ -187,7 +187,7 @@ async def test_one_that_fails_while_it_is_stopped_is_not_started_again(store: St
     await until(lambda: begun == 1)
     await cancelled(running)
     assert begun == 1
-    assert [event["error"] for event in told(store, "loop.failed")] == ["ValueError: while it was stopped"]
+    assert [event["error"] for event in events_of(store, "loop.failed")] == ["ValueError: while it was stopped"]
 
 
 async def test_one_that_does_not_end_does_not_keep_the_others_from_it(
@@ -204,9 +204,9 @@ async def test_one_that_does_not_end_does_not_keep_the_others_from_it(
     made.add("first", loops.steady("first"))
     made.add("deaf", deaf)
     running = asyncio.create_task(made.run())
-    await until(lambda: loops.said == ["first begins"])
+    await until(lambda: loops.log == ["first begins"])
     await cancelled(running)
-    assert loops.said == ["first begins", "first ends"]
+    assert loops.log == ["first begins", "first ends"]
     assert "the loop deaf does not end" in caplog.text
     go.set()
     await until(lambda: len(asyncio.all_tasks()) == 1)

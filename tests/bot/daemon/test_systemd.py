@@ -74,7 +74,7 @@ def test_nothing_happens_without_a_socket_or_with_one_that_is_gone(
         silent.watchdog("x")
     assert caplog.text == ""
     Systemd(str(tmp_path / "gone")).ready()
-    assert "systemd was not told 'READY=1'" in caplog.text
+    assert "'READY=1' could not be sent to systemd" in caplog.text
 
 
 def test_a_socket_that_nobody_reads_does_not_hold_the_daemon_up_for_long(tmp_path: Path) -> None:

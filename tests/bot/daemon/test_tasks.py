@@ -45,7 +45,7 @@ async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(tmp_path: Pa
             await TaskHandlers(here, entries).poll(poll(slug))
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == ["Kaggle"]
-                assert [row.kind for row in session.exec(select(Notification))] == ["trouble.work"]
+                assert [row.kind for row in session.exec(select(Notification))] == ["problem.work"]
             here.client._find_credentials = lambda: Credentials(site.site.settings.token)
             site.clock.pass_by(days=1)  # the breaker rests after a key that was refused
             await TaskHandlers(here, entries).poll(poll(slug))
@@ -96,6 +96,6 @@ async def test_the_day_is_told_and_old_tasks_go(tmp_path: Path) -> None:
             for _ in range(2):
                 await duties.day(poll(slug))
             with here.store.read() as session:
-                told = session.exec(select(Notification)).all()
+                notices = session.exec(select(Notification)).all()
                 assert session.exec(select(Task)).all() == []
-            assert [row.key for row in told] == [f"summary.daily/{(site.clock.now() - timedelta(days=1)).date()}"]
+            assert [row.key for row in notices] == [f"summary.daily/{(site.clock.now() - timedelta(days=1)).date()}"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.run import EX_CONFIG
+from bot.status.asking import Question, ask
 from tests import needs
 from tests.bot.daemon.rehearsing import wait_for
 from tests.source_tree import ROOT
@@ -89,8 +90,8 @@ def test_of_two_daemons_of_one_file_started_in_two_folders_one_runs(tmp_path: Pa
     # Each user has a folder of his own, unless the file names one.
     configure(tmp_path / "shared.toml", ["titanic", "spooky"], port)
     with daemon("../shared.toml", one, "titanic") as first:
-        told = second("../shared.toml", other)
-        assert told.startswith("bot: another process works on titanic for the same Kaggle account already: end ")
+        refusal = second("../shared.toml", other)
+        assert refusal.startswith("bot: another process already works on titanic for the same Kaggle account: stop ")
         assert first.poll() is None
 
 
@@ -104,10 +105,10 @@ def test_of_two_daemons_of_two_users_one_runs(tmp_path_factory: pytest.TempPathF
         config.chmod(0o644)
         become = (*AS_NOBODY, *READING)
         with daemon(config, theirs, "titanic", become):
-            told = second(config, own)
-            assert told.startswith("bot: another process works on titanic ")
+            refusal = second(config, own)
+            assert refusal.startswith("bot: another process already works on titanic ")
         with daemon(config, own, "titanic"):
-            assert second(config, theirs, become).startswith("bot: another process works on titanic ")
+            assert second(config, theirs, become).startswith("bot: another process already works on titanic ")
 
 
 @pytest.mark.integration
@@ -123,9 +124,9 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         with daemon("bot.toml", one, "titanic") as holder:
             configure(other / "bot.toml", ["spooky", "titanic"], port)
             asked.send_signal(signal.SIGHUP)
-            left_alone = "it is left alone: another process works on titanic"
+            left_alone = "it is left alone: another process already works on titanic"
             wait_for(lambda: left_alone in (other / "log").read_text(), 60, asked)
-            wait_for(lambda: "another process works on titanic" in _status(other), 60, asked)
+            wait_for(lambda: "another process already works on titanic" in _status(other), 60, asked)
             # A table that is gone lets others work on it.
             configure(one / "bot.toml", ["leaf"], port)
             holder.send_signal(signal.SIGHUP)
@@ -133,7 +134,12 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         asked.send_signal(signal.SIGHUP)
         wait_for(lambda: '"waiting: ' in (other / "log").read_text().rpartition(left_alone)[2], 60, asked)
         assert "works on titanic" not in _status(other)
-        assert second("../other/bot.toml", one).startswith("bot: another process works on spooky ")
+        assert second("../other/bot.toml", one).startswith("bot: another process already works on spooky ")
+        state, asked_by = other / ".local/state/kaggle-bot", Question(str(other / "bot.toml"), json=True)
+        answer = ask(state, asked_by)
+        assert answer is not None and answer["daemon"]["running"]
+    assert ask(state, asked_by) is None, "it was killed"
+    assert "NOT RUNNING" in _status(other)
 
 
 def _status(folder: Path) -> str:

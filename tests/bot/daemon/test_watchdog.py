@@ -51,7 +51,7 @@ def listener(address: str) -> Iterator[Listener]:
 
 
 class Counter:
-    """Stands in for a loop: grows when told."""
+    """Stands in for a loop: grows on demand."""
 
     turns = 0
 

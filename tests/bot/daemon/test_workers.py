@@ -16,12 +16,12 @@ from state.errors import Retry, StateUnavailable
 from state.store import Store
 from state.tables import Task
 from state.tasks import MOST_INTERRUPTIONS, claim_task, recover_tasks
-from tests.bot.daemon.parts import LONGEST, QUICK, PutClock, put, row, started, status, told, until
+from tests.bot.daemon.parts import LONGEST, QUICK, PutClock, events_of, put, row, started, status, until
 from tests.state.conftest import StandingClock
 
 
 class Bench:
-    """A handler that works until told, and remembers what it worked on."""
+    """A handler that works until it is released, and remembers what it worked on."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -112,8 +112,8 @@ async def test_what_fails_is_kept_with_its_traceback_given_up_in_the_end_and_oth
         await until(lambda: status(store, "poll:titanic:1") == "done")
     dead = row(store, "learn:titanic:1")
     assert (dead.tries, dead.error) == (3, "ZeroDivisionError: no posts")
-    assert [event["tries"] for event in told(store, "task.failed")] == [1, 2]
-    card, learn = sorted(told(store, "task.died"), key=lambda event: str(event["kind"]))
+    assert [event["tries"] for event in events_of(store, "task.failed")] == [1, 2]
+    card, learn = sorted(events_of(store, "task.died"), key=lambda event: str(event["kind"]))
     assert (learn["task"], learn["competition"], learn["error"]) == ("learn:titanic:1", "titanic", dead.error)
     assert "raise error" in learn["traceback"] and "SystemExit: 1" in card["traceback"]
 
@@ -147,7 +147,7 @@ async def test_a_handler_says_when_to_try_again(empty_database: Path) -> None:
             task = row(store, "submit:titanic:1")
             assert (task.status, task.tries, task.error) == ("queued", 0, "the quota is used up")
             assert task.due_at == clock.now() + timedelta(hours=1)
-            assert told(store, "task.failed") == []
+            assert events_of(store, "task.failed") == []
 
 
 async def test_a_database_that_a_handler_cannot_use_costs_no_try(store: Store) -> None:
@@ -219,7 +219,7 @@ async def test_what_kills_the_process_each_time_is_given_up_at_a_start(store: St
             assert claim_task(tx, "the dead", kinds=["poll"])
     async with started(workers(store, poll=Handler(Bench().run))):
         await until(lambda: status(store, "poll:titanic:1") == "dead")
-    (died,) = told(store, "task.died")
+    (died,) = events_of(store, "task.died")
     assert "ended 20 times" in died["error"]
 
 

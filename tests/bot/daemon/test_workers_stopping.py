@@ -9,13 +9,13 @@ from bot.daemon.workers import Handler, Workers
 from state.errors import Retry
 from state.store import Store
 from state.tables import Task
-from tests.bot.daemon.parts import LONGEST, QUICK, put, row, started, status, told, until
+from tests.bot.daemon.parts import LONGEST, QUICK, events_of, put, row, started, status, until
 
 KEY = "poll:titanic:1"
 
 
 class Slow:
-    """A handler that ends when it is told to, and says what became of it."""
+    """A handler that ends on demand, and records how it ended."""
 
     def __init__(self) -> None:
         self.begun, self.go, self.is_cancelled = asyncio.Event(), asyncio.Event(), False
@@ -56,7 +56,7 @@ async def test_without_enough_grace_it_goes_back_as_though_it_had_not_been_begun
     assert slow.is_cancelled
     task = row(store, KEY)
     assert (task.status, task.owner, task.tries, task.interruptions, task.error) == ("queued", None, 0, 0, None)
-    assert told(store, "task.failed") == []
+    assert events_of(store, "task.failed") == []
 
 
 async def test_workers_that_are_cancelled_put_back_what_they_worked_on(store: Store) -> None:

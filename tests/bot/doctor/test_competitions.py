@@ -63,14 +63,14 @@ def test_one_that_is_not_entered_fails_and_the_page_of_its_rules_is_named(snapsh
     with served(snapshot, SiteSettings(entered=False)) as site:
         (found,) = checked(site)
     assert found.status == "fails"
-    assert found.mend == f"enter it and accept its rules: https://www.kaggle.com/competitions/{SLUG}/rules"
+    assert found.fix == f"enter it and accept its rules: https://www.kaggle.com/competitions/{SLUG}/rules"
 
 
 def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         wrong, right = checked(site, "titanik", SLUG)
     assert (wrong.part, wrong.status, right.status) == ("titanik", "fails", "ok")
-    assert "[competitions.titanik] in bot.toml" in (wrong.mend or "")
+    assert "[competitions.titanik] in bot.toml" in (wrong.fix or "")
 
 
 def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot: Snapshot) -> None:
@@ -78,7 +78,7 @@ def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot:
         (found,) = checked(site, metric="accuracy", direction="minimize")
     assert found.status == "fails"
     assert found.found.startswith("its card is not certain: ")
-    assert (found.mend or "").startswith(f"write into bot.toml, below [competitions.{SLUG}]: ")
+    assert (found.fix or "").startswith(f"write into bot.toml, below [competitions.{SLUG}]: ")
 
 
 def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tmp_path: Path) -> None:

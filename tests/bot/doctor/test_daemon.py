@@ -1,4 +1,4 @@
-"""What the doctor says of the daemon's folder, database, backups, log and unit, and how to mend each."""
+"""The doctor's checks of the daemon's folder, database, backups, log and unit, and how to fix each."""
 
 import os
 import sqlite3
@@ -21,7 +21,7 @@ from bot.execution.disk_space import DiskSettings
 from bot.service.status import ServiceStatus, status_here
 from sandbox.locks import take
 from state.clock import SystemClock
-from state.daily import daily_backup
+from state.daily_backups import daily_backup
 from state.faults import backup_path
 from state.schema import VERSION
 from state.store import Store
@@ -69,19 +69,19 @@ def test_it_is_said_whether_a_daemon_runs(folder: Path) -> None:
 def test_a_folder_that_others_may_read_is_a_warning(folder: Path) -> None:
     folder.chmod(0o755)
     found = check_daemon(settings(folder), ROOMY)
-    assert (found.status, (found.mend or "").startswith(f"chmod 700 {folder}")) == ("warning", True)
+    assert (found.status, (found.fix or "").startswith(f"chmod 700 {folder}")) == ("warning", True)
 
 
 def test_a_disk_without_room_fails(folder: Path) -> None:
     found = check_daemon(settings(folder), DiskSettings(free_gb=1e9))
-    assert (found.status, "bot prune" in (found.mend or "")) == ("fails", True)
+    assert (found.status, "bot prune" in (found.fix or "")) == ("fails", True)
 
 
 def test_a_folder_that_may_not_be_written_fails() -> None:
     # Not even root may write there.
     found = check_daemon(settings(Path("/proc/sys/kernel/kaggle-bot")), ROOMY)
     assert found.status == "fails"
-    assert "set dir under [daemon]" in (found.mend or "")
+    assert "set dir under [daemon]" in (found.fix or "")
 
 
 def test_a_sound_database_is_left_as_it_is(folder: Path) -> None:
@@ -102,10 +102,10 @@ def test_a_damaged_database_fails_and_so_does_one_that_is_gone(folder: Path) -> 
     path = folder / "bot.db"
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    for said in ("is damaged", "is gone"):
+    for state in ("is damaged", "is gone"):
         found = check_daemon_database(folder)
-        assert (found.status, said in found.found or "cannot be read" in found.found) == ("fails", True)
-        assert f"bot restore {path}" in (found.mend or "")
+        assert (found.status, state in found.found or "cannot be read" in found.found) == ("fails", True)
+        assert f"bot restore {path}" in (found.fix or "")
         path.unlink(missing_ok=True)
         backup_path(path).write_bytes(whole)
 
@@ -144,7 +144,7 @@ def service(state: str, restarts: int = 0, *problems: str) -> ServiceStatus:
         installed=True,
         active=state.startswith("active"),
         state=state,
-        said="",
+        status_text="",
         since="",
         restarts=restarts,
         starts_with_machine=True,
@@ -172,11 +172,11 @@ def test_without_systemd_or_a_unit_nothing_is_said() -> None:
         (service("failed (failed)", 0, "the configuration is wrong"), "fails", "the configuration is wrong"),
     ],
 )
-def test_each_state_of_the_unit_says_what_to_do(found: ServiceStatus, status: str, mend: str | None) -> None:
+def test_each_state_of_the_unit_says_what_to_do(found: ServiceStatus, status: str, fix: str | None) -> None:
     check = check_service(found)
     assert check is not None
     assert (check.status, found.state in check.found) == (status, True)
-    assert mend is None if check.mend is None else (mend or "") in check.mend
+    assert fix is None if check.fix is None else (fix or "") in check.fix
 
 
 def test_asking_systemd_gives_a_status_or_nothing() -> None:

@@ -20,7 +20,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.models import Model
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from sandbox import Limits
+from sandbox import Limits, Sandbox
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.posts.ingest import ingest
@@ -58,9 +58,11 @@ async def opened_on(
     community: bool = True,
     settings: Sequence[BaseModel] = (),
     say: Callable[[str], None] = lambda line: None,
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[RunContext]:
     """Give a run on a snapshot, with its community; one that is in the folder already goes on."""
-    run, locks, stopwatch, sandbox = RunFolder(folder / "run"), folder / "locks", Stopwatch(), ProcessSandbox()
+    run, locks, stopwatch = RunFolder(folder / "run"), folder / "locks", Stopwatch()
+    sandbox = sandbox or ProcessSandbox()
     slug = snapshot.card.slug
     for path in (run.path, locks):
         path.mkdir(parents=True, exist_ok=True)
@@ -69,7 +71,7 @@ async def opened_on(
             known = session.get(Run, RUN) is not None
         if not known:
             if community:
-                await ingest(store, slug, snapshot.posts(), Here())
+                await ingest(store, slug, snapshot.community.posts(snapshot.path, slug), Here())
             with store.write() as tx:
                 create_run(tx, RUN, competition=slug, agent="comind", model="m", seed=0, cutoff=None)
                 if baseline:

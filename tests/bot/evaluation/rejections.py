@@ -1,4 +1,4 @@
-"""What is said of prediction files that are refused."""
+"""The messages for refused prediction files."""
 
 import pytest
 

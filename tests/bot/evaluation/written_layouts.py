@@ -49,8 +49,8 @@ def dogs_vs_cats(data: Path) -> TaskCard:
     for at in range(1, 21):
         picture(data / "test" / f"{at}.jpg", rng)
     write(data / "sample_submission.csv", ["id", "label"], [[at, 0.5] for at in range(1, 21)])
-    said = "For each image you predict a probability that the image is a dog (1 = dog, 0 = cat)."
-    return card("log_loss", ("label",)).model_copy(update={"description": said})
+    description = "For each image you predict a probability that the image is a dog (1 = dog, 0 = cat)."
+    return card("log_loss", ("label",)).model_copy(update={"description": description})
 
 
 def speech_commands(data: Path) -> TaskCard:
@@ -123,7 +123,7 @@ def statoil_icebergs(data: Path, *, lines: bool = False) -> TaskCard:
 
 
 def acts_of_pizza(data: Path) -> TaskCard:
-    """Records whose training part tells what came after the request, too."""
+    """Records whose training part holds what came after the request, too."""
     wanted = "requester_received_pizza"
     rows = [{"request_id": f"t3_{n}", "request_text": f"please send number {n} a pizza"} for n in range(100)]
     later = [row | {wanted: n % 4 == 0, "votes_at_retrieval": n % 4} for n, row in enumerate(rows[:80])]
@@ -134,7 +134,7 @@ def acts_of_pizza(data: Path) -> TaskCard:
 
 
 def scalar_coupling(data: Path) -> TaskCard:
-    """Pairs of atoms of molecules; further tables tell of all molecules, or of training ones alone, or a table a side."""
+    """Pairs of atoms of molecules; further tables cover all molecules, or of training ones alone, or a table a side."""
     pairs = [(f"m{m:03d}", a) for m in range(120) for a in range(3)]
     rows = [[n, m, a, n * 1.5] for n, (m, a) in enumerate(pairs)]
     header = ["id", "molecule_name", "atom_index_0", "scalar_coupling_constant"]
@@ -190,7 +190,7 @@ def ship_detection(data: Path) -> TaskCard:
 
 
 def tract_segmentation(data: Path) -> TaskCard:
-    """Three rows an image, and a sample that says of which organ each is."""
+    """Three rows an image, and a sample that names the organ of each."""
     ids = [f"case{n}_day1_slice_{n:04d}" for n in range(70)]
     rows = [[i, organ, f"{n} {at + 1}" if n % 2 else ""] for n, i in enumerate(ids) for at, organ in enumerate(ORGANS)]
     write(data / "train.csv", ["id", "class", "segmentation"], rows[:150])

@@ -1,4 +1,4 @@
-"""Boards, ranks and submissions as polls would have stored them, for the tests of who reads them."""
+"""Boards, ranks and submissions as polls would have stored them, for the tests of their readers."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from state.polled import mark_read
+from state.polling import mark_read
 from state.series import take_reading
 from state.store import Store
 from state.words import iso
@@ -53,7 +53,7 @@ class Polls:
         self._board("top", content, "top")
 
     def facts(self, rank: int | None, teams: int) -> None:
-        """Store the rank and the number of teams as the competition itself tells them."""
+        """Store the rank and the number of teams as the list of competitions shows them."""
         with self.store.write() as tx:
             take_reading(tx, self.competition, "standing", "", {"team_count": teams, "user_rank": rank})
             mark_read(tx, "", "competitions", {}, tx.now())
@@ -66,7 +66,7 @@ class Polls:
     def sent(
         self, ref: str, public: Score, private: Score = None, *, team: str = OURS, tag: str = "", **more: Any
     ) -> None:
-        """Store how a submission stands."""
+        """Store a submission as the site shows it."""
         with self.store.write() as tx:
             data = {
                 "status": "COMPLETE",

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.leaderboard.board import Board, Sent, own_place, read_board, same_score, sent_files
-from state.series import gone
+from bot.leaderboard.board import Board, SiteSubmission, own_place, read_board, same_score, site_submissions
+from state.series import record_absence
 from state.store import Store
 from tests.bot.leaderboard.boards import OURS, SLUG, Polls, Row, rows
 from tests.state.conftest import START, StandingClock, clock, store
@@ -32,7 +32,7 @@ def test_without_a_reading_there_is_none(store: Store) -> None:
 def test_a_board_that_is_gone_is_none(store: Store) -> None:
     Polls(store).whole(rows([0.1]))
     with store.write() as tx:
-        gone(tx, SLUG, "board", "whole")
+        record_absence(tx, SLUG, "board", "whole")
     with store.read() as session:
         assert read_board(session, SLUG, lower_is_better=True) is None
 
@@ -80,18 +80,18 @@ def test_it_is_private_when_our_row_has_a_private_score_of_ours(store: Store, cl
     polls.deadline(START)
     polls.sent("1", 0.4, 0.5)
     with store.read() as session:
-        sent = sent_files(session, SLUG)
+        sent = site_submissions(session, SLUG)
     for score, private in ((0.4, False), (0.5, True), (0.500004, True), (None, True)):
         clock.pass_by(60)
         polls.whole([("t", 0.1), (OURS, score)])
         found = board(store)
         assert found.is_private(sent, own_place(found.places, sent)) is private, score
-    assert not found.is_private([Sent("1", "", "", 0.4, None, OURS)], 1), "no private score is known"
+    assert not found.is_private([SiteSubmission("1", "", "", 0.4, None, OURS)], 1), "no private score is known"
 
 
 @pytest.mark.parametrize(
-    ("shown", "told", "same"),
+    ("shown", "other", "same"),
     [(0.12345, 0.123451, True), (0.12345, 0.1235, False), (12345.7, 12345.65, True), (None, 0.1, False)],
 )
-def test_scores_are_the_same_to_the_digits_that_boards_show(shown: float | None, told: float, same: bool) -> None:
-    assert same_score(shown, told) is same
+def test_scores_are_the_same_to_the_digits_that_boards_show(shown: float | None, other: float, same: bool) -> None:
+    assert same_score(shown, other) is same

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.evaluation.answers import board as formulas
-from bot.leaderboard.board import Board, Place, Seen, Sent
-from bot.leaderboard.rank import Standing, far, leaderboard_moved, stands
+from bot.leaderboard.board import Board, BoardParts, Place, SiteSubmission
+from bot.leaderboard.rank import Standing, is_far, leaderboard_moved, team_standing
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)
 SCORES = st.integers(-20, 20).map(lambda score: score / 8)
@@ -22,13 +22,13 @@ def board_of(scores: list[float | None], *, lower_is_better: bool) -> tuple[Boar
     known = sorted((score for score in scores if score is not None), reverse=not lower_is_better)
     ordered = [*known, *[None] * (len(scores) - len(known))]
     places = tuple(Place(str(index), f"t{index}", score) for index, score in enumerate(ordered))
-    return Board(places, True, False, AT, AT, None, 0, Seen("x")), ordered
+    return Board(places, True, False, AT, AT, None, 0, BoardParts("x")), ordered
 
 
 def stand(scores: list[float | None], own: int, *, lower_is_better: bool) -> Standing:
     board, ordered = board_of(scores, lower_is_better=lower_is_better)
-    ours = [Sent("1", "", "", ordered[own], None, f"t{own}")]
-    return stands("wine", AT, board, ours, own, None, teams=None, lower_is_better=lower_is_better)
+    ours = [SiteSubmission("1", "", "", ordered[own], None, f"t{own}")]
+    return team_standing("wine", AT, board, ours, own, None, teams=None, lower_is_better=lower_is_better)
 
 
 @st.composite
@@ -69,9 +69,9 @@ def test_without_ties_a_rank_is_worth_what_the_score_is_by_the_thresholds(
 
 @given(st.integers(1, 5000), st.integers(1, 5000))
 def test_how_far_a_rank_is_does_not_depend_on_the_way(one: int, other: int) -> None:
-    assert far(one, other) == far(other, one)
-    assert not far(one, one)
-    assert far(one, one + one)
+    assert is_far(one, other) == is_far(other, one)
+    assert not is_far(one, one)
+    assert is_far(one, one + one)
 
 
 def standing(rank: int | None, *, private: bool = False, teams: int = 100, **others: float) -> Standing:

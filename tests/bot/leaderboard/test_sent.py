@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.leaderboard.board import best_of, number, sent_files
+from bot.leaderboard.board import best_of, number, site_submissions
 from state.store import Store
 from tests.bot.leaderboard.boards import SLUG, Polls
 from tests.state.conftest import StandingClock, clock, store
@@ -16,8 +16,8 @@ def test_they_come_in_the_order_in_which_they_were_sent(store: Store, clock: Sta
         polls.sent(ref, 0.5, date="2020-01-01T00:00:00Z")
     polls.sent("8", 0.5, date="2019-12-31T00:00:00Z")
     with store.read() as session:
-        assert [one.ref for one in sent_files(session, SLUG)] == ["8", "7", "99", "100"]
-        assert sent_files(session, "beer") == []
+        assert [one.ref for one in site_submissions(session, SLUG)] == ["8", "7", "99", "100"]
+        assert site_submissions(session, "beer") == []
 
 
 def test_only_what_is_complete_has_scores(store: Store) -> None:
@@ -27,7 +27,7 @@ def test_only_what_is_complete_has_scores(store: Store) -> None:
     polls.sent("3", 0.1, status="PENDING")
     polls.sent("4", 0.5, description=None)
     with store.read() as session:
-        found = sent_files(session, SLUG)
+        found = site_submissions(session, SLUG)
     assert [(one.public, one.private) for one in found] == [(0.5, 0.25), (None, None), (None, None), (0.5, None)]
     assert found[3].tag == ""
     assert best_of(found, lower_is_better=True) == best_of(found, lower_is_better=False) == found[0]

@@ -1,4 +1,4 @@
-"""What the leaderboard says of a run's submissions: which counts, and what of it is told."""
+"""The leaderboard's verdict on a run's submissions: which one counts, and what is reported of it."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.client.worker import Worker
-from state.outward import update_submission
+from state.submissions import update_submission
 from tests.bot.leaderboard.boards import placed, rows
 from tests.bot.live.live_runs import DEADLINE, LiveRun, live_run
 from tests.bot.report.finished_runs import RUN, FakeRun
@@ -146,16 +146,16 @@ def test_a_submission_without_a_score_yet_is_there_and_not_valid(run: LiveRun) -
     run.polls.whole(rows(FIELD))
     report = run.verdict().report()
     assert (report["submission_exists"], report["valid_submission"], report["win_rate"]) == (True, False, 0.0)
-    assert report["message"] == "the site has not told a score"
+    assert report["message"] == "the site has not shown a score yet"
 
 
-def test_a_better_one_that_a_person_sent_is_told_apart(run: LiveRun) -> None:
+def test_a_better_one_that_a_person_sent_is_noted_apart(run: LiveRun) -> None:
     during(run)
     run.polls.sent("999", 0.2)
     run.polls.whole(placed(FIELD, 1, 0.2))
     report = run.verdict().report()
     assert (report["score"], report["rank"]) == (0.36, 1)
-    assert report["note"] == "the team's place is of a score of 0.2, which this run did not send"
+    assert report["note"] == "the team's place comes from a score of 0.2, which this run did not submit"
 
 
 def test_a_higher_score_may_be_the_better_one(tmp_path: Path) -> None:

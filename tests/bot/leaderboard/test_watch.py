@@ -1,4 +1,4 @@
-"""The leaderboard watch: what it takes down, and what it tells the owner, once."""
+"""The leaderboard watch: what it records, and what it notifies the owner of, once."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -40,10 +40,10 @@ class Watch:
         self.clock.pass_by(3600)
         return found
 
-    def told(self) -> list[tuple[str, str]]:
-        """Return all that the owner was told, kinds and titles."""
+    def notices(self) -> list[tuple[str, str]]:
+        """Return all notices to the owner, kinds and titles."""
         with self.store.read() as session:
-            return [(row.kind.removeprefix("standing."), row.title) for row in session.exec(select(Notification))]
+            return [(row.kind.removeprefix("leaderboard."), row.title) for row in session.exec(select(Notification))]
 
     def bodies(self) -> str:
         with self.store.read() as session:
@@ -59,19 +59,19 @@ def watch(store: Store, clock: StandingClock) -> Iterator[Watch]:
     yield Watch(store, clock)
 
 
-def test_nothing_that_was_read_is_nothing_that_is_known(store: Store) -> None:
+def test_without_a_poll_nothing_is_known(store: Store) -> None:
     assert watch_board(store, SLUG, True) is None
     assert standing_of(store, SLUG) is None
     with store.read() as session:
         assert history(session, SLUG, "watch") == []
 
 
-def test_before_a_submission_there_are_the_lines_and_nothing_is_told(polls: Polls, watch: Watch) -> None:
+def test_before_a_submission_there_are_the_lines_and_no_notice(polls: Polls, watch: Watch) -> None:
     polls.whole(rows(SCORES))
     found = watch.look()
     assert (found.rank, found.teams, found.score, found.medal) == (None, 99, None, None)
     assert found.lines == pytest.approx({"first": 0.1, "gold": 0.18, "silver": 0.28, "bronze": 0.48, "median": 0.59})
-    assert watch.told() == []
+    assert watch.notices() == []
 
 
 def test_a_place_on_the_board_has_a_rank_and_a_medal(polls: Polls, watch: Watch) -> None:
@@ -80,15 +80,15 @@ def test_a_place_on_the_board_has_a_rank_and_a_medal(polls: Polls, watch: Watch)
     found = watch.look()
     assert (found.rank, found.teams, found.score) == (31, 100, 0.4)
     assert found.medal == "bronze"
-    assert watch.told() == [("rank", "wine: rank 31 of 100"), ("medal", "wine: bronze medal at rank 31")]
+    assert watch.notices() == [("rank", "wine: rank 31 of 100"), ("medal", "wine: bronze medal at rank 31")]
     assert found.at == START
 
 
-@pytest.mark.parametrize(("told", "shown", "better"), [(0.4, 0.395, 0.395), (0.39, 0.395, 0.39), (0.4, None, 0.4)])
+@pytest.mark.parametrize(("ours", "shown", "better"), [(0.4, 0.395, 0.395), (0.39, 0.395, 0.39), (0.4, None, 0.4)])
 def test_our_score_is_the_better_of_the_boards_and_our_submissions(
-    polls: Polls, watch: Watch, told: float, shown: float | None, better: float
+    polls: Polls, watch: Watch, ours: float, shown: float | None, better: float
 ) -> None:
-    polls.sent("1", told)
+    polls.sent("1", ours)
     polls.whole(placed(SCORES, 31, shown))
     found = watch.look()
     assert found.score == better
@@ -104,10 +104,10 @@ def test_our_own_way_to_the_top_is_no_move_of_the_leaderboard(polls: Polls, watc
     assert (after.rank, after.lines["first"]) == (1, -3.0)
     assert after.others == before.others
     assert not leaderboard_moved(before, after)
-    assert [kind for kind, _ in watch.told()] == ["rank", "rank", "medal"]
+    assert [kind for kind, _ in watch.notices()] == ["rank", "rank", "medal"]
     polls.whole([("leak", -4.0), *placed(SCORES, 1, -3.0)])
     assert leaderboard_moved(after, watch.look())
-    assert ("board", "wine: the other teams' top has moved to -4") in watch.told()
+    assert ("top", "wine: the other teams' top has moved to -4") in watch.notices()
 
 
 def test_our_first_place_on_a_small_board_moves_no_line_of_the_others(polls: Polls, watch: Watch) -> None:
@@ -128,14 +128,14 @@ def test_a_higher_score_is_better_where_the_metric_says_so(store: Store, clock: 
     assert (found.rank, found.score) == (31, 0.6)
 
 
-def test_without_a_name_on_the_board_the_sites_own_word_counts(polls: Polls, watch: Watch) -> None:
+def test_without_a_name_on_the_board_the_sites_own_rank_counts(polls: Polls, watch: Watch) -> None:
     polls.whole(rows(SCORES))
     polls.facts(12, 101)
     found = watch.look()
     assert (found.rank, found.teams, found.medal, found.score) == (12, 101, "silver", None)
 
 
-def test_the_newer_of_board_and_word_counts(polls: Polls, watch: Watch) -> None:
+def test_the_newer_of_board_and_rank_counts(polls: Polls, watch: Watch) -> None:
     polls.sent("1", 0.4)
     polls.whole(placed(SCORES, 31, 0.4))
     assert watch.look().rank == 31
@@ -153,7 +153,7 @@ def test_of_two_teams_of_one_name_ours_is_the_one_with_our_score(polls: Polls, w
     assert watch.look().rank is None, "neither has a score of ours"
 
 
-def test_masked_scores_leave_the_rank_and_take_the_distance(polls: Polls, watch: Watch) -> None:
+def test_masked_scores_leave_the_rank_without_lines(polls: Polls, watch: Watch) -> None:
     polls.sent("1", None)
     polls.whole(placed([None] * 99, 31, None))
     found = watch.look()
@@ -187,7 +187,7 @@ def test_a_newer_top_is_put_into_the_board(polls: Polls, watch: Watch) -> None:
     assert found.rank == 33
     assert found.lines["first"] == 0.05
     polls.whole(placed(SCORES, 31, 0.4))
-    assert watch.look().rank == 31, "a whole board that is newer than the top stands alone"
+    assert watch.look().rank == 31, "a whole board that is newer than the top team_standing alone"
 
 
 def test_teams_that_passed_us_are_named_a_few_and_counted_all(polls: Polls, watch: Watch) -> None:
@@ -197,60 +197,60 @@ def test_teams_that_passed_us_are_named_a_few_and_counted_all(polls: Polls, watc
     polls.whole([*rows([0.01] * 12, "fast"), *placed(SCORES, 31, 0.4)])
     found = watch.look()
     assert found.rank == 43
-    assert ("rank", "wine: rank 31 → 43 of 112") in watch.told()
+    assert ("rank", "wine: rank 31 → 43 of 112") in watch.notices()
     assert "Passed by fast1, fast2" in watch.bodies()
     assert "fast10 and 2 more." in watch.bodies()
 
 
-def test_small_steps_are_told_when_they_have_added_up(polls: Polls, watch: Watch) -> None:
+def test_small_steps_are_a_notice_once_they_add_up(polls: Polls, watch: Watch) -> None:
     field = [round(0.001 * place, 3) for place in range(1, 1000)]
     polls.sent("1", 0.5)
     for rank in (500, 505, 510, 520, 524):
         polls.whole(placed(field, rank, 0.5))
         watch.look()
-    assert [title for kind, title in watch.told() if kind == "rank"] == ["wine: rank 500 of 1000"]
+    assert [title for kind, title in watch.notices() if kind == "rank"] == ["wine: rank 500 of 1000"]
     polls.whole(placed(field, 525, 0.5))
     watch.look()
-    assert watch.told()[-1] == ("rank", "wine: rank 500 → 525 of 1000")
+    assert watch.notices()[-1] == ("rank", "wine: rank 500 → 525 of 1000")
 
 
-def test_near_the_top_each_place_is_told(polls: Polls, watch: Watch) -> None:
+def test_near_the_top_each_place_is_a_notice(polls: Polls, watch: Watch) -> None:
     polls.sent("1", 0.1)
     for rank in (5, 4, 5):
         polls.whole(placed(SCORES, rank, 0.1))
         watch.look()
-    titles = [title for kind, title in watch.told() if kind == "rank"]
+    titles = [title for kind, title in watch.notices() if kind == "rank"]
     assert titles == ["wine: rank 5 of 100", "wine: rank 5 → 4 of 100", "wine: rank 4 → 5 of 100"]
 
 
-def test_a_medal_is_told_when_it_is_won_and_when_it_is_lost_for_good(polls: Polls, watch: Watch) -> None:
+def test_a_medal_is_a_notice_when_it_is_won_and_when_it_is_lost_for_good(polls: Polls, watch: Watch) -> None:
     polls.sent("1", 0.3)
     medals = {}
     for rank in (50, 40, 41, 42, 39, 43, 45):
         polls.whole(placed(SCORES, rank, 0.3))
         medals[rank] = watch.look().medal
     assert medals == {50: None, 40: "bronze", 41: None, 42: None, 39: "bronze", 43: None, 45: None}
-    titles = [title for kind, title in watch.told() if kind == "medal"]
-    assert titles == ["wine: bronze medal at rank 40", "wine: no medal any more at rank 43"]
+    titles = [title for kind, title in watch.notices() if kind == "medal"]
+    assert titles == ["wine: bronze medal at rank 40", "wine: no longer a medal at rank 43"]
 
 
-def test_a_move_of_the_top_is_told_once_a_day(polls: Polls, watch: Watch, clock: StandingClock) -> None:
+def test_a_move_of_the_top_is_a_notice_once_a_day(polls: Polls, watch: Watch, clock: StandingClock) -> None:
     polls.whole(rows(SCORES))
     watch.look()
     polls.whole([("leak", 0.07), *rows(SCORES)])
     watch.look()
-    assert watch.told() == [], "three hundredths of a spread of forty are no large move"
+    assert watch.notices() == [], "three hundredths of a spread of forty are no large move"
     polls.whole([("leak", 0.0), *rows(SCORES)])
     watch.look()
     polls.whole([("leak", -1.0), *rows(SCORES)])
     watch.look()
-    assert watch.told() == [("board", "wine: the other teams' top has moved to 0")]
+    assert watch.notices() == [("top", "wine: the other teams' top has moved to 0")]
     clock.pass_by(86400)
     watch.look()
-    assert watch.told()[1:] == [("board", "wine: the other teams' top has moved to -1")]
+    assert watch.notices()[1:] == [("top", "wine: the other teams' top has moved to -1")]
 
 
-def test_the_private_board_is_told_as_the_end_and_nobody_has_passed_us(
+def test_the_private_board_is_the_end_and_nobody_has_passed_us(
     polls: Polls, watch: Watch, clock: StandingClock
 ) -> None:
     polls.deadline(START + timedelta(days=1))
@@ -264,9 +264,9 @@ def test_the_private_board_is_told_as_the_end_and_nobody_has_passed_us(
     polls.whole(placed([score - 0.2 for score in SCORES], 33, 0.2))
     found = watch.look()
     assert (found.private, found.rank, found.score) == (True, 33, 0.2)
-    assert watch.told()[-1] == ("rank", "wine: rank 31 → 33 of 100 in the end")
+    assert watch.notices()[-1] == ("rank", "wine: rank 31 → 33 of 100 in the end")
     assert "Private leaderboard of" in watch.bodies()
-    assert [kind for kind, _ in watch.told()] == ["rank", "medal", "rank"]
+    assert [kind for kind, _ in watch.notices()] == ["rank", "medal", "rank"]
 
 
 def test_a_board_may_be_the_same_and_be_private_now(polls: Polls, watch: Watch, clock: StandingClock) -> None:
@@ -291,7 +291,7 @@ def test_a_top_of_after_the_deadline_is_not_mixed_with_a_board_of_before(
     assert watch.look().lines["first"] == 0.1
 
 
-def test_looking_again_takes_nothing_down(polls: Polls, watch: Watch) -> None:
+def test_looking_again_records_nothing(polls: Polls, watch: Watch) -> None:
     polls.sent("1", 0.4)
     polls.whole(placed(SCORES, 31, 0.4))
     found = watch.look()
@@ -299,10 +299,10 @@ def test_looking_again_takes_nothing_down(polls: Polls, watch: Watch) -> None:
         polls.whole(placed(SCORES, 31, 0.4))
         assert watch.look() == found
     assert watch.rows() == 1
-    assert len(watch.told()) == 2
+    assert len(watch.notices()) == 2
 
 
-def test_what_ends_a_look_leaves_neither_the_series_nor_the_notice(polls: Polls, watch: Watch, store: Store) -> None:
+def test_a_failed_look_leaves_neither_the_series_nor_the_notice(polls: Polls, watch: Watch, store: Store) -> None:
     polls.sent("1", 0.4)
     polls.whole(placed(SCORES, 31, 0.4))
     with store.write() as tx:
@@ -310,14 +310,14 @@ def test_what_ends_a_look_leaves_neither_the_series_nor_the_notice(polls: Polls,
 
     with pytest.raises(Exception, match="killed"):
         watch_board(store, SLUG, True)
-    assert (watch.rows(), watch.told()) == (0, [])
+    assert (watch.rows(), watch.notices()) == (0, [])
     with store.write() as tx:
         tx.connection.exec_driver_sql("DROP TRIGGER stop")
     watch.look()
-    assert (watch.rows(), len(watch.told())) == (1, 2)
+    assert (watch.rows(), len(watch.notices())) == (1, 2)
 
 
-def test_a_look_of_another_version_is_as_none(polls: Polls, watch: Watch, store: Store) -> None:
+def test_a_record_of_another_version_is_ignored(polls: Polls, watch: Watch, store: Store) -> None:
     polls.whole(rows(SCORES))
     with store.write() as tx:
         tx.connection.exec_driver_sql(

@@ -1,11 +1,11 @@
-"""The leaderboard watch on what a served site says, polled as it is live: from before the first submission to the end."""
+"""The leaderboard watch on a served site, polled as a live one is: from before the first submission to the end."""
 
 import hashlib
 from pathlib import Path
 
 import pytest
 
-from bot.leaderboard.rank import look_at
+from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.leaderboard.watch import Standing, watch_board
 from scrapers.kaggle.client import open_client
@@ -15,9 +15,9 @@ from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import KaggleSection
 from scrapers.snapshots.snapshot import Snapshot
-from state.outward import advance_submission, intend_submission
 from state.progress import create_run
 from state.store import Store
+from state.submissions import advance_submission, intend_submission
 from tests.bot.rehearsal.conftest import here, snapshot
 from tests.bot.rehearsal.parts import DEADLINE, Served, truth_with
 from tests.bot.submission.kaggle_site import AT_ONCE
@@ -73,8 +73,10 @@ async def test_from_before_the_first_submission_to_the_private_board(
             assert (after.rank, after.teams, after.private) == (own, len(private), True)
             assert after.score == pytest.approx(private[own - 1].private, abs=1e-5)
             with store.read() as session:
-                seen = look_at(session, SLUG, here.clock.now(), lower_is_better=snapshot.card.lower_is_better)
-                assert seen is not None
-                report = Verdict("r", snapshot.card, entries_of(session, "r", seen.sent), seen).report()
+                leaderboard = read_leaderboard(
+                    session, SLUG, here.clock.now(), lower_is_better=snapshot.card.lower_is_better
+                )
+                assert leaderboard is not None
+                report = Verdict("r", snapshot.card, entries_of(session, "r", leaderboard.sent), leaderboard).report()
             assert (report["score"], report["score_kind"], report["rank"]) == (after.score, "private", own)
             assert report["win_rate"] == (len(private) - own) / len(private)

@@ -18,21 +18,21 @@ from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
 from bot.execution.stopwatch import Stopwatch
-from bot.leaderboard.rank import look_at
+from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
-from bot.live.finish import finish_live
+from bot.live.grading import grade_live_run
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from bot.report.finish import Ended
 from bot.report.result import RunResult, read_result
+from bot.report.run_files import EndedRun
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.community import CommunityView
-from state.outward import advance_submission, intend_submission
 from state.steps import Steps
 from state.store import Store
+from state.submissions import advance_submission, intend_submission
 from tests.bot.leaderboard.boards import SLUG, Polls
 from tests.bot.report.finished_runs import RUN, FakeRun, fill
 from tests.state.conftest import START, StandingClock
@@ -44,7 +44,7 @@ DEADLINE = START + timedelta(days=90)
 class LiveRun:
     """One that may be finished again and again."""
 
-    ended: Ended
+    ended: EndedRun
     files: Path
     worker: Worker
     clock: StandingClock
@@ -71,14 +71,18 @@ class LiveRun:
         return row.ref, row.tag
 
     def verdict(self) -> Verdict:
-        """Return what the leaderboard says now, without any file."""
+        """Return the leaderboard's verdict now, without any file."""
         context = self.ended.context
         with context.store.read() as session:
-            look = look_at(session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better)
-            return Verdict(RUN, context.card, entries_of(session, RUN, look.sent if look else ()), look)
+            leaderboard = read_leaderboard(
+                session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better
+            )
+            return Verdict(
+                RUN, context.card, entries_of(session, RUN, leaderboard.sent if leaderboard else ()), leaderboard
+            )
 
     async def finish(self) -> RunResult:
-        result = await finish_live(self.ended, self.files, self.worker)
+        result = await grade_live_run(self.ended, self.files, self.worker)
         assert result.report_error is None
         assert read_result(self.folder) == result
         return result
@@ -132,7 +136,7 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
             community_at=(lambda as_of: CommunityView(store, SLUG, as_of)) if run.community else None,
             say=print,
         )
-        ended = Ended(folder, context, sandbox.describe(), stopwatch, "finished", "the competition is over")
+        ended = EndedRun(folder, context, sandbox.describe(), stopwatch, "finished", "the competition is over")
         polls = Polls(store)
         polls.deadline(DEADLINE)
         yield LiveRun(ended, files, worker, clock, polls, scores)

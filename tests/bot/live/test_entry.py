@@ -17,9 +17,9 @@ from bot.live.shared import Shared
 from bot.status.problems import current
 from state.approvals import make_wish, open_wishes
 from state.errors import SiteUnavailable
-from state.outward import intend_submission, submissions_of
 from state.steering import set_control
 from state.store import Store
+from state.submissions import intend_submission, submissions_of
 from state.tables import Node, Notification, Run
 from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import Served, served, tiny
@@ -73,7 +73,7 @@ def result_of(here: Shared, run_id: str | None) -> dict[str, Any]:
     return dict(json.loads(RunFolder(here.runs / str(run_id)).result.read_text()))
 
 
-def told(here: Shared) -> list[str]:
+def notices(here: Shared) -> list[str]:
     with here.store.read() as session:
         return [row.kind for row in session.exec(select(Notification).order_by(col(Notification.id)))]
 
@@ -120,7 +120,7 @@ async def test_a_grader_that_scores_no_view_is_told_once_and_nothing_is_made_up(
         for _ in range(2):
             entry.configure(own)
             await asyncio.sleep(1.0)
-        assert (entry.state, told(here)) == ("waiting", ["trouble.grader"])
+        assert (entry.state, notices(here)) == ("waiting", ["problem.grader"])
         assert str(grader) in entry.why
         assert score(here.store, entry.run_id) is None
         site.clock.pass_by(minutes=1)
@@ -163,8 +163,8 @@ async def test_what_keeps_it_from_its_work_is_told_at_once_but_for_what_may_pass
 ) -> None:
     own = CompetitionSettings(model="openai:none")
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
-        await until(lambda: entry.why != "it has not been looked at yet", task)
-        assert told(here) == ["trouble.work"]
+        await until(lambda: entry.why != "it has not been checked yet", task)
+        assert notices(here) == ["problem.work"]
     async with working(tmp_path / "other", monkeypatch, CompetitionSettings(model="builtin")) as (
         site,
         here,
@@ -174,10 +174,10 @@ async def test_what_keeps_it_from_its_work_is_told_at_once_but_for_what_may_pass
         monkeypatch.setattr(entry, "_step", _unavailable)
         entry.changed()
         await until(lambda: entry.why == "the site is away", task)
-        assert told(here) == []
+        assert notices(here) == []
         site.clock.pass_by(hours=2)
         entry.changed()
-        await until(lambda: told(here) == ["trouble.work"], task)
+        await until(lambda: notices(here) == ["problem.work"], task)
 
 
 async def _unavailable() -> bool:

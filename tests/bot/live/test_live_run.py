@@ -101,6 +101,6 @@ async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_word(tmp_p
             with pytest.raises(UsageError, match="there is no sandbox for what recorded:"):
                 begin_run(here, task, foreign)
             assert live_run_of(here.store, site.competition.slug) is None
-        said = Settings(daemon=DaemonSettings(sandbox="process"))
-        async with shared(site, tmp_path / "said", said) as here:
+        uncontained = Settings(daemon=DaemonSettings(sandbox="process"))
+        async with shared(site, tmp_path / "uncontained", uncontained) as here:
             assert begin_run(here, task, foreign).settings.sandbox == "process"

@@ -1,4 +1,4 @@
-"""Whether a competition can be worked on, and what its owner is told where it cannot."""
+"""Whether a competition can be worked on, and what its owner is notified of if it cannot."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.bot.rehearsal.parts import served, tiny
 OWN = CompetitionSettings(model="builtin")
 
 
-def told(store: Store) -> list[str]:
+def notices(store: Store) -> list[str]:
     with store.read() as session:
         return [row.kind for row in session.exec(select(Notification))]
 
@@ -34,7 +34,7 @@ async def test_a_competition_that_is_entered_and_certain_can_be_worked_on(tmp_pa
             assert found.card.metric.name == site.competition.card.metric.name
             assert (found.data / "sample_submission.csv").is_file()
             assert found.data.is_relative_to(here.competition(site.competition.slug))
-            assert told(here.store) == []
+            assert notices(here.store) == []
 
 
 async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebody_did(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebo
                 found = await prepare(here, site.competition.slug, OWN)
                 assert isinstance(found, Waiting)
                 assert "accept its rules at https://www.kaggle.com/competitions/" in found.why
-            assert told(here.store) == ["trouble.rules"]
+            assert notices(here.store) == ["problem.rules"]
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]
             site.competition.entered = True
@@ -55,13 +55,13 @@ async def test_rules_that_nobody_accepted_are_told_once_and_are_over_when_somebo
 
 async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(metric_shown=False)) as site:
-        # Nothing on its pages says what is measured.
+        # Nothing on its pages names the metric.
         site.competition.pages.content.clear()
         async with shared(site, tmp_path / "state") as here:
             found = await prepare(here, site.competition.slug, OWN)
             assert isinstance(found, Waiting)
             assert any(line.startswith("metric = ") for line in found.lines), found
-            assert told(here.store) == ["trouble.card"]
+            assert notices(here.store) == ["problem.card"]
             own = CompetitionSettings(metric="log_loss", direction="minimize")
             assert isinstance(await prepare(here, site.competition.slug, own), Task)
 
@@ -78,7 +78,7 @@ async def test_the_bundled_demo_is_certain_without_a_word_of_the_owner(tmp_path:
                 demo.card.id_column,
                 demo.card.prediction_columns,
             )
-            assert told(here.store) == []
+            assert notices(here.store) == []
 
 
 async def test_the_deadline_is_the_owners_word_else_what_was_polled_last(tmp_path: Path) -> None:
@@ -102,14 +102,14 @@ async def test_a_grader_that_cannot_be_used_is_told_until_it_is_mended(tmp_path:
     }
     with served(tiny(tmp_path)) as site:
         async with shared(site, tmp_path / "state") as here:
-            for text, said in wrong.items():
+            for text, why in wrong.items():
                 if text is not None:
                     grader.parent.mkdir(exist_ok=True)
                     grader.write_text(text)
                 found = await prepare(here, site.competition.slug, own)
                 assert isinstance(found, Waiting)
-                assert f"{grader} {said}" in found.why
-            assert told(here.store) == ["trouble.grader"] * len(wrong)
+                assert f"{grader} {why}" in found.why
+            assert notices(here.store) == ["problem.grader"] * len(wrong)
             grader.write_text("from mine import mean as grade\n")
             found = await prepare(here, site.competition.slug, own)
             assert isinstance(found, Task)

@@ -105,9 +105,13 @@ def test_an_event_is_an_object_under_the_names_that_logs_have(store: Store) -> N
 
 
 def test_known_types_are_sentences_and_others_tell_what_they_hold(store: Store) -> None:
-    said = [one.sentence for one in EventLog(store).newest(100)]
-    assert said[0] == "the run titanic-comind-1 begins with comind and builtin"
-    assert said[-3:] == ["note 1 from ada", "ada changed wine from running to paused", "node 1 is buggy, score none"]
+    sentences = [one.sentence for one in EventLog(store).newest(100)]
+    assert sentences[0] == "the run titanic-comind-1 begins with comind and builtin"
+    assert sentences[-3:] == [
+        "note 1 from ada",
+        "ada changed wine from running to paused",
+        "node 1 is buggy, score none",
+    ]
     assert sentence("x.y", {"run_id": "r", "a": 1.23456789, "b": ["c", "d"], "e": None}) == "x.y a=1.23457 b=c, d"
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from bot.configuration.secret_texts import SECRET_LOOKS
+from bot.configuration.secret_texts import SECRET_PATTERNS
 from bot.logs import LogFile, LogFormat, Logs, open_logging
 from bot.logs.lines import LONGEST
 from bot.logs.setup import in_journal
 from state.redaction import MASK, Redactor
 
 SECRET = "hunter2-is-a-s3cret"
-REDACTOR = Redactor({SECRET: "KEY"}, SECRET_LOOKS)
+REDACTOR = Redactor({SECRET: "KEY"}, SECRET_PATTERNS)
 
 
 def run(code: str) -> "subprocess.CompletedProcess[str]":

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 
 import openai
 import pytest
@@ -42,16 +43,16 @@ MANY_PARTS = b"[" + b"[]," * 5_000_000 + b"[]]"
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (encoded(packed(4), "gzip, gzip, gzip, gzip"), "comes in the coding 'gzip, gzip, gzip, gzip'"),
-        (encoded(packed(2), "gzip,gzip"), "comes in the coding 'gzip, gzip'"),
-        (encoded(packed(1), "br"), "comes in the coding 'br'"),
-        (encoded(packed(1), "deflate"), "comes in the coding 'deflate'"),
-        (encoded(gzip.compress(bytes(1 << 28)), "gzip"), "more than 16,777,216 bytes"),
-        (encoded(b"no gzip", "gzip"), "incorrect header"),
-        (encoded(gzip.compress(MANY_PARTS), "gzip"), "is not a chat completion"),
-        (Reply(status=500, body=MANY_PARTS), "more than 262,144 bytes"),
-        (Reply(status=500, body=MANY_PARTS[:250_000]), "answered 500"),
-        (Reply(body=b'{"choices":' * 100_000), "cut off"),
+        (lambda: encoded(packed(4), "gzip, gzip, gzip, gzip"), "comes in the coding 'gzip, gzip, gzip, gzip'"),
+        (lambda: encoded(packed(2), "gzip,gzip"), "comes in the coding 'gzip, gzip'"),
+        (lambda: encoded(packed(1), "br"), "comes in the coding 'br'"),
+        (lambda: encoded(packed(1), "deflate"), "comes in the coding 'deflate'"),
+        (lambda: encoded(gzip.compress(bytes(1 << 28)), "gzip"), "more than 16,777,216 bytes"),
+        (lambda: encoded(b"no gzip", "gzip"), "incorrect header"),
+        (lambda: encoded(gzip.compress(MANY_PARTS), "gzip"), "is not a chat completion"),
+        (lambda: Reply(status=500, body=MANY_PARTS), "more than 262,144 bytes"),
+        (lambda: Reply(status=500, body=MANY_PARTS[:250_000]), "answered 500"),
+        (lambda: Reply(body=b'{"choices":' * 100_000), "cut off"),
     ],
     ids=[
         "four times",
@@ -66,8 +67,8 @@ MANY_PARTS = b"[" + b"[]," * 5_000_000 + b"[]]"
         "deep",
     ],
 )
-async def test_the_loop_goes_on_whatever_an_answer_unpacks_to(reply: Reply, said: str) -> None:
-    with ScriptedEndpoint([reply]) as endpoint:
+async def test_the_loop_goes_on_whatever_an_answer_unpacks_to(reply: Callable[[], Reply], said: str) -> None:
+    with ScriptedEndpoint([reply()]) as endpoint:
         async with standstill() as found:
             with pytest.raises(ModelError, match=said):
                 await ask(endpoint)

@@ -9,7 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from bot.coder.prompts import ReviewRun
-from bot.community.prompts import AnalyzePost, ComponentNote, WriteReport
+from bot.community.prompts import ComponentNote, WriteReport
+from bot.community.reading import AnalyzePost
 from bot.execution.monitor import MonitorRun
 from tests.bot.agents.builtin.parts import (
     RESULT,

@@ -21,7 +21,7 @@ Behaviour = Literal["take", "take, cut", "take, stall", "500", "429", "404", "st
 
 
 class Receiver:
-    """A context manager around a server in threads; the script says what comes of each message; all is well after its end."""
+    """A context manager around a server in threads; a script decides each message's fate, and what follows it is taken."""
 
     server: socketserver.ThreadingTCPServer
 
@@ -98,7 +98,7 @@ class HookSite(Receiver):
 
 
 class MailServer(Receiver):
-    """Speaks as much of SMTP (RFC 5321) as it takes to be handed a mail, with AUTH PLAIN and LOGIN refused or taken."""
+    """Speaks as much of SMTP (RFC 5321) as it takes to receive a mail, and accepts or refuses AUTH PLAIN and LOGIN."""
 
     def __init__(self, script: Sequence[Behaviour] = (), *, user: tuple[str, str] | None = None) -> None:
         super().__init__(script)

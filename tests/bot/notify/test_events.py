@@ -1,4 +1,4 @@
-"""Events: each has a template, a key of its own that stays the same, and two forms that hold all that it says."""
+"""Events: each has a template, a stable key of its own, and two forms that hold all of its facts."""
 
 import re
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_every_event_is_tried_here_and_has_a_kind() -> None:
 
 
 @pytest.mark.parametrize("event", [*ALL, Trial(T)], ids=lambda event: type(event).__name__)
-def test_both_forms_hold_what_there_is_to_say(event: Event) -> None:
+def test_both_forms_hold_all_facts(event: Event) -> None:
     notice = event.notice("r")
     assert (notice.key, notice.kind, notice.run_id, notice.urgent) == (event.key, event.kind, "r", event.urgent)
     assert 0 < len(notice.title) <= 200
@@ -83,7 +83,7 @@ def test_both_forms_hold_what_there_is_to_say(event: Event) -> None:
 
 
 @pytest.mark.parametrize("event", ALL, ids=lambda event: type(event).__name__)
-def test_foreign_words_call_nobody_and_link_nowhere_in_markdown(event: Event) -> None:
+def test_foreign_words_mention_nobody_and_link_nowhere_in_markdown(event: Event) -> None:
     text = event.notice().markdown
     assert "<" not in text
     assert "!channel" not in text
@@ -92,14 +92,14 @@ def test_foreign_words_call_nobody_and_link_nowhere_in_markdown(event: Event) ->
     assert "](" not in text
 
 
-def test_keys_are_apart_and_stay_the_same_when_the_same_is_told_again() -> None:
+def test_keys_differ_and_are_the_same_for_the_same_event() -> None:
     keys = [event.key for event in ALL]
     assert len(set(keys)) == len(keys)
     assert [replace(event).key for event in ALL] == keys
     assert all("\n" not in key and len(key) < 200 for key in keys)
 
 
-def test_a_key_is_of_what_is_told_not_of_when_it_was_read() -> None:
+def test_a_key_depends_on_the_event_not_on_when_it_was_read() -> None:
     rank = RankChanged("wine", 3, 5, 100, 0.125, T)
     assert replace(rank, earlier=9).key == rank.key
     assert replace(rank, at=T + timedelta(seconds=1)).key != rank.key
@@ -114,7 +114,7 @@ def test_a_key_is_of_what_is_told_not_of_when_it_was_read() -> None:
     assert len({replace(spent, **changed).key for changed in ({}, {"share": 50}, {"cap": 9.0}, {"period": "x"})}) == 4
 
 
-def test_a_rank_says_where_it_comes_from_and_of_which_leaderboard_it_is() -> None:
+def test_a_rank_names_the_earlier_one_and_its_leaderboard() -> None:
     up = RankChanged("wine", 3, 5, 100, 0.125, T).notice()
     assert (up.title, "up from 5" in up.body) == ("wine: rank 5 → 3 of 100", True)
     assert "Passed" not in up.body

@@ -1,4 +1,4 @@
-"""Several notices as one: all titles in order, bodies as far as there is room, one key for the same ones."""
+"""Several notices merged into one: all titles in order, bodies as far as there is room, the same key for the same ones."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 def row(number: int, body: str = "body", *, urgent: bool = False) -> Notification:
     return Notification(
         key=f"k{number}",
-        kind="standing.rank" if number % 2 else "standing.best",
+        kind="leaderboard.rank" if number % 2 else "run.best",
         title=f"<Title> {number}",
         body=body,
         urgent=urgent,
@@ -21,12 +21,12 @@ def row(number: int, body: str = "body", *, urgent: bool = False) -> Notificatio
 
 def test_one_stays_as_it_is() -> None:
     notice = merged([row(1)])
-    assert (notice.key, notice.kind, notice.title, notice.body) == ("k1", "standing.rank", "<Title> 1", "body")
+    assert (notice.key, notice.kind, notice.title, notice.body) == ("k1", "leaderboard.rank", "<Title> 1", "body")
 
 
 def test_several_are_listed_in_order_with_their_times() -> None:
     notice = merged([row(number) for number in range(5)])
-    assert notice.title == "5 notices: standing.best ×3, standing.rank ×2"
+    assert notice.title == "5 notices: leaderboard.rank ×2, run.best ×3"
     assert [line for line in notice.body.splitlines() if "Title" in line] == [
         f"2026-01-02 03:0{4 + number} <Title> {number}" for number in range(5)
     ]
@@ -38,7 +38,7 @@ def test_the_same_ones_have_the_same_key_and_others_another() -> None:
     assert merged([row(1), row(2)]).key != merged([row(1), row(2), row(3)]).key
 
 
-def test_a_long_body_is_cut_and_says_so_and_what_is_urgent_stays_urgent() -> None:
+def test_a_long_body_is_cut_with_a_mark_and_what_is_urgent_stays_urgent() -> None:
     notice = merged([row(1, "x" * 5000), row(2, "short", urgent=True)])
     assert "4400 more characters" in notice.body
     assert "short" in notice.body

@@ -34,7 +34,7 @@ def store(tmp_path: Path, clock: HurriedClock) -> Iterator[Store]:
         yield opened
 
 
-def tell(store: Store, *keys: str, run_id: str | None = None) -> None:
+def add_notices(store: Store, *keys: str, run_id: str | None = None) -> None:
     for key in keys:
         with store.write() as tx:
             notify(tx, Notice(key, "submission.refused", "Refused", f"The site refused {key}.", run_id))
@@ -56,41 +56,41 @@ def letters(store: Store) -> list[Letter]:
 
 
 async def test_notices_go_out_oldest_first_and_once(store: Store) -> None:
-    tell(store, "a", "b", "c")
+    add_notices(store, "a", "b", "c")
     with ScriptedSite() as site:
         assert await go(store, site) == Delivered(sent=3, failed=0)
         assert await go(store, site) == Delivered(sent=0, failed=0)
     assert site.tags() == ["a", "b", "c"]
 
 
-def test_a_key_that_is_known_is_not_told_again(store: Store) -> None:
-    tell(store, "a", "a")
+def test_a_known_key_is_no_new_notice(store: Store) -> None:
+    add_notices(store, "a", "a")
     assert [row.key for row in rows(store)] == ["a"]
 
 
-def test_a_notice_appears_with_what_it_tells_of_or_not_at_all(store: Store) -> None:
+def test_a_notice_appears_with_what_it_reports_or_not_at_all(store: Store) -> None:
     with pytest.raises(Killed), store.write() as tx:
         notify(tx, Notice("a", "run.ended", "Over", ""))
         raise Killed
     assert rows(store) == []
 
 
-async def test_what_becomes_of_a_notice_is_told_by_events(store: Store, clock: HurriedClock) -> None:
-    tell(store, "a", run_id="r")
-    tell(store, "b")
+async def test_what_becomes_of_a_notice_is_in_the_events(store: Store, clock: HurriedClock) -> None:
+    add_notices(store, "a", run_id="r")
+    add_notices(store, "b")
     with ScriptedSite(["500"]) as site:
         await go(store, site)
         clock.pass_by(10)
         await go(store, site)
-    told = [(e["type"], e["key"]) for e in store.export_events("r")]
-    assert told == [("notification.added", "a"), ("notification.failed", "a"), ("notification.sent", "a")]
+    events = [(e["type"], e["key"]) for e in store.export_events("r")]
+    assert events == [("notification.added", "a"), ("notification.failed", "a"), ("notification.sent", "a")]
     assert [e["type"] for e in store.export_events(NO_RUN)] == ["notification.added", "notification.sent"]
 
 
 async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_later(
     store: Store, clock: HurriedClock
 ) -> None:
-    tell(store, "a", "b")
+    add_notices(store, "a", "b")
     with ScriptedSite(["500", "accept", "refuse", "stall", "accept"]) as site:
         assert await go(store, site) == Delivered(sent=1, failed=1)
         assert letters(store)[0].last_error == "the site answered 500: Internal error"
@@ -114,7 +114,7 @@ async def test_killed_at_any_boundary_it_comes_at_least_once_under_one_key(tmp_p
         (tmp_path / f"{at}.db").write_bytes(new)
         fate, died = Fate(at), False
         with MortalStore.open(tmp_path / f"{at}.db", clock) as store, ScriptedSite() as site:
-            tell(store, "a", "b")
+            add_notices(store, "a", "b")
             store.fate = fate
             try:
                 await go(store, site)
@@ -143,7 +143,7 @@ async def test_a_notice_that_kills_the_process_is_not_the_first_of_the_next_one(
             self.sent.append(event.key)
             return Receipt()
 
-    tell(store, "a", "b")
+    add_notices(store, "a", "b")
     notifier = Deadly()
     with pytest.raises(Killed):
         await deliver(store, {"SITE": notifier}, store.clock, SETTINGS)
@@ -152,7 +152,7 @@ async def test_a_notice_that_kills_the_process_is_not_the_first_of_the_next_one(
 
 
 async def test_two_that_deliver_at_once_send_each_notice_once(store: Store) -> None:
-    tell(store, *"abcdef")
+    add_notices(store, *"abcdef")
     with ScriptedSite() as site:
         done = await asyncio.gather(*(go(store, site) for _ in range(3)))
     assert sum(one.sent for one in done) == 6
@@ -160,7 +160,7 @@ async def test_two_that_deliver_at_once_send_each_notice_once(store: Store) -> N
 
 
 async def test_a_clock_that_was_put_back_holds_no_notice_for_ever(store: Store, clock: HurriedClock) -> None:
-    tell(store, "a")
+    add_notices(store, "a")
     clock.time -= timedelta(days=1)
     with ScriptedSite() as site:
         assert await go(store, site) == Delivered(sent=1, failed=0)
@@ -185,7 +185,7 @@ async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_lat
 ) -> None:
     slack, mail = Recorder(), Recorder()
     mail.down = True
-    tell(store, "a", "b")
+    add_notices(store, "a", "b")
     for _ in range(30):
         await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
         clock.pass_by(20)
@@ -204,7 +204,7 @@ async def test_what_piles_up_while_a_service_is_down_comes_together(store: Store
     mail.down = True
     keys = [f"n{number:03}" for number in range(60)]
     for key in keys:
-        tell(store, key)
+        add_notices(store, key)
         await deliver(store, {"MAIL": mail}, clock, settings)
         clock.pass_by(600)
     mail.down = False
@@ -214,29 +214,29 @@ async def test_what_piles_up_while_a_service_is_down_comes_together(store: Store
         clock.pass_by(600)
     assert max(sum(took[i : i + 6]) for i in range(len(took))) <= 5
     assert len(mail.took) < 20
-    told = "\n".join(notice.body for notice in mail.took)
-    assert all(f"The site refused {key}." in told for key in keys)
+    text = "\n".join(notice.body for notice in mail.took)
+    assert all(f"The site refused {key}." in text for key in keys)
     assert all(row.sent_at for row in rows(store))
 
 
-async def test_a_digest_outlives_a_restart_and_is_told_once(tmp_path: Path, clock: HurriedClock) -> None:
-    settings = SETTINGS.model_copy(update={"digest": ("standing.rank",), "digest_hours": (8,)})
+async def test_a_digest_survives_a_restart_and_is_sent_once(tmp_path: Path, clock: HurriedClock) -> None:
+    settings = SETTINGS.model_copy(update={"digest": ("leaderboard.rank",), "digest_hours": (8,)})
     mail = Recorder()
     for number in range(12):
         with Store.open(tmp_path / "bot.db", clock) as store:
             with store.write() as tx:
-                notify(tx, Notice(f"rank/{number // 2}", "standing.rank", f"Rank {number // 2}", ""))
+                notify(tx, Notice(f"rank/{number // 2}", "leaderboard.rank", f"Rank {number // 2}", ""))
             await deliver(store, {"MAIL": mail}, clock, settings)
         clock.pass_by(3600)
     (digest,) = mail.took
-    assert digest.title == "4 notices: standing.rank ×4"
+    assert digest.title == "4 notices: leaderboard.rank ×4"
     assert digest.body.splitlines()[0].endswith("Rank 0")
 
 
 async def test_a_service_that_is_no_longer_configured_holds_nothing_up(store: Store, clock: HurriedClock) -> None:
     slack, mail = Recorder(), Recorder()
     mail.down = True
-    tell(store, "a")
+    add_notices(store, "a")
     await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
     await deliver(store, {"SLACK": slack}, clock, SETTINGS)
     assert [row.sent_at for row in rows(store)] == [clock.now()]
@@ -245,7 +245,7 @@ async def test_a_service_that_is_no_longer_configured_holds_nothing_up(store: St
 
 async def test_every_notice_is_in_one_letter_to_each_service(store: Store, clock: HurriedClock) -> None:
     services = {"SLACK": Recorder(), "MAIL": Recorder()}
-    tell(store, *"abcde")
+    add_notices(store, *"abcde")
     await asyncio.gather(*(deliver(store, services, clock, SETTINGS) for _ in range(4)))
     with store.read() as session:
         parts = session.exec(select(LetterPart)).all()
@@ -255,10 +255,10 @@ async def test_every_notice_is_in_one_letter_to_each_service(store: Store, clock
 
 async def test_on_a_rehearsals_fast_clock_a_digest_comes_at_its_hour(tmp_path: Path) -> None:
     clock, mail = FastClock(datetime(2026, 1, 1, tzinfo=UTC), speed=100_000), Recorder()
-    settings = NotifySection(digest=("standing.rank",), digest_hours=(8,))
+    settings = NotifySection(digest=("leaderboard.rank",), digest_hours=(8,))
     with Store.open(tmp_path / "bot.db", clock) as store:
         with store.write() as tx:
-            notify(tx, Notice("rank", "standing.rank", "Rank 3", ""))
+            notify(tx, Notice("rank", "leaderboard.rank", "Rank 3", ""))
         while not mail.took:
             early = clock.now()
             await deliver(store, {"MAIL": mail}, clock, settings)

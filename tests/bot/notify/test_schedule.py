@@ -1,4 +1,4 @@
-"""The laws of the schedule: nothing is lost or told twice, quiet hours and the rate are kept, a digest comes at its hour."""
+"""The laws of the schedule: nothing is lost or sent twice, quiet hours and the rate are kept, a digest comes at its hour."""
 
 import random
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from bot.notify.settings import NotifySection
 
 START = datetime(2026, 3, 27, 12, tzinfo=UTC)
 """Two days before the clocks change in Zurich."""
-PLAIN, DIGEST = "standing.medal", "standing.rank"
+PLAIN, DIGEST = "leaderboard.medal", "leaderboard.rank"
 SETTINGS = NotifySection(first_pause=10, longest_pause=100, seconds=5)
 HOUR = timedelta(hours=1)
 
@@ -64,18 +64,18 @@ sections = st.builds(
     first_pause=st.just(600.0),
 )
 notices = st.lists(
-    st.tuples(st.integers(0, 3 * 24 * 60), st.sampled_from([PLAIN, DIGEST, "trouble.docker"])),
+    st.tuples(st.integers(0, 3 * 24 * 60), st.sampled_from([PLAIN, DIGEST, "problem.docker"])),
     min_size=8,
     max_size=60,
 )
 
 
-def lived_through(section: NotifySection, told: list[tuple[int, str]], seed: int, minutes: int) -> Service:
-    """Let four days go by, looking every so many minutes, and then as many as it takes without failures."""
+def simulated(section: NotifySection, sent: list[tuple[int, str]], seed: int, minutes: int) -> Service:
+    """Let four days pass in steps of some minutes, and then as many more as it takes without failures."""
     service = Service(section, 0.3, random.Random(seed))
     coming = [
-        Waiting(id, kind, kind.startswith("trouble"), START + timedelta(minutes=at))
-        for id, (at, kind) in enumerate(sorted(told))
+        Waiting(id, kind, kind.startswith("problem"), START + timedelta(minutes=at))
+        for id, (at, kind) in enumerate(sorted(sent))
     ]
     now, end = START, START + timedelta(days=4)
     while now < end or (now < end + timedelta(days=40) and not all(one.sent for one in service.letters.values())):
@@ -89,13 +89,13 @@ def lived_through(section: NotifySection, told: list[tuple[int, str]], seed: int
 
 @settings(deadline=None, max_examples=25)
 @given(sections, notices, st.integers(0, 10**6), st.sampled_from([7, 20, 61]))
-def test_all_is_told_in_one_letter_each_at_the_rate_and_never_in_quiet_hours(
-    section: NotifySection, told: list[tuple[int, str]], seed: int, minutes: int
+def test_each_notice_is_in_one_letter_at_the_rate_and_never_in_quiet_hours(
+    section: NotifySection, sent: list[tuple[int, str]], seed: int, minutes: int
 ) -> None:
-    service = lived_through(section, told, seed, minutes)
+    service = simulated(section, sent, seed, minutes)
     letters = {letter for _, letter in service.took}
     arrived = [id for letter in letters for id in service.parts[letter]]
-    assert sorted(arrived) == list(range(len(told))), "each once, and nothing lost"
+    assert sorted(arrived) == list(range(len(sent))), "each once, and nothing lost"
     assert all(one.sent for one in service.letters.values())
     for at, letter in service.took:
         assert service.letters[letter].urgent or not is_quiet(at, section)
@@ -118,7 +118,7 @@ def test_the_last_place_of_an_hour_is_for_what_is_urgent() -> None:
     section = NotifySection(per_hour=2)
     one = [Tried(0, False, START, START - timedelta(minutes=5), sent=True)]
     assert plan(waiting(1), one, START, section).bundles == ()
-    assert plan(waiting(1, "trouble.disk", urgent=True), one, START, section).bundles == ((0,),)
+    assert plan(waiting(1, "problem.disk", urgent=True), one, START, section).bundles == ((0,),)
 
 
 def test_a_letter_counts_once_for_the_rate_however_often_it_is_tried() -> None:
@@ -146,11 +146,11 @@ def test_a_digest_is_at_its_hour_of_the_day_before_and_after_the_clocks_change()
         assert opens_at(Waiting(0, DIGEST, False, came), came, section) == came.replace(hour=hour)
 
 
-def test_what_comes_in_quiet_hours_is_told_together_at_their_end_but_trouble_at_once() -> None:
+def test_notices_of_quiet_hours_come_together_at_their_end_but_urgent_ones_at_once() -> None:
     section = NotifySection(quiet="22:00-07:00", time_zone="UTC")
     night = datetime(2026, 3, 27, 23, tzinfo=UTC)
     assert plan(waiting(5, at=night), [], night, section).bundles == ()
-    assert plan(waiting(1, "trouble.gpu", urgent=True, at=night), [], night, section).bundles == ((0,),)
+    assert plan(waiting(1, "problem.gpu", urgent=True, at=night), [], night, section).bundles == ((0,),)
     morning = datetime(2026, 3, 28, 7, tzinfo=UTC)
     assert plan(waiting(5, at=night), [], morning - timedelta(seconds=1), section).bundles == ()
     assert plan(waiting(5, at=night), [], morning, section).bundles == ((0, 1, 2, 3, 4),)
@@ -192,21 +192,21 @@ def test_what_was_held_goes_before_nothing_that_is_older() -> None:
     # One place, as the other is for what is urgent: the oldest of all share it.
     (letter,) = plan([older, *held], [], at, section).bundles
     assert letter == (1, *range(2, 1 + MOST_TOGETHER))
-    # Where there is room, each is told in its own way, and the oldest first.
+    # Where there is room, each is sent in its own way, the oldest first.
     roomy = plan([older, *held], [], at, section.model_copy(update={"per_hour": 20})).bundles
     assert [(one[0], len(one)) for one in roomy] == [(1, 1), (2, MOST_TOGETHER), (2 + MOST_TOGETHER, MOST_TOGETHER)]
 
 
 def test_what_comes_each_hour_does_not_keep_another_waiting() -> None:
     section = NotifySection(per_hour=1, digest=(DIGEST,), digest_hours=tuple(range(24)))
-    now, waiting, told = START, [Waiting(0, PLAIN, False, START)], dict[int, int]()
+    now, waiting, sent = START, [Waiting(0, PLAIN, False, START)], dict[int, int]()
     letters = [Tried(0, False, START, START, sent=True)]
     for hour in range(1, 6):
         now = START + hour * HOUR
         waiting += [Waiting(100 * hour + n, DIGEST, False, now - timedelta(minutes=30)) for n in range(MOST_TOGETHER)]
         found = plan(waiting, letters, now, section).bundles
-        told |= {id: hour for one in found for id in one}
-        waiting = [one for one in waiting if one.id not in told]
+        sent |= {id: hour for one in found for id in one}
+        waiting = [one for one in waiting if one.id not in sent]
         letters = [Tried(hour, False, now, now, sent=True)]
-    assert told[0] == 1
-    assert list(told) == sorted(told)
+    assert sent[0] == 1
+    assert list(sent) == sorted(sent)

@@ -26,7 +26,7 @@ from tests.bot.notify.receivers import Behaviour, HookSite, MailServer
 from tests.bot.submission.parts import Fate, HurriedClock, Killed, MortalStore
 
 NOTICE = Notice(
-    "rank/wine/1", "standing.medal", "Rank 3 <of> 100", "Up from 5 & more.\nSecond line.", markdown="**Up**"
+    "rank/wine/1", "leaderboard.medal", "Rank 3 <of> 100", "Up from 5 & more.\nSecond line.", markdown="**Up**"
 )
 
 
@@ -57,8 +57,8 @@ async def test_what_is_too_long_for_one_message_comes_in_several_and_whole() -> 
     with HookSite() as site:
         await service(site, path="/?format=text").send(Notice("k", "together", "Long", " ".join(words)))
     assert len(site.took) > 1
-    told = " ".join(got["message"] for got in site.took)
-    assert set(words) <= set(told.split())
+    text = " ".join(got["message"] for got in site.took)
+    assert set(words) <= set(text.split())
 
 
 async def test_a_mail_server_that_refuses_the_password_is_not_quoted() -> None:
@@ -180,7 +180,7 @@ with Store.open(Path(sys.argv[1]), SystemClock()) as store:
 
 
 @pytest.mark.integration
-def test_a_process_that_is_killed_after_the_site_took_it_tells_it_again_under_the_same_key(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_after_the_site_took_it_sends_it_again_under_the_same_key(tmp_path: Path) -> None:
     with HookSite(["take, stall"]) as site, Store.open(tmp_path / "bot.db", SystemClock()) as store:
         with store.write() as tx:
             notify(tx, NOTICE)
@@ -282,7 +282,7 @@ async def test_a_slack_web_hook_gets_what_slack_wants_and_a_strangers_words_call
     (attachment,) = payload["attachments"]
     assert payload["mrkdwn"] is True
     assert attachment["title"] == "wine: a submission was refused"
-    assert attachment["text"].startswith("Kaggle does not take *wine-1-a* (node 7)")
+    assert attachment["text"].startswith("Kaggle refused *wine-1-a* (node 7)")
     assert "[submission.refused/wine-1-a]" in attachment["text"].replace("\\", "")
     assert "<" not in attachment["text"]
     assert "!channel" not in attachment["text"]

@@ -20,7 +20,7 @@ def test_all_may_be_set(tmp_path: Path) -> None:
     section = read(
         tmp_path,
         """services = ["SLACK_URL", "MAIL_URL"]
-        digest = ["standing.rank", "budget.reached"]
+        digest = ["leaderboard.rank", "budget.reached"]
         digest_hours = [8, 18]
         quiet = "22:30-07:00"
         time_zone = "Europe/Zurich"
@@ -46,8 +46,8 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
     ("text", "words"),
     [
         ('services = ["slack"]', "name of a variable"),
-        ('services = ["A", "A"]', "each name may stand there once"),
-        ('digest = ["rank"]', "there is no such kind; kinds are .*standing.rank"),
+        ('services = ["A", "A"]', "each name may be listed only once"),
+        ('digest = ["rank"]', "is no kind of notice; the kinds are .*leaderboard.rank"),
         ("digest_hours = []", "must not be empty"),
         ("digest_hours = [24]", "at most 23"),
         ('quiet = "22-7"', "two times of day, such as 22:00-07:00"),
@@ -58,6 +58,6 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
         ('slack = "x"', "notify.slack"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, text: str, words: str) -> None:
+def test_wrong_values_are_refused_with_what_to_write(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         read(tmp_path, text)

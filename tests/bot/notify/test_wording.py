@@ -37,6 +37,6 @@ def test_only_an_address_is_a_link() -> None:
     assert escaped(link("https://x.y/ <!channel>")) == "https:\u200b//x.y/ ‹!\u200bchannel›"
 
 
-def test_a_text_that_is_cut_says_by_how_much() -> None:
+def test_a_text_that_is_cut_ends_with_by_how_much() -> None:
     assert cut("abcdef", 4) == "abcd [2 more characters]"
     assert cut("abcd", 4) == "abcd"

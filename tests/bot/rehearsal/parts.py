@@ -17,7 +17,7 @@ from bot.rehearsal.faults import Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
-from bot.rehearsal.time_shift import begun_together
+from bot.rehearsal.time_shift import align_starts
 from scrapers.snapshots.snapshot import Snapshot
 from tests.tiny_snapshot import SLUG, write_tiny
 
@@ -163,7 +163,7 @@ def write_twin(folder: Path) -> Path:
 def both(folder: Path) -> list[Snapshot]:
     """Return both small competitions as they are played together."""
     paths = [write_tiny(folder / "tiny"), write_twin(folder)]
-    return begun_together([Snapshot.load(path, METRIC_DIRECTIONS) for path in paths])
+    return align_starts([Snapshot.load(path, METRIC_DIRECTIONS) for path in paths])
 
 
 def truth_with(snapshot: Snapshot, wrong: float) -> bytes:
@@ -171,5 +171,7 @@ def truth_with(snapshot: Snapshot, wrong: float) -> bytes:
     lines = snapshot.answers.read_text().splitlines()
     rows = [line.split(",") for line in lines[1:]]
     cut = round(len(rows) * wrong)
-    said = [(row, 0.5 if place < cut else 0.9 if label == "1" else 0.1) for place, (row, label) in enumerate(rows)]
-    return "\n".join(["id,label", *(f"{row},{chance}" for row, chance in said)]).encode() + b"\n"
+    predictions = [
+        (row, 0.5 if place < cut else 0.9 if label == "1" else 0.1) for place, (row, label) in enumerate(rows)
+    ]
+    return "\n".join(["id,label", *(f"{row},{chance}" for row, chance in predictions)]).encode() + b"\n"

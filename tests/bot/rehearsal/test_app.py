@@ -51,9 +51,9 @@ def test_the_clock_is_told_to_anybody_and_is_no_request(snapshot: Snapshot) -> N
     clock = FastClock(START, 1234.5)
     site = Site(snapshot, clock, faults=Faults([Fault(kind="unavailable", count=0)]))
     with serving(site) as url, httpx2.Client(trust_env=False, verify=False) as http:
-        told = http.get(f"{url}/clock").json()
+        found = http.get(f"{url}/clock").json()
         assert http.post(f"{url}/clock").status_code == 404
-    again = FastClock(datetime.fromisoformat(told["start"]), told["speed"], told["began"])
+    again = FastClock(datetime.fromisoformat(found["start"]), found["speed"], found["began"])
     assert (again.start, again.speed, again.began) == (clock.start, clock.speed, clock.began)
     assert (site.requests, site.faults.injected) == ({}, [])
 

@@ -21,14 +21,14 @@ def script(*faults: dict[str, Any]) -> Faults:
     return Faults([Fault.model_validate(fault) for fault in faults])
 
 
-@pytest.mark.parametrize(("told", "said"), [("none", None), ("honest", "60"), ("lying", "3")])
+@pytest.mark.parametrize(("retry_after", "header"), [("none", None), ("honest", "60"), ("lying", "3")])
 def test_a_rate_limit_lasts_as_long_as_it_does_whatever_it_says(
-    snapshot: Snapshot, told: str, said: str | None
+    snapshot: Snapshot, retry_after: str, header: str | None
 ) -> None:
-    faults = script({"kind": "rate-limit", "method": "GetSubmission*", "retry_after": told})
+    faults = script({"kind": "rate-limit", "method": "GetSubmission*", "retry_after": retry_after})
     with served(snapshot, faults=faults) as it:
         first = it.client.post(LIMITS, competitionName=it.client.slug)
-        assert (first.status_code, first.headers.get("retry-after")) == (429, said)
+        assert (first.status_code, first.headers.get("retry-after")) == (429, header)
         assert first.json()["error"]["status"] == "RESOURCE_EXHAUSTED"
         it.clock.pass_by(seconds=40)
         assert it.client.post(LIMITS, competitionName=it.client.slug).status_code == 429

@@ -125,14 +125,14 @@ def test_topics_come_20_a_page_with_sticky_ones_first(tmp_path: Path) -> None:
 )
 def test_topics_come_in_the_order_that_is_asked_for(tmp_path: Path, order: str | int, expected: list[int]) -> None:
     rows = [topic(number, f"2020-01-0{number}T00:00:00Z") for number in (1, 2, 3)]
-    said = [message(10 + i, 1, f"2020-01-0{4 + i}T00:00:00Z") for i in range(3)]
-    said += [message(20, 2, "2020-01-02T00:00:00Z"), message(21, 2, "2020-01-02T01:00:00Z", author="bob")]
+    posted = [message(10 + i, 1, f"2020-01-0{4 + i}T00:00:00Z") for i in range(3)]
+    posted += [message(20, 2, "2020-01-02T00:00:00Z"), message(21, 2, "2020-01-02T01:00:00Z", author="bob")]
     readings = [
         {"target": "topic", "id": 2, "at": "2020-01-03T00:00:00Z", "votes": 9},
         {"target": "topic", "id": 1, "at": "2020-01-03T00:00:00Z", "votes": 5},
     ]
     wanted = f"TOPIC_LIST_SORT_BY_{order}" if isinstance(order, str) else order
-    with served(forum(tmp_path, rows, said, readings), SiteSettings(sticky_topics=0)) as it:
+    with served(forum(tmp_path, rows, posted, readings), SiteSettings(sticky_topics=0)) as it:
         assert topics(it, sortBy=wanted) == expected
         assert (
             it.client.post(

@@ -1,12 +1,12 @@
-"""The unmodified `kaggle` command against the site, told where it is by its environment alone."""
+"""The unmodified `kaggle` command against the site, whose address it has from its environment alone."""
 
 import csv
-import fcntl
 import io
 import json
 import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,32 +16,12 @@ import pytest
 
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshots.snapshot import Snapshot
-from tests import needs
 from tests.bot.rehearsal.parts import TWIN, Served, both, served, tiny, truth_with
-from tests.source_tree import ROOT
 from tests.tiny_snapshot import SLUG
 
-CACHE = ROOT / ".cache" / "kaggle-cli"
-WANTED = ("kaggle>=2.2.4,<3", "six")
+KAGGLE = Path(sysconfig.get_path("scripts")) / "kaggle"
+"""The command of the package that the bot depends on."""
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="session")
-def kaggle() -> Path:
-    """The command, in a virtual environment of its own that is made once."""
-    CACHE.parent.mkdir(exist_ok=True)
-    with CACHE.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (CACHE / ".made").exists():
-            for step in (
-                [sys.executable, "-m", "venv", "--clear", str(CACHE)],
-                [str(CACHE / "bin" / "pip"), "install", "-q", *WANTED],
-            ):
-                done = subprocess.run(step, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    needs.missing(f"the kaggle package cannot be installed: {done.stderr.strip()[-300:]}")
-            (CACHE / ".made").touch()
-    return CACHE / "bin" / "kaggle"
 
 
 SDK = """
@@ -72,12 +52,11 @@ print(json.dumps({
 class CommandLine:
     """Runs the command with an environment in which nothing else can be reached."""
 
-    kaggle: Path
     home: Path
     it: Served
 
     def run(self, *arguments: str, legacy: bool = False) -> str:
-        return self.execute(str(self.kaggle), *arguments, legacy=legacy)
+        return self.execute(str(KAGGLE), *arguments, legacy=legacy)
 
     def execute(self, *command: str, legacy: bool = False) -> str:
         settings = self.it.site.settings
@@ -85,7 +64,7 @@ class CommandLine:
         if legacy:
             known = {"KAGGLE_USERNAME": settings.user_name, "KAGGLE_KEY": settings.legacy_key}
         environment = {
-            "PATH": f"{self.kaggle.parent}:{os.defpath}",
+            "PATH": f"{KAGGLE.parent}:{os.defpath}",
             "HOME": str(self.home),
             "KAGGLE_CONFIG_DIR": str(self.home / "cfg"),
             "KAGGLE_API_ENVIRONMENT": "LOCALHOST",
@@ -106,19 +85,19 @@ class CommandLine:
         return done.stdout
 
     def rows(self, *arguments: str, legacy: bool = False) -> list[dict[str, str]]:
-        said = self.run(*arguments, "--csv", legacy=legacy)
-        return list(csv.DictReader(line for line in said.splitlines() if not line.startswith("Next Page")))
+        output = self.run(*arguments, "--csv", legacy=legacy)
+        return list(csv.DictReader(line for line in output.splitlines() if not line.startswith("Next Page")))
 
 
 @pytest.fixture
-def command(kaggle: Path, snapshot: Snapshot, tmp_path: Path) -> Iterator[CommandLine]:
+def command(snapshot: Snapshot, tmp_path: Path) -> Iterator[CommandLine]:
     with served(snapshot) as it:
-        yield CommandLine(kaggle, tmp_path, it)
+        yield CommandLine(tmp_path, it)
 
 
-def test_it_competes_in_two_competitions_of_one_site(kaggle: Path, tmp_path: Path) -> None:
+def test_it_competes_in_two_competitions_of_one_site(tmp_path: Path) -> None:
     with served(both(tmp_path)) as it:
-        command = CommandLine(kaggle, tmp_path, it)
+        command = CommandLine(tmp_path, it)
         entered = command.rows("competitions", "list", "--group", "entered")
         assert [row["ref"].rsplit("/", 1)[1] for row in entered] == [SLUG, TWIN]
         truth = tmp_path / "submission.csv"
@@ -198,9 +177,9 @@ def test_it_lists_pulls_and_looks_at_kernels(command: CommandLine) -> None:
     assert "C=1" in (command.home / "out" / "__script__.txt").read_text()
 
 
-def test_a_competition_for_notebooks_takes_a_kernel_that_was_pushed(kaggle: Path, tmp_path: Path) -> None:
+def test_a_competition_for_notebooks_takes_a_kernel_that_was_pushed(tmp_path: Path) -> None:
     with served(tiny(tmp_path, kind="code")) as it:
-        command = CommandLine(kaggle, tmp_path, it)
+        command = CommandLine(tmp_path, it)
         command.run("kernels", "init")
         metadata = (tmp_path / "kernel-metadata.json").read_text()
         for word, value in (
@@ -218,20 +197,20 @@ def test_a_competition_for_notebooks_takes_a_kernel_that_was_pushed(kaggle: Path
         assert "successfully pushed" in command.run("kernels", "push")
         it.clock.pass_by(hours=1)
         assert "COMPLETE" in command.run("kernels", "status", "rehearsal/my-first-try")
-        said = command.run(
+        output = command.run(
             *("competitions", "submit", "tiny-table", "-k", "rehearsal/my-first-try", "-v", "1"),
             *("-f", "submission.csv", "-m", "r-1"),
         )
-        assert "Successfully submitted" in said
+        assert "Successfully submitted" in output
         it.settle()
         [scored] = command.rows("competitions", "submissions", "tiny-table")
         assert scored["publicScore"] == "0.69315"
 
 
-def test_the_package_reads_what_the_command_does_not_ask_for(kaggle: Path, snapshot: Snapshot, tmp_path: Path) -> None:
+def test_the_package_reads_what_the_command_does_not_ask_for(snapshot: Snapshot, tmp_path: Path) -> None:
     with served(snapshot, SiteSettings(unknown_enums=False)) as it:
-        command = CommandLine(kaggle, tmp_path, it)
-        found = json.loads(command.execute(str(kaggle.parent / "python"), "-c", SDK).splitlines()[-1])
+        command = CommandLine(tmp_path, it)
+        found = json.loads(command.execute(sys.executable, "-c", SDK).splitlines()[-1])
     assert found == {
         "documents": [["TOPIC", 1, "NOVICE"]],
         "allowed": 5,

@@ -14,16 +14,16 @@ from bot.rehearsal.rendering import rendered
 from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import SystemClock
-from state.collect import add_community
 from state.community import CommunityView
+from state.community_rows import add_community
 from state.store import Store
 from tests import needs
 from tests.bot.rehearsal.parts import KERNELS, SEARCH, Served, served
 from tests.scrapers.in_process import rows_of
 
 
-def said(it: Served) -> dict[int, tuple[Any, ...]]:
-    """Return every message that the site shows and that says something: topic, author, HTML, votes."""
+def messages(it: Served) -> dict[int, tuple[Any, ...]]:
+    """Return every message that the site shows with its text: topic, author, HTML, votes."""
     found: dict[int, tuple[Any, ...]] = {}
 
     def note(topic: int, message: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ def documents(it: Served, kind: str) -> Iterator[dict[str, Any]]:
 def check(it: Served, view: CommunityView) -> int:
     """Compare the site with the engine's view of the same time; return how many posts were compared."""
     posts = view.messages()
-    assert said(it) == {
+    assert messages(it) == {
         wire_id("message", post.id): (
             wire_id("topic", post.topic_id or ""),
             post.author,

@@ -61,9 +61,9 @@ def test_types_are_taken_by_either_name(here: Served, kind: str) -> None:
 
 def test_topics_and_comments_say_where_they_belong(here: Served) -> None:
     [topic] = find(here, "TOPIC")
-    said = topic["discussionDocument"]
-    assert said["forumUrl"] == "https://www.kaggle.com/competitions/tiny-table/discussion"
-    assert "standardised columns" in said["messageStripped"]
+    document = topic["discussionDocument"]
+    assert document["forumUrl"] == "https://www.kaggle.com/competitions/tiny-table/discussion"
+    assert "standardised columns" in document["messageStripped"]
     [comment] = find(here, "COMMENT")
     assert comment["discussionDocument"]["newCommentUrl"].endswith("/discussion/1#12")
     assert [one["id"] for one in find(here, "COMMENT", "TOPIC")] == [1, 12]

@@ -76,9 +76,9 @@ def test_topics_and_messages_are_those_of_their_competition_with_numbers_of_thei
         client, other = here.of(slug), here.of(BOTH[slug == SLUG])
         [topic] = client.compete("ListCompetitionTopics")["topics"]
         assert slug in topic["topicUrl"]
-        said = client.compete("ListTopicMessages", topicId=topic["id"], pageSize=-1)["messages"]
-        assert len(said) == 2
-        seen |= {topic["id"], *(message["id"] for message in said)}
+        messages = client.compete("ListTopicMessages", topicId=topic["id"], pageSize=-1)["messages"]
+        assert len(messages) == 2
+        seen |= {topic["id"], *(message["id"] for message in messages)}
         assert client.ask(f"{DISCUSSIONS}/GetTopic", id=topic["id"])["topic"]["forumName"] == slug
         assert len(client.ask(f"{DISCUSSIONS}/ListComments", topicId=topic["id"])["comments"]) == 1
         wrong = {"competitionName": other.slug, "topicId": topic["id"]}

@@ -155,12 +155,12 @@ def test_the_public_part_is_kaggles_own_where_the_answers_say_so(tmp_path: Path)
     lines = [f"{row['id']},{row['label']},{use}" for row, use in zip(rows, uses, strict=True)]
     snapshot.answers.write_text("\n".join(["id,label,Usage", *lines]) + "\n")
     chances = {"Public": 0.5, "Ignored": 0.999, "Private": 0.9}
-    said = [
+    predicted = [
         f"{row['id']},{chances[use] if row['label'] == '1' else 1 - chances[use]}"
         for row, use in zip(rows, uses, strict=True)
     ]
     with served(Snapshot.load(snapshot.path, {"log_loss": "minimize"})) as it:
-        it.client.submit("\n".join(["id,label", *said]).encode())
+        it.client.submit("\n".join(["id,label", *predicted]).encode())
         it.settle()
         [kept] = it.site.submissions
         assert (kept.public_score, kept.private_score) == (0.69315, 0.10536)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.time_shift import begun_together, moved, shifted
+from bot.rehearsal.time_shift import align_starts, shift_in_words, shifted
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import TWIN_DEADLINE, both, write_twin
@@ -56,7 +56,7 @@ def test_a_time_that_is_not_known_stays_so(tmp_path: Path) -> None:
 def test_there_and_back_is_where_it_was_and_one_alone_stays(tmp_path: Path) -> None:
     snapshot = Snapshot.load(write_twin(tmp_path), METRIC_DIRECTIONS)
     assert shifted(shifted(snapshot, THREE_YEARS), -THREE_YEARS) == snapshot
-    assert begun_together([snapshot]) == [snapshot]
+    assert align_starts([snapshot]) == [snapshot]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_there_and_back_is_where_it_was_and_one_alone_stays(tmp_path: Path) -> N
     ],
 )
 def test_a_shift_is_told_in_words(shift: timedelta, words: str) -> None:
-    assert moved(shift) == words
+    assert shift_in_words(shift) == words
 
 
 def test_no_file_is_touched(tmp_path: Path) -> None:

@@ -1,7 +1,11 @@
-"""What the replay's tests share: the tiny snapshot, and a way to run the command line in this process."""
+"""What the replay's tests share: the tiny snapshot, a way to run the command line in this process, and finished runs.
+
+A run takes seconds, and many assertions can read one; nothing in the folder of a shared run may be changed.
+"""
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +13,71 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
+from tests.bot.replay.scripted_answers import Answers
+from tests.bot.replay.stream_parts import STEPS, StreamAnswers, write_streamed
+from tests.made_once import made_once
+from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from tests.tiny_snapshot import write_tiny
 
 Bot = Callable[..., Result]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that came to its end."""
+
+    result: dict[str, Any]
+    """What `--json` printed of it."""
+    asked: int
+    """Requests to the model."""
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return Path(self.result["run"])
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the tiny snapshot's folder."""
     return write_tiny(tmp_path_factory.mktemp("snapshots") / "tiny-table")
+
+
+@pytest.fixture(scope="session")
+def comind_run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """Return a short run of CoMind over HTTP."""
+
+    def make(place: Path) -> None:
+        finish(Answers(), place, write_tiny(place / "tiny-table"), "--steps", 4)
+
+    return finished(made_once(tmp_path_factory, "comind", make))
+
+
+@pytest.fixture(scope="session")
+def streamed_run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """Return a run whose clock moved; its snapshot lies two folders above it, and so does its recording, `tape`."""
+
+    def make(place: Path) -> None:
+        options = ("--pace", "stream", "--steps", STEPS, "--cpus", 1, "--record", place / "tape")
+        finish(StreamAnswers(), place, write_streamed(place / "tiny-table"), *options)
+
+    return finished(made_once(tmp_path_factory, "streamed", make))
+
+
+def finish(answers: Callable[[Request], Reply | str], place: Path, snapshot: Path, *options: object) -> None:
+    """Have a run come to its end with the scripted model, in a folder."""
+    with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(answers) as endpoint:
+        patch.setenv("OPENAI_BASE_URL", endpoint.url)
+        more = ("--model", "openai:scripted", "--sandbox", "process", "--out", place / "runs", "--json")
+        command = ["replay", str(snapshot), *map(str, (*options, *more))]
+        done = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    (place / "printed.json").write_text(json.dumps([*results(done), len(endpoint.requests)]))
+
+
+def finished(place: Path) -> Finished:
+    """Return the run that came to its end in a folder."""
+    return Finished(*json.loads((place / "printed.json").read_text()))
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def prompts_of(run: Path) -> list[dict[str, Any]]:
 
 
 def text_of(call: dict[str, Any]) -> str:
-    """Return all that a call said."""
+    """Return the text of a call."""
     return "\n".join(message["content"] for message in call["messages"])
 
 

@@ -5,7 +5,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from bot.community.prompts import AnalyzePost, PlanDrafts, ProposeIdeas, WriteReport
+from bot.community.prompts import PlanDrafts, ProposeIdeas, WriteReport
+from bot.community.reading import AnalyzePost
 from bot.engine.search import Search
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from tests.bot.replay.stream_parts import MIDDLE_WORDS
@@ -32,7 +33,7 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
     match prompt:
         case AnalyzePost():
             scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6)
-            strong = 9 if MIDDLE_WORDS in prompt.post.body else 5
+            strong = 9 if MIDDLE_WORDS in prompt.post.text else 5
             return {"summary": "a way", "suggestions": ["do it"], "effectiveness": strong, **scores}
         case ProposeIdeas():
             return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}

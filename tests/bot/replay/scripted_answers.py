@@ -42,7 +42,7 @@ def planned(user: str) -> int:
 
 
 class Answers:
-    """Answers like a model that does as it is told; counts the scripts that it wrote."""
+    """Answers like an obedient model; counts the scripts that it wrote."""
 
     def __init__(self) -> None:
         self.scripts = 0

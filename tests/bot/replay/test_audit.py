@@ -11,30 +11,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from tests.bot.replay.scripted_answers import Answers
-from tests.scripted_endpoint import ScriptedEndpoint
+from tests.bot.replay.conftest import Finished
 from tests.tiny_snapshot import LATE_WORDS
 
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def honest(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a finished run."""
-    out = tmp_path_factory.mktemp("honest")
-    with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(Answers()) as endpoint:
-        patch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ["--model", "openai:scripted", "--steps", "2", "--sandbox", "process", "--out", str(out), "--json"]
-        done = CliRunner().invoke(app, ["replay", str(tiny), *options], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    (folder,) = out.iterdir()
-    return folder
-
-
 @pytest.fixture
-def run(honest: Path, tmp_path: Path) -> Path:
+def run(comind_run: Finished, tmp_path: Path) -> Path:
     """Return a copy that may be tampered with."""
-    return Path(shutil.copytree(honest, tmp_path / "run"))
+    return Path(shutil.copytree(comind_run.folder, tmp_path / "run"))
 
 
 def audit(run: Path) -> Result:
@@ -85,7 +71,7 @@ def test_a_wrong_time_is_found(run: Path):
         row["items"][0]["time"] = "2020-01-01T00:00:00Z"
 
     tamper(run, antedate, with_items)
-    assert "but the prompt says" in audit(run).stdout
+    assert "but the prompt dates it" in audit(run).stdout
 
 
 def test_an_item_from_nowhere_is_found(run: Path):
@@ -132,7 +118,7 @@ def test_a_run_without_prompts_proves_nothing(run: Path):
     database.close()
     done = audit(run)
     assert done.exit_code == 1
-    assert "nothing is proved" in done.stdout
+    assert "nothing is proven" in done.stdout
 
 
 def test_a_line_that_is_no_json_is_named(run: Path):

@@ -1,4 +1,4 @@
-"""Runs on metrics that are undefined on constants: rare targets fail no script, and a truth that is constant is said at once."""
+"""Runs on metrics that are undefined on constants: rare targets fail no script, and a constant truth is reported at once."""
 
 import csv
 import json

@@ -13,14 +13,17 @@ from typing import Any
 
 import pytest
 
+from state.clock import SystemClock
 from state.errors import UsageError
-from tests.bot.replay.conftest import Bot, results
+from state.store import Store
+from tests.bot.replay.conftest import Bot, Finished, results
 from tests.bot.replay.prompt_rules import check_prompts
 from tests.bot.replay.scripted_answers import Answers
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
+from tests.state.derive import from_events, from_rows
 
 
-def tree_of(run: str) -> list[tuple[Any, ...]]:
+def tree_of(run: Path | str) -> list[tuple[Any, ...]]:
     """Return what must repeat: each node's action, parents and code, from the events."""
     events = [json.loads(line) for line in (Path(run) / "events.jsonl").read_text().splitlines()]
     made = {e["node"]: (e["action"], tuple(e["parents"])) for e in events if e["type"] == "node.created"}
@@ -28,18 +31,12 @@ def tree_of(run: str) -> list[tuple[Any, ...]]:
     return [(node, *made[node], code.get(node)) for node in sorted(made)]
 
 
-def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-):
-    with ScriptedEndpoint(Answers()) as endpoint:
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        done = bot("replay", tiny, "--model", "openai:scripted", "--steps", 4, "--sandbox", "process", "--json")
-    assert done.exit_code == 0, done.output
-    (result,) = results(done)
+def test_comind_runs_over_http_and_its_files_tell_the_whole_story(bot: Bot, comind_run: Finished):
+    result, folder = comind_run.result, comind_run.folder
     assert result["valid_submission"]
     assert result["nodes"] == 4
     assert result["isolation"] == "none"
-    assert result["llm"]["calls"] == len(endpoint.requests)
+    assert result["llm"]["calls"] == comind_run.asked
     assert result["llm"]["cost_usd"] is None, "the price of a made-up model is unknown"
     assert result["handed_in"] == "refit"
     assert result["community"]["messages"] == 2
@@ -49,7 +46,6 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
     looked = {(one["node"], one["guard"]): one["verdict"] for one in result["guards"]}
     assert {looked[None, "target in features"], looked[result["chosen_node"], "printed score"]} == {"passed"}
     assert (result["chosen_node"], "beyond the leaderboard") in looked
-    folder = Path(result["run"])
     for name in ("config.json", "submission.csv", "state.db", "events.jsonl", "prompts.jsonl", "solution/solution.py"):
         assert (folder / name).stat().st_size > 0
     ids = [json.loads(line)["id"] for line in (folder / "events.jsonl").read_text().splitlines()]
@@ -60,16 +56,16 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(
         compared = dict(database.execute("SELECT kind, count(*) FROM likeness GROUP BY kind"))
     assert compared == {"message": 4, "kernel": 1}, "what repeats what was looked into"
     assert bot("audit", folder).exit_code == 0
-    check_final_scores_are_told_at_the_end_alone(folder, result, done.stderr)
 
 
-def check_final_scores_are_told_at_the_end_alone(folder: Path, result: dict[str, Any], said: str) -> None:
+def test_final_scores_are_kept_with_executions_and_shown_at_the_end_alone(comind_run: Finished):
+    result, folder = comind_run.result, comind_run.folder
     with closing(sqlite3.connect(folder / "state.db")) as database:
         kept = database.execute("SELECT node, result FROM step WHERE name = 'execute:holdout'").fetchall()
         rows = [line for line in database.iterdump() if not line.startswith('INSERT INTO "step"')]
     final = {node: json.loads(found)["score"]["final"] for node, found in kept if json.loads(found)["score"]}
     assert len(final) == 4 and result["final_score"] == final[result["chosen_node"]]
-    shown = [said, *rows, *((folder / name).read_text() for name in ("events.jsonl", "prompts.jsonl"))]
+    shown = [*rows, *((folder / name).read_text() for name in ("events.jsonl", "prompts.jsonl"))]
     for score in final.values():
         # With so many digits it is this number and no other.
         assert not [text for text in shown if f"{score:.6g}" in text]
@@ -77,43 +73,24 @@ def check_final_scores_are_told_at_the_end_alone(folder: Path, result: dict[str,
 
 
 @pytest.mark.integration
-def test_aide_runs_over_http_and_sees_no_community(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
-    with ScriptedEndpoint(Answers()) as endpoint:
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--agent", "aide", "--model", "openai:scripted", "--steps", 3, "--sandbox", "process", "--json")
-        done = bot("replay", tiny, *options)
-    (result,) = results(done)
-    assert result["nodes"] == 3
-    assert check_prompts(Path(result["run"])) == {"coder", "reviewer"}
-    assert not any("standardised columns" in request.last for request in endpoint.requests)
-
-
-@pytest.mark.integration
-def test_each_role_is_answered_by_the_model_that_is_configured_for_it(
+def test_aide_in_slots_asks_for_a_review_once_and_each_role_of_its_own_model_and_sees_no_community(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ):
     Path("bot.toml").write_text('[models]\nmodel = "plain"\nroles = {reviewer = "critic"}\n')
     with ScriptedEndpoint(Answers()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--agent", "aide", "--steps", 3, "--sandbox", "process", "--json")
+        options = ("--agent", "aide", "--parallel", 3, "--steps", 5, "--sandbox", "process", "--json")
         (result,) = results(bot("replay", tiny, *options))
-    asked = {str(r.body["model"]) for r in endpoint.requests if "You review runs" in str(r.body["messages"][0])}
-    assert asked == {"critic"}
-    assert {str(r.body["model"]) for r in endpoint.requests} == {"critic", "plain"}
-    assert result["model"] == "openai:plain"
-
-
-@pytest.mark.integration
-def test_slots_that_need_the_same_review_ask_for_it_once(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
-    with ScriptedEndpoint(Answers()) as endpoint:
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--agent", "aide", "--model", "openai:x", "--parallel", 3, "--steps", 5, "--sandbox", "process")
-        (result,) = results(bot("replay", tiny, *options, "--json"))
     assert result["valid_nodes"] == 5
     assert not _events(result["run"], "worker.crashed")
-    reviews = [r.last for r in endpoint.requests if "You review runs" in str(r.body["messages"][0])]
-    assert len(reviews) == len(set(reviews)) >= 1
+    reviews = [request for request in endpoint.requests if "You review runs" in str(request.body["messages"][0])]
+    assert len(reviews) == len({request.last for request in reviews}) >= 1
+    assert {str(request.body["model"]) for request in reviews} == {"critic"}
+    assert {str(request.body["model"]) for request in endpoint.requests} == {"critic", "plain"}
+    assert result["model"] == "openai:plain"
     assert result["budget"]["run"]["calls"]["spent"] == len(endpoint.requests)
+    assert check_prompts(Path(result["run"])) == {"coder", "reviewer"}
+    assert not any("standardised columns" in request.last for request in endpoint.requests)
 
 
 @pytest.mark.integration
@@ -138,27 +115,35 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("agent", ["comind", "aide"])
-def test_the_same_seed_gives_the_same_tree_with_the_builtin_model(bot: Bot, tiny: Path, agent: str):
-    options = ("--agent", agent, "--model", "builtin", "--steps", 3, "--seed", 3, "--sandbox", "process", "--json")
+@pytest.mark.parametrize(("agent", "steps"), [("comind", 2), ("aide", 3)])
+def test_the_same_seed_gives_the_same_tree_with_the_builtin_model_and_its_events_alone_tell_how_it_stands(
+    bot: Bot, tiny: Path, agent: str, steps: int
+):
+    options = ("--agent", agent, "--model", "builtin", "--steps", steps, "--seed", 3, "--sandbox", "process", "--json")
     (one,) = results(bot("replay", tiny, *options))
     (two,) = results(bot("replay", tiny, *options))
     assert one["run"] != two["run"]
     assert tree_of(one["run"]) == tree_of(two["run"])
     assert one["score"] == two["score"]
+    check_told_by_events(one)
 
 
-@pytest.mark.integration
-def test_a_recording_gives_the_same_tree_without_the_endpoint(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
-    common = ("--steps", 3, "--sandbox", "process", "--json")
-    with ScriptedEndpoint(Answers()) as endpoint:
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        (live,) = results(bot("replay", tiny, "--model", "openai:scripted", "--record", "tape", *common))
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    (again,) = results(bot("replay", tiny, "--model", f"recorded:{Path('tape').resolve()}", *common))
-    assert tree_of(live["run"]) == tree_of(again["run"])
-    assert again["score"] == live["score"]
-    assert again["llm"]["calls"] == live["llm"]["calls"]
+def check_told_by_events(result: dict[str, Any]) -> None:
+    """See that a finished run's state is the same from its events, from those that were exported, and from its rows."""
+    run = Path(result["run"])
+    with Store.open(run / "state.db", SystemClock()) as store:
+        told, rows = from_events(store.export_events(result["run_id"])), from_rows(store, result["run_id"])
+    exported = (run / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    assert from_events(map(json.loads, exported)) == told == rows
+    assert told.status == "finished"
+    assert {node.status for node in told.nodes.values()} <= {"valid", "buggy"}
+    assert len(told.nodes) == result["nodes"]
+    assert set(told.steps.values()) == {"finished"}
+    assert told.steps[1, "execute:holdout", 0] == "finished"
+    assert all(execution.reason is not None for execution in told.executions.values())
+    assert set(told.ledger) >= {"tokens", "execution", "submission"}
+    assert told.ledger["execution"].amount == len(told.executions)
+    assert len(told.submissions) == 1
 
 
 @pytest.mark.integration
@@ -194,15 +179,6 @@ print("validation log loss: 0.00000")
 def _events(run: str, kind: str) -> list[dict[str, Any]]:
     lines = (Path(run) / "events.jsonl").read_text().splitlines()
     return [e for e in map(json.loads, lines) if e["type"] == kind]
-
-
-@pytest.mark.integration
-def test_a_run_with_hardly_any_time_hands_in_what_the_safe_baseline_wrote_first(bot: Bot, tiny: Path):
-    done = bot("replay", tiny, "--model", "builtin", "--time", "12s", "--sandbox", "process", "--json")
-    (result,) = results(done)
-    assert done.exit_code == 0
-    assert result["valid_submission"]
-    assert (result["nodes"], result["chosen_node"]) == (1, 1)
 
 
 @pytest.mark.integration
@@ -287,11 +263,15 @@ def test_a_wrong_option_is_one_clear_sentence(bot: Bot, tiny: Path, option: str,
 
 
 @pytest.mark.integration
-def test_several_runs_share_one_call_and_the_folders_are_made_first(bot: Bot, tiny: Path):
-    # Too little time for any execution: what is looked at is the order, the seeds and the folders.
+def test_several_runs_share_one_call_and_with_hardly_any_time_each_hands_in_what_its_baseline_wrote_first(
+    bot: Bot, tiny: Path
+):
     options = ("--agent", "comind,aide", "--seeds", 2, "--model", "builtin", "--time", "11s", "--sandbox", "process")
-    found = results(bot("replay", tiny, *options, "--out", "all", "--json"))
+    done = bot("replay", tiny, *options, "--out", "all", "--json")
+    assert done.exit_code == 0
+    found = results(done)
     assert [(r["agent"], r["seed"]) for r in found] == [("comind", 0), ("comind", 1), ("aide", 0), ("aide", 1)]
+    assert {(r["nodes"], r["chosen_node"], r["valid_submission"]) for r in found} == {(1, 1, True)}
     assert len(list(Path("all").iterdir())) == 4
 
 

@@ -1,4 +1,4 @@
-"""Runs on data that labels cannot be withheld from: scores are what scripts print, and everything says so."""
+"""Runs on data that labels cannot be withheld from: scores are what scripts print, and every output notes it."""
 
 import json
 from pathlib import Path

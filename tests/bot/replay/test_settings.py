@@ -1,4 +1,4 @@
-"""What a replay is told of time: the cutoff."""
+"""A replay's setting of time: the cutoff."""
 
 from datetime import UTC, datetime
 from pathlib import Path

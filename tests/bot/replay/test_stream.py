@@ -21,11 +21,11 @@ from bot.engine.search import Search
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.replay.stream import Stream, way
+from bot.replay.stream import Stream, clock_progress
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
+from state.clock_advances import clock_advances
 from state.knowledge import drafts, ideas
-from state.moves import moves
 from state.progress import end_node
 from state.tables import ModelCall, Node
 from state.words import iso
@@ -73,12 +73,12 @@ async def nothing_is_left(tree: Tree) -> None:
     """The last reports are no matter of the clock's."""
 
 
-def told(context: RunContext) -> dict[str, Any]:
+def outcome(context: RunContext) -> dict[str, Any]:
     """Return what must be the same however often a run was stopped."""
     as_of = context.clock.as_of()
     with context.store.read() as session:
         nodes = session.exec(select(Node).order_by(col(Node.id))).all()
-        made = moves(session, RUN)
+        made = clock_advances(session, RUN)
     return {
         "as of": iso(as_of),
         "moves": [(move.decision, iso(move.as_of), move.node) for move in made],
@@ -96,7 +96,7 @@ def clocks_of_calls(context: RunContext) -> list[str]:
 async def test_posts_of_mid_run_open_a_round_that_is_made_of_them(snapshot: Snapshot, tmp_path: Path) -> None:
     async with started(snapshot, tmp_path) as (context, search):
         await search.run()
-        found = told(context)
+        found = outcome(context)
     assert [as_of for _, as_of, _ in found["moves"]] == list(STOOD_AT)
     source = {sources[0]: number for number, (_, sources, _) in enumerate(found["ideas"], 1)}
     known_at = {sources[0]: time for _, sources, time in found["ideas"]}
@@ -120,7 +120,7 @@ async def test_a_run_that_is_stopped_before_every_few_calls_is_the_undisturbed_o
 ) -> None:
     async with started(snapshot, tmp_path / "whole") as (context, search):
         await search.run()
-        whole = told(context)
+        whole = outcome(context)
     starts, stood = 0, ""
     while True:
         async with started(snapshot, tmp_path / "stopped", stops_at=every + 1) as (context, search):
@@ -130,7 +130,7 @@ async def test_a_run_that_is_stopped_before_every_few_calls_is_the_undisturbed_o
             if not search.interrupted:
                 break
     async with started(snapshot, tmp_path / "stopped") as (context, _):
-        assert told(context) == whole
+        assert outcome(context) == whole
         calls = clocks_of_calls(context)
     assert calls == sorted(calls)
     assert starts > 3
@@ -173,7 +173,7 @@ async def test_an_agent_that_reads_nothing_learns_nothing(snapshot: Snapshot, tm
 
 @given(st.integers(2, 400), st.integers(2, 8))
 def test_the_clock_arrives_while_there_is_room_for_a_round_and_never_goes_back(total: int, size: int) -> None:
-    gone = [way(begun, total, size) for begun in range(1, total)]
+    gone = [clock_progress(begun, total, size) for begun in range(1, total)]
     assert gone == sorted(gone)
     assert gone[-1] == 1.0
     left = total - (gone.index(1.0) + 1)

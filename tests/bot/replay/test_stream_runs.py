@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,8 @@ from typing import Any
 import pytest
 
 from tests import needs
-from tests.bot.replay.conftest import Bot, results
-from tests.bot.replay.stream_parts import (
-    MIDDLE_WORDS,
-    STEPS,
-    STOOD_AT,
-    StreamAnswers,
-    exported,
-    moves_of,
-    write_streamed,
-)
+from tests.bot.replay.conftest import Bot, Finished, results
+from tests.bot.replay.stream_parts import MIDDLE_WORDS, STEPS, STOOD_AT, StreamAnswers, exported, moves_of
 from tests.bot.replay.test_replay import tree_of
 from tests.chaos.invariants import events
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
@@ -29,12 +22,14 @@ from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 pytestmark = pytest.mark.integration
 
 OPTIONS = ("--pace", "stream", "--sandbox", "process", "--cpus", 1, "--json")
+READS, SLEEPS = 'rows, features = read("train")', 'import time; time.sleep(2); rows, features = read("train")'
+"""A line of the scripted model's scripts, and one that takes longer without any work."""
 NOMAD = "nomad2018-predict-transparent-conductors"
 
 
-@pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_streamed(tmp_path_factory.mktemp("snapshots") / "tiny-table")
+@pytest.fixture
+def snapshot(streamed_run: Finished) -> Path:
+    return streamed_run.folder.parents[1] / "tiny-table"
 
 
 class Deadly:
@@ -56,16 +51,13 @@ class Deadly:
 
 
 def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one_and_its_clock_never_goes_back(
-    bot: Bot, snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bot: Bot, snapshot: Path, streamed_run: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    common = ("--model", "openai:scripted", "--steps", STEPS, *OPTIONS)
-    with ScriptedEndpoint(StreamAnswers()) as endpoint:
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        (whole,) = results(bot("replay", snapshot, *common))
-    deadly, kills, stood = Deadly(every=5), 0, ""
+    deadly, kills, stood = Deadly(every=6), 0, ""
     with ScriptedEndpoint(deadly) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        first = ["replay", str(snapshot), *map(str, common), "--out", str(tmp_path / "killed")]
+        options = ("--model", "openai:scripted", "--steps", STEPS, *OPTIONS, "--out", tmp_path / "killed")
+        first = ["replay", str(snapshot), *map(str, options)]
         again = ["resume", str(tmp_path / "killed")]
         while kills == 0 or deadly.bot is None or deadly.bot.returncode != 0:
             command = [sys.executable, "-m", "bot", *(again if kills else first)]
@@ -81,25 +73,22 @@ def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one_and_its_clo
             assert not moved or moved[-1] >= stood
             stood = moved[-1] if moved else stood
     assert kills >= 3
-    assert moves_of(run) == moves_of(whole["run"]) == [(as_of, node) for node, as_of in enumerate(STOOD_AT, 2)]
-    assert tree_of(str(run)) == tree_of(whole["run"])
+    assert moves_of(run) == moves_of(streamed_run.folder) == [(as_of, node) for node, as_of in enumerate(STOOD_AT, 2)]
+    assert tree_of(run) == tree_of(streamed_run.folder)
     clocks = [prompt["as_of"] for prompt in exported(run, "prompts")]
     assert clocks == sorted(clocks)
     assert bot("audit", run).exit_code == 0
 
 
-def test_a_recording_of_a_stream_gives_the_same_tree_and_the_same_times(
-    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_recording_gives_the_same_tree_and_the_same_times_without_the_endpoint(
+    bot: Bot, snapshot: Path, streamed_run: Finished
 ) -> None:
-    with ScriptedEndpoint(StreamAnswers()) as endpoint:
-        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--model", "openai:scripted", "--record", "tape", "--steps", STEPS, *OPTIONS)
-        (live,) = results(bot("replay", snapshot, *options))
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    model = f"recorded:{Path('tape').resolve()}"
+    live = streamed_run.result
+    model = f"recorded:{streamed_run.folder.parents[1] / 'tape'}"
     (again,) = results(bot("replay", snapshot, "--model", model, "--steps", STEPS, *OPTIONS))
     assert tree_of(again["run"]) == tree_of(live["run"])
     assert moves_of(again["run"]) == moves_of(live["run"])
+    assert (again["score"], again["llm"]["calls"]) == (live["score"], live["llm"]["calls"])
     assert _without_seconds(again["stream"]) == _without_seconds(live["stream"])
 
 
@@ -109,10 +98,15 @@ def _without_seconds(value: Any) -> Any:
     return [_without_seconds(one) for one in value] if isinstance(value, list) else value
 
 
-def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(bot: Bot, snapshot: Path) -> None:
+def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
+    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for pace in ("all", "stream"):
-        options = ("--model", "builtin", "--steps", 3, "--cutoff", "2020-01-08T00:00:00Z", "--signals", "collected")
-        (result,) = results(bot("replay", snapshot, *options, *OPTIONS, "--pace", pace, "--time", "2m"))
+        options = ("--model", "openai:scripted", "--steps", 3, "--cutoff", "2020-01-08T00:00:00Z")
+        with ScriptedEndpoint(StreamAnswers()) as endpoint:
+            monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+            done = bot("replay", snapshot, *options, "--signals", "collected", *OPTIONS, "--pace", pace)
+        (result,) = results(done)
         assert result["cutoff"].startswith("2020-01-08T00:00:00")
         assert (result["community"]["messages"], result["community"]["kernels"]) == (1, 1)
         assert all(prompt["as_of"] <= "2020-01-08T00:00:00Z" for prompt in exported(result["run"], "prompts"))
@@ -120,8 +114,19 @@ def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(bot: B
         assert bot("audit", result["run"]).exit_code == 0
 
 
-def test_a_run_without_steps_moves_its_clock_with_the_time(bot: Bot, snapshot: Path) -> None:
-    (result,) = results(bot("replay", snapshot, "--model", "builtin", "--time", "75s", *OPTIONS))
+def test_a_run_without_steps_moves_its_clock_with_the_time(
+    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = StreamAnswers()
+
+    def slowly(request: Request) -> Reply | str:
+        reply = answers(request)
+        return replace(reply, text=reply.text.replace(READS, SLEEPS)) if isinstance(reply, Reply) else reply
+
+    with ScriptedEndpoint(slowly) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--model", "openai:scripted", "--time", "40s")
+        (result,) = results(bot("replay", snapshot, *options, *OPTIONS))
     stream = result["stream"]
     assert stream["moved_with"] == "time"
     times = [datetime.fromisoformat(move["as_of"]) for move in stream["moves"]]

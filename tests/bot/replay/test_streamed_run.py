@@ -1,4 +1,4 @@
-"""A replay whose clock moves: what its prompts hold at each time, what its report tells, and what its audit finds."""
+"""A replay whose clock moves: what its prompts hold at each time, what its report shows, and what its audit finds."""
 
 import json
 import shutil
@@ -10,37 +10,18 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from tests.bot.replay.stream_parts import (
-    MIDDLE_WORDS,
-    POSTS,
-    STEPS,
-    STOOD_AT,
-    StreamAnswers,
-    exported,
-    moves_of,
-    write_streamed,
-)
-from tests.scripted_endpoint import ScriptedEndpoint
+from tests.bot.replay.conftest import Finished
+from tests.bot.replay.stream_parts import MIDDLE_WORDS, POSTS, STOOD_AT, exported, moves_of
 
 Row = dict[str, Any]
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(scope="module")
-def streamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def streamed(streamed_run: Finished) -> Path:
     """Return the folder of a finished run; nothing in it is changed."""
-    place = tmp_path_factory.mktemp("streamed")
-    snapshot = write_streamed(place / "tiny-table")
-    with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(StreamAnswers()) as endpoint:
-        patch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ["--pace", "stream", "--model", "openai:scripted", "--steps", str(STEPS), "--sandbox", "process"]
-        done = CliRunner().invoke(
-            app, ["replay", str(snapshot), *options, "--out", str(place / "runs"), "--json"], catch_exceptions=False
-        )
-    assert done.exit_code == 0, done.output
-    (folder,) = (place / "runs").iterdir()
-    return folder
+    return streamed_run.folder
 
 
 @pytest.fixture
@@ -74,9 +55,9 @@ def test_the_clock_moves_with_the_nodes_and_stands_at_the_cutoff_in_the_end(stre
 
 def test_a_post_is_read_when_it_was_posted_and_not_before(streamed: Path) -> None:
     prompts = exported(streamed, "prompts")
-    told = [(prompt["as_of"], item["id"]) for prompt in prompts for item in prompt["items"]]
+    shown = [(prompt["as_of"], item["id"]) for prompt in prompts for item in prompt["items"]]
     for item, posted in POSTS.items():
-        first = min(as_of for as_of, found in told if found == item)
+        first = min(as_of for as_of, found in shown if found == item)
         assert first == min(as_of for as_of in STOOD_AT if as_of >= posted)
     assert all(item["time"] <= prompt["as_of"] for prompt in prompts for item in prompt["items"])
     assert all(MIDDLE_WORDS not in text_of(prompt) for prompt in prompts if prompt["as_of"] == STOOD_AT[0])
@@ -158,5 +139,5 @@ def test_without_a_moving_clock_such_a_run_would_not_pass(copy: Path) -> None:
     (copy / "config.json").write_text(json.dumps(config))
     done = audit(copy)
     assert done.exit_code == 1
-    assert "it was moved, though the run's was to stand still" in done.output
+    assert "it was moved, though it should have stood still" in done.output
     assert "is not the run's (2020-03-01T00:00:00Z)" in done.output

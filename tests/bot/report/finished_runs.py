@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from state.collect import add_community
+from state.community_rows import add_community
 from state.knowledge import add_draft, add_idea, add_report
 from state.progress import add_evaluation, create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.spending import log_model_call

@@ -55,9 +55,9 @@ def test_a_hostile_page_is_quiet_in_a_browser(tmp_path: Path):
     write_report(folder)
     (folder / "control.html").write_text(CONTROL)
     with served(folder) as (address, asked):
-        document, said = opened(f"{address}/report.html", tmp_path / "one")
+        document, messages = opened(f"{address}/report.html", tmp_path / "one")
         assert set(asked) == {"/report.html"}
-        assert said == []
+        assert messages == []
         assert "<title>Wine &lt;script&gt;" in document
         assert document.count('class="box ') == 20
         _, heard = opened(f"{address}/control.html", tmp_path / "two")

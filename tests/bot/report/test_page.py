@@ -1,4 +1,4 @@
-"""The page on a finished run: what it says, that it is safe to open, and that it is never missing."""
+"""The page on a finished run: what it shows, that it is safe to open, and that it is never missing."""
 
 import re
 from html.parser import HTMLParser
@@ -151,7 +151,7 @@ def test_a_run_without_a_score_has_a_page(tmp_path: Path):
     shown = page(tmp_path, FakeRun(nodes=3, failing=0, community=False, changes=changes | _invalid()))
     assert "The submission is invalid and has no score: row 3: not a number" in shown.prose
     assert "The search was ended by: the key is wrong." in shown.prose
-    assert "The run went without a community, and kept no ideas." in shown.prose
+    assert "The run had no community, and kept no ideas." in shown.prose
 
 
 def _invalid() -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_a_page_without_the_snapshot_goes_without_the_board(tmp_path: Path):
     folder = write_run(tmp_path / "run", FakeRun(nodes=4))
     (folder / "snapshot").rename(tmp_path / "elsewhere")
     write_report(folder)
-    assert "The snapshot's leaderboard is not there any more" in Page((folder / "report.html").read_text()).prose
+    assert "The snapshot's leaderboard is gone" in Page((folder / "report.html").read_text()).prose
 
 
 def test_equal_runs_give_equal_pages(tmp_path: Path):
@@ -219,15 +219,15 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
         {"node": 3, "guard": "folds", "verdict": "not run", "sentence": "it broke"},
         {"node": 5, "guard": "constant", "verdict": "suspicious", "sentence": "all alike"},
     ]
-    told = {"validation_interval": [0.4123, 0.4567], "score_in_interval": False, "guards": guards, "chosen_node": 3}
-    folder = write_run(tmp_path / "run", FakeRun(changes=told))
+    changes = {"validation_interval": [0.4123, 0.4567], "score_in_interval": False, "guards": guards, "chosen_node": 3}
+    folder = write_run(tmp_path / "run", FakeRun(changes=changes))
     write_report(folder)
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     assert "Hidden score expected 0.4123 to 0.4567 95%; it lay OUTSIDE" in page.prose
     assert "Guards 1 of 3 passed 2 doubts" in page.prose
     assert "A guard of the data doubts (time): the future is known" in page.prose
     assert "A guard of node 3 was not run (folds): it broke." in page.prose
-    assert "A guard of node 5" not in page.prose, "of others the table tells"
+    assert "A guard of node 5" not in page.prose, "the table shows the others"
     assert "constant suspicious all alike" in page.prose
 
 
@@ -246,5 +246,5 @@ def test_a_run_without_guards_says_that_none_has_passed(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", FakeRun())
     write_report(folder)
     prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
-    assert "No guard was run, so that none has passed." in prose
+    assert "No guard was run, so none has passed." in prose
     assert "Guards none was run not passed" in prose

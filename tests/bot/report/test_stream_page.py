@@ -40,12 +40,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Page:
     return page(tmp_path_factory.mktemp("stream"), FakeRun(hostile=HOSTILE, changes=changes))
 
 
-def test_a_page_tells_what_became_known_when_and_which_node_used_it(shown: Page) -> None:
+def test_a_page_shows_what_became_known_when_and_which_node_used_it(shown: Page) -> None:
     assert "What became known when, and which node used it" in shown.prose
     assert "message/17" in shown.prose
     assert "2017-12-12 00:00 UTC 6 min 40 s 2017-12-15 00:00 UTC 1 , 2 3" in shown.prose
     assert (
-        "the clock moved from 2017-10-25 00:00 UTC to 2017-12-15 00:00 UTC with the nodes that were begun"
+        "the clock moved from 2017-10-25 00:00 UTC to 2017-12-15 00:00 UTC with the nodes that were started"
         in shown.prose
     )
     assert "#known" in shown.values("href")
@@ -60,8 +60,8 @@ def cautions(**changes: Any) -> list[str]:
 
 
 def test_a_clock_that_did_not_arrive_is_a_caution() -> None:
-    (told,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
-    assert told == "The clock came no further than 2017-12-14 00:00 UTC: what was posted later was never known."
+    (caution,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
+    assert caution == "The clock got no further than 2017-12-14 00:00 UTC: what was posted later was never known."
     assert cautions(pace="stream", stream=series()) == []
 
 

@@ -141,7 +141,7 @@ def test_the_verdict_on_a_live_run_is_of_the_leaderboard(changes: dict[str, Any]
     assert words.verdict(RunResult.model_validate(BASE | LIVE | changes)) == sentence
 
 
-@pytest.mark.parametrize(("kind", "told"), [("public", True), ("private", False)])
-def test_a_public_score_is_told_not_to_decide(kind: str, told: bool):
+@pytest.mark.parametrize(("kind", "caution"), [("public", True), ("private", False)])
+def test_a_public_score_comes_with_a_caution(kind: str, caution: bool):
     found = words.cautions(RunResult.model_validate(BASE | LIVE | {"score_kind": kind}), None)
-    assert ("The private scores, which decide" in " ".join(found)) is told
+    assert ("The private scores, which decide" in " ".join(found)) is caution

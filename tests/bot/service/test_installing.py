@@ -50,9 +50,9 @@ def test_the_second_time_changes_nothing(layout: Layout) -> None:
 
 def test_a_dry_run_says_the_same_and_does_nothing(layout: Layout) -> None:
     changes = install(layout, InstallOptions(PROGRAM), "", None)
-    said = list(make(changes, dry_run=True))
+    planned = list(make(changes, dry_run=True))
     assert not layout.root.exists()
-    assert list(make(changes, dry_run=False)) == said
+    assert list(make(changes, dry_run=False)) == planned
 
 
 def test_the_units_run_the_installed_program_and_are_otherwise_as_shipped(layout: Layout) -> None:

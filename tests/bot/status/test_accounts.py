@@ -1,4 +1,4 @@
-"""Accounts: the same as the ledgers say, by level and day, beside the caps that hold."""
+"""Accounts: the ledgers' figures, by level and day, beside the caps that hold."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -30,8 +30,8 @@ def found(folder: Path, clock: StandingClock) -> dict[tuple[str, str], Account]:
 
 
 def test_each_level_has_its_own_and_the_lower_of_two_caps(tmp_path: Path) -> None:
-    told = found(tmp_path, busy(tmp_path))
-    money = {name: (one.figures[Kind.MONEY].spent, one.figures[Kind.MONEY].cap) for name, one in told.items()}
+    accounts_found = found(tmp_path, busy(tmp_path))
+    money = {name: (one.figures[Kind.MONEY].spent, one.figures[Kind.MONEY].cap) for name, one in accounts_found.items()}
     assert money == {
         ("day", "day"): (0.25, 2.0),
         ("competition", SPOOKY): (1.0, 3.0),
@@ -40,13 +40,13 @@ def test_each_level_has_its_own_and_the_lower_of_two_caps(tmp_path: Path) -> Non
         ("competition", NOMAD): (0.0, 1.0),
         ("competition day", NOMAD): (0.0, None),
     }
-    assert told["day", "day"].period == NOW.date().isoformat()
-    assert told["competition", SPOOKY].period == ""
-    assert told["competition", SPOOKY].figures[Kind.SUBMISSIONS].cap == 9
-    assert told["competition day", SPOOKY].figures[Kind.SUBMISSIONS].cap == 2
-    assert told["run", RUN].figures[Kind.TOKENS].spent == 121_000
-    assert told["run", RUN].figures[Kind.TOKENS].left == 0
-    assert told["day", "day"].unpriced == 1
+    assert accounts_found["day", "day"].period == NOW.date().isoformat()
+    assert accounts_found["competition", SPOOKY].period == ""
+    assert accounts_found["competition", SPOOKY].figures[Kind.SUBMISSIONS].cap == 9
+    assert accounts_found["competition day", SPOOKY].figures[Kind.SUBMISSIONS].cap == 2
+    assert accounts_found["run", RUN].figures[Kind.TOKENS].spent == 121_000
+    assert accounts_found["run", RUN].figures[Kind.TOKENS].left == 0
+    assert accounts_found["day", "day"].unpriced == 1
 
 
 def test_they_are_what_the_ledgers_say_kind_by_kind_whatever_a_run_was_away(tmp_path: Path) -> None:
@@ -61,11 +61,11 @@ def test_they_are_what_the_ledgers_say_kind_by_kind_whatever_a_run_was_away(tmp_
                 for kind in ("gpu", "disk", "submission"):
                     charge(tx, RUN, kind, seconds=7.0, amount=11.0)
     clock.time = NOW + timedelta(hours=20)
-    told = found(tmp_path, clock)
-    with read_only(tmp_path / "bot.db") as connection:
-        (ever,), (today,) = read_ledger(connection), read_ledger(connection, midnight(clock.now()))
-    assert {kind: one.spent for kind, one in told["run", RUN].figures.items()} == used(ever)
-    assert {kind: one.spent for kind, one in told["day", "day"].figures.items()} == used(today)
+    accounts_found = found(tmp_path, clock)
+    with read_only(tmp_path / "bot.db") as session:
+        (ever,), (today,) = read_ledger(session), read_ledger(session, midnight(clock.now()))
+    assert {kind: one.spent for kind, one in accounts_found["run", RUN].figures.items()} == used(ever)
+    assert {kind: one.spent for kind, one in accounts_found["day", "day"].figures.items()} == used(today)
     assert used(ever)[Kind.DISK_BYTES] == 22
 
 

@@ -8,7 +8,7 @@ from state.progress import create_node, create_run, end_node
 from state.store import Store
 
 
-def test_what_has_not_passed_is_told_the_latest_first_and_nothing_else(store: Store) -> None:
+def test_what_did_not_pass_is_shown_latest_first_and_nothing_else(store: Store) -> None:
     with store.write() as tx:
         create_run(tx, "r", competition="wine", agent="aide", model="m", seed=0, cutoff=None)
         create_node(tx, "r", action="draft", id=4)
@@ -26,7 +26,7 @@ def test_what_has_not_passed_is_told_the_latest_first_and_nothing_else(store: St
     assert second == "doubts the data: time (suspicious): the future is known"
 
 
-def test_scores_that_nobody_has_checked_are_told_first(store: Store) -> None:
+def test_scores_that_nobody_has_checked_come_first(store: Store) -> None:
     with store.write() as tx:
         create_run(tx, "r", competition="masks", agent="aide", model="m", seed=0, cutoff=None)
         create_node(tx, "r", action="draft", id=1)

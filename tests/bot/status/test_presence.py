@@ -1,4 +1,4 @@
-"""Presence: what a daemon says of itself, and the clock that other processes have from it."""
+"""Presence: what a daemon records of itself, and the clock that other processes take from it."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from tests.state.conftest import START, StandingClock, clock, store
 __all__ = ["clock", "store"]
 
 
-def test_the_daemon_that_began_last_is_told_of(store: Store, clock: StandingClock) -> None:
+def test_the_latest_daemon_is_the_present_one(store: Store, clock: StandingClock) -> None:
     with store.read() as session:
         assert presence(session) is None
     with store.write() as tx:
@@ -31,7 +31,7 @@ def test_the_daemon_that_began_last_is_told_of(store: Store, clock: StandingCloc
     assert isinstance(said.clock, SystemClock)
 
 
-def test_an_end_in_order_is_told_apart_from_a_kill(store: Store, clock: StandingClock) -> None:
+def test_an_orderly_end_differs_from_a_kill(store: Store, clock: StandingClock) -> None:
     with store.write() as tx:
         began(tx, 1)
     clock.pass_by(60)

@@ -1,4 +1,4 @@
-"""Problem: it begins once and is told once, ends once, and may begin again."""
+"""Problems: each begins once with one notice, ends once, and may begin again."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from tests.state.conftest import START, StandingClock, clock, store
 __all__ = ["clock", "store"]
 
 
-def told(store: Store) -> list[str]:
+def notices(store: Store) -> list[str]:
     with store.read() as session:
         return [row.kind for row in session.exec(select(Notification).order_by(Notification.id))]  # type: ignore[arg-type]
 
@@ -39,13 +39,13 @@ def test_what_began_is_current_until_it_ends(store: Store, clock: StandingClock)
     assert [one.key for one in problems(store)] == ["rules/wine"]
 
 
-def test_beginning_twice_is_one_and_is_told_once(store: Store, clock: StandingClock) -> None:
+def test_beginning_twice_is_one_problem_and_one_notice(store: Store, clock: StandingClock) -> None:
     for _ in range(3):
         with store.write() as tx:
             begin(tx, "docker", "start the Docker engine", GraderUnusable("wine", str(clock.now())))
         clock.pass_by(60)
     assert [one.since for one in problems(store)] == [START]
-    assert told(store) == ["trouble.grader"]
+    assert notices(store) == ["problem.grader"]
     assert [event["type"] for event in store.export_events(NO_RUN)] == ["problem.began", "notification.added"]
 
 
@@ -55,10 +55,10 @@ def test_a_question_that_becomes_another_one_is_asked_anew(store: Store, clock: 
             begin(tx, "card/wine", question, GraderUnusable("wine", str(clock.now())), asks=True)
         clock.pass_by(60)
     assert [one.sentence for one in problems(store)] == ["say the id"]
-    assert len(told(store)) == 2
+    assert len(notices(store)) == 2
 
 
-def test_what_is_over_may_begin_again_and_is_told_again(store: Store, clock: StandingClock) -> None:
+def test_what_is_over_may_begin_again_with_a_new_notice(store: Store, clock: StandingClock) -> None:
     for _ in range(2):
         with store.write() as tx:
             begin(tx, "docker", "start the Docker engine", GraderUnusable("wine", str(clock.now())))
@@ -67,7 +67,7 @@ def test_what_is_over_may_begin_again_and_is_told_again(store: Store, clock: Sta
             end(tx, "docker")
         clock.pass_by(60)
     assert problems(store) == []
-    assert told(store) == ["trouble.grader"] * 2
+    assert notices(store) == ["problem.grader"] * 2
 
 
 def test_what_never_began_does_not_end(store: Store) -> None:
@@ -76,12 +76,12 @@ def test_what_never_began_does_not_end(store: Store) -> None:
     assert list(store.export_events(NO_RUN)) == []
 
 
-def test_it_is_written_with_what_it_tells_of_or_not_at_all(store: Store) -> None:
+def test_it_is_written_with_its_notice_or_not_at_all(store: Store) -> None:
     with pytest.raises(ZeroDivisionError), store.write() as tx:
         begin(tx, "docker", "start the Docker engine", GraderUnusable("wine", "no answer"))
         raise ZeroDivisionError
     assert problems(store) == []
-    assert told(store) == []
+    assert notices(store) == []
 
 
 def test_it_is_current_however_long_ago_it_began(store: Store, clock: StandingClock) -> None:

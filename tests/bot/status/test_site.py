@@ -1,4 +1,4 @@
-"""Outside: whose word on a deadline holds, what a rank is worth, and how many files may still be sent today."""
+"""The site: whose deadline holds, what a rank is worth, and how many files may still be sent today."""
 
 from datetime import timedelta
 
@@ -6,9 +6,9 @@ import pytest
 
 from bot.configuration.competition import CompetitionSettings
 from bot.status.site import deadline, rank, sent
-from state.outward import add_submission, advance_submission, update_submission
 from state.series import take_reading
 from state.store import Store
+from state.submissions import add_submission, advance_submission, update_submission
 from tests.state.conftest import START, StandingClock
 
 NOON = START + timedelta(hours=12)
@@ -32,7 +32,7 @@ def left(store: Store, settings: CompetitionSettings | None = None) -> int | Non
         return sent(session, "wine", settings, store.clock.now()).left_today
 
 
-def test_the_owners_word_on_the_deadline_holds_then_the_sites(store: Store, clock: StandingClock) -> None:
+def test_the_owners_deadline_holds_then_the_sites(store: Store, clock: StandingClock) -> None:
     with store.read() as session:
         assert deadline(session, "wine", None, None) is None
     read(store, "competition", deadline="2020-03-01T00:00:00Z")
@@ -70,7 +70,7 @@ def test_the_watch_over_the_board_knows_the_rank_better_than_the_list(store: Sto
     assert (never.rank, never.teams) == (None, None)
 
 
-def test_a_watch_without_a_place_leaves_the_word_to_the_list(store: Store) -> None:
+def test_without_a_place_in_the_watch_the_list_counts(store: Store) -> None:
     read(store, "watch", standing={"rank": None, "teams": 100})
     read(store, "standing", user_rank=0, team_count=99)
     with store.read() as session:
@@ -78,7 +78,7 @@ def test_a_watch_without_a_place_leaves_the_word_to_the_list(store: Store) -> No
     assert (found.rank, found.teams, found.medal) == (None, 99, None), "the site says 0 for none"
 
 
-def test_what_is_left_is_the_sites_word_less_what_was_sent_since(
+def test_what_is_left_is_the_sites_number_less_what_was_sent_since(
     store: Store, run_id: str, clock: StandingClock
 ) -> None:
     assert left(store) is None

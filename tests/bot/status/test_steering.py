@@ -62,7 +62,7 @@ def test_of_many_notes_the_latest_are_shown_the_oldest_of_them_first(store: Stor
         assert [note.id for note in notes_read(session, "wine", None)] == list(range(5, 15))
 
 
-def test_what_the_owner_has_paused_and_what_waits_for_him_is_told(store: Store, run_id: str) -> None:
+def test_what_the_owner_has_paused_and_what_waits_for_approval_is_shown(store: Store, run_id: str) -> None:
     with store.read() as session:
         assert (controls(session), held(session, "r")) == ({}, ())
     with store.write() as tx:

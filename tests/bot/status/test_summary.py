@@ -59,7 +59,7 @@ def test_a_day_that_is_over_is_as_it_was(store: Store, clock: StandingClock) -> 
     assert spooky.spent_usd == 0.75
 
 
-def test_trouble_that_is_over_is_told_no_more_and_the_days_notice_goes_out_once(store: Store) -> None:
+def test_a_problem_that_is_over_is_left_out_and_the_days_notice_goes_out_once(store: Store) -> None:
     with store:
         with store.write() as tx:
             end(tx, f"rules/{NOMAD}")
@@ -79,7 +79,7 @@ def test_a_competition_that_ended_before_the_day_is_left_out(store: Store) -> No
     assert [(one.competition, one.days_left) for one in last.competitions] == [(SPOOKY, 0.0)]
 
 
-def test_each_share_of_each_cap_is_told_once(store: Store) -> None:
+def test_each_share_of_each_cap_is_a_notice_once(store: Store) -> None:
     caps = BudgetSettings(day=Caps(money=0.5), competition=Caps(money=1.2), run=Caps(tokens=100_000, executions=100))
     allowance = Allowance(caps, {SPOOKY: CompetitionSettings(max_cost_per_day=0.3)})
     with store:
@@ -94,7 +94,7 @@ def test_each_share_of_each_cap_is_told_once(store: Store) -> None:
             (RUN, "", Kind.TOKENS, 80),
             (RUN, "", Kind.TOKENS, 100),
         ]
-        assert budget_notices(store, allowance, NOW) == found, "asking tells nothing"
+        assert budget_notices(store, allowance, NOW) == found, "asking records nothing"
         with store.write() as tx:
             for one in found:
                 notify(tx, one.notice())
@@ -111,7 +111,7 @@ def test_a_new_day_begins_at_nothing(store: Store) -> None:
         assert budget_notices(store, allowance, NOW + timedelta(days=1)) == []
 
 
-def test_a_cap_of_nothing_of_which_nothing_is_spent_is_no_news_and_used_up_files_of_a_day_are_none(
+def test_an_unspent_cap_of_zero_is_no_news_nor_is_a_days_number_of_files_used_up(
     store: Store,
 ) -> None:
     allowance = Allowance(BudgetSettings(run=Caps(gpu_seconds=0)), {SPOOKY: CompetitionSettings(submissions_per_day=1)})

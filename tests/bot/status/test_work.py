@@ -1,14 +1,13 @@
-"""Work: nodes are counted, the best is by the metric's direction, and a card that cannot be read leaves it open."""
+"""Work: nodes are counted, the best is by the metric's direction, which stays open if the card cannot be read."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from bot.status.work import Nodes, Pool, best_over_time, doing, latest_runs, lower_is_better, nodes_of, pool_of
+from bot.execution.folder import lower_is_better
+from bot.status.work import Nodes, Pool, best_over_time, doing, latest_runs, nodes_of, pool_of
 from state.progress import create_run
 from state.store import Store
-from state.tables import Run
 from tests.bot.status.parts import NOW, RUN, busy, opened
 from tests.state.conftest import START
 
@@ -18,7 +17,7 @@ def busy_store(tmp_path: Path) -> Store:
     return opened(tmp_path, busy(tmp_path))
 
 
-def test_nodes_are_counted_by_how_they_stand(busy_store: Store) -> None:
+def test_nodes_are_counted_by_status(busy_store: Store) -> None:
     with busy_store, busy_store.read() as session:
         assert nodes_of(session, RUN, lower=True) == Nodes(1, 2, 1, 1, 3, 0.4)
         assert nodes_of(session, RUN, lower=False) == Nodes(1, 2, 1, 1, 1, 0.5)
@@ -27,7 +26,7 @@ def test_nodes_are_counted_by_how_they_stand(busy_store: Store) -> None:
         assert pool_of(session, RUN) == Pool(2, 2, 1, 1)
 
 
-def test_what_is_worked_on_is_told_with_its_execution(busy_store: Store) -> None:
+def test_what_is_worked_on_is_shown_with_its_execution(busy_store: Store) -> None:
     with busy_store, busy_store.read() as session:
         (work,) = doing(session, RUN)
     assert (work.node, work.action, work.execution, work.since) == (
@@ -55,16 +54,8 @@ def test_a_replay_is_no_live_run_and_of_several_the_latest_counts(busy_store: St
             assert sorted(run.id for run in latest_runs(session).values()) == ["new", RUN]
 
 
-def test_which_way_scores_point_is_read_from_the_runs_folder_where_the_database_does_not_say(tmp_path: Path) -> None:
-    run = Run(id="r", competition="wine", agent="a", model="m", seed=0, created_at=START)
-    assert lower_is_better(run, tmp_path) is None
-    config = tmp_path / "runs" / "r" / "config.json"
-    config.parent.mkdir(parents=True)
-    for text, expected in (
-        (json.dumps({"card": {"metric": {"direction": "maximize"}}}), False),
-        (json.dumps({"card": {"metric": {"direction": "minimize"}}}), True),
-        ("{", None),
-        ("[]", None),
-    ):
-        config.write_text(text)
-        assert lower_is_better(run, tmp_path) is expected
+def test_the_metrics_direction_is_the_cards_and_else_unknown() -> None:
+    assert lower_is_better({"card": {"metric": {"direction": "maximize"}}}) is False
+    assert lower_is_better({"card": {"metric": {"direction": "minimize"}}}) is True
+    for config in ({}, {"card": None}, {"card": {"metric": {"direction": "sideways"}}}):
+        assert lower_is_better(config) is None

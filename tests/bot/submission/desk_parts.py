@@ -46,12 +46,12 @@ from scrapers.posts.duplicates import note_sketches, sketched
 from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
-from state.collect import add_community
-from state.outward import submissions_of
+from state.community_rows import add_community
 from state.progress import create_node, create_run, end_node
 from state.series import take_reading
 from state.steps import Steps, finish_step, start_step
 from state.store import Store
+from state.submissions import submissions_of
 from state.tables import Event, KernelVersion, Notification, Submission
 from tests.bot.rehearsal.parts import START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
@@ -195,9 +195,13 @@ class Live:
         with self.store.write() as tx:
             take_reading(tx, self.context.card.slug, kind, name, data, content=content)
 
-    def assert_told_by_events(self) -> None:
-        told, truth = from_events(self.store.export_events(RUN)), from_rows(self.store, RUN)
-        assert (told.submissions, told.approvals, told.ledger) == (truth.submissions, truth.approvals, truth.ledger)
+    def assert_events_match_rows(self) -> None:
+        derived, truth = from_events(self.store.export_events(RUN)), from_rows(self.store, RUN)
+        assert (derived.submissions, derived.approvals, derived.ledger) == (
+            truth.submissions,
+            truth.approvals,
+            truth.ledger,
+        )
 
 
 @asynccontextmanager

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bot.submission import Quota, Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
-from state.outward import submissions_of
 from state.progress import create_node, create_run
 from state.store import Store, Transaction
+from state.submissions import submissions_of
 from state.tables import Submission
 from tests.scripted_site import ScriptedSite
 from tests.site_submitter import SiteSubmitter, plain_client
@@ -167,7 +167,7 @@ def rows(store: Store) -> list[Submission]:
         return submissions_of(session, RUN)
 
 
-def assert_told_by_events(store: Store) -> None:
-    """Events alone tell how the submissions and the ledger stand."""
-    told, truth = from_events(store.export_events(RUN)), from_rows(store, RUN)
-    assert (told.submissions, told.ledger) == (truth.submissions, truth.ledger)
+def assert_events_match_rows(store: Store) -> None:
+    """Submissions and the ledger can be derived from events alone."""
+    derived, truth = from_events(store.export_events(RUN)), from_rows(store, RUN)
+    assert (derived.submissions, derived.ledger) == (truth.submissions, truth.ledger)

@@ -15,7 +15,7 @@ from bot.evaluation.answers.findings import suspicious
 from bot.evaluation.client.worker import Worker
 from bot.submission.facts import ACCEPTED
 from state.approvals import decide_approval, make_wish, open_wishes
-from state.series import last
+from state.series import last_reading
 from state.tables import Approval
 from tests.bot.rehearsal.parts import DEADLINE
 from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, live, write
@@ -49,7 +49,7 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     assert [notice.kind for notice in run.notices("submission.scored")] == ["submission.scored"]
     (pair,) = desk.scores.pairs()
     assert (pair.tag, pair.public) == (row.tag, row.score)
-    run.assert_told_by_events()
+    run.assert_events_match_rows()
 
 
 async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> None:
@@ -65,7 +65,7 @@ async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> Non
     assert run.site.site.requests["GetSubmission"] == asked
 
 
-async def test_a_file_that_the_site_finds_invalid_is_told_and_counts_as_sent(run: Live) -> None:
+async def test_a_file_that_the_site_finds_invalid_is_a_notice_and_counts_as_sent(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk()
     await desk.consider()
@@ -76,10 +76,10 @@ async def test_a_file_that_the_site_finds_invalid_is_told_and_counts_as_sent(run
     assert run.states() == [(2, "refused")]
     assert "row 3 is odd" in run.notices("submission.refused")[0].body
     assert await desk.consider() is None
-    run.assert_told_by_events()
+    run.assert_events_match_rows()
 
 
-async def test_nothing_is_sent_unless_it_is_said_and_the_site_is_not_even_asked(run: Live) -> None:
+async def test_nothing_is_sent_unless_submitting_is_on_and_the_site_is_not_even_asked(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk(CompetitionSettings())
     decision = await desk.consider()
@@ -131,7 +131,7 @@ async def test_what_a_better_one_overtook_is_withdrawn_without_a_word(run: Live)
     assert run.states() == [(2, "withdrawn"), (3, "confirmed")]
     assert [sent.tag for sent in run.site.site.submissions] == [run.submissions()[1].tag]
     assert run.notices("submission.failed") == []
-    run.assert_told_by_events()
+    run.assert_events_match_rows()
 
 
 async def test_rules_that_change_stop_everything_until_their_owner_has_read_them(run: Live) -> None:
@@ -145,10 +145,10 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
     decision = await desk.consider()
     assert decision is not None and "rules page has changed" in decision.why
-    (notice,) = run.notices("trouble.rules")
+    (notice,) = run.notices("problem.rules")
     assert notice.urgent
     with run.store.write() as tx:
-        page = last(tx.session, run.context.card.slug, "page", "rules")
+        page = last_reading(tx.session, run.context.card.slug, "page", "rules")
         assert page is not None
         tx.record(ACCEPTED, run_id=RUN, sha256=page.sha256)
     await desk.consider()
@@ -223,7 +223,7 @@ async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_no
                 shutil.copyfile(theirs, run.run.executions / f"n3-{view}-0" / name)
     decision = await desk.consider()
     assert decision is not None and decision.verdict == "never"
-    assert "it was put before you as submission 1, of node 2, and you did not let it go" in decision.why
+    assert "it was proposed to you as submission 1, of node 2, and you did not approve it" in decision.why
     assert len(run.notices("approval.asked")) == 1
 
 
@@ -270,10 +270,10 @@ async def test_what_is_to_be_approved_is_asked_once_and_goes_when_it_is(run: Liv
         decide_approval(tx, held.id or 0, "approved", "ann")
     await run.desk(ASKING).send()
     assert run.states() == [(2, "confirmed")]
-    run.assert_told_by_events()
+    run.assert_events_match_rows()
 
 
-async def test_what_nobody_approves_in_time_is_withdrawn_told_and_not_asked_again(run: Live) -> None:
+async def test_what_nobody_approves_in_time_is_withdrawn_with_a_notice_and_not_asked_again(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk(ASKING)
     await desk.consider()
@@ -283,7 +283,7 @@ async def test_what_nobody_approves_in_time_is_withdrawn_told_and_not_asked_agai
     assert "nobody approved it within 2 hours" in run.notices("submission.failed")[0].body
     run.clock.pass_by(days=1)
     assert await desk.consider() is None
-    run.assert_told_by_events()
+    run.assert_events_match_rows()
 
 
 async def test_what_the_owner_refuses_is_not_sent(run: Live) -> None:
@@ -410,7 +410,7 @@ async def test_the_final_selection_is_proposed_in_the_last_days_and_again_when_i
 
 
 @pytest.mark.integration
-async def test_that_validation_is_no_guide_any_more_is_told_once(run: Live) -> None:
+async def test_that_validation_no_longer_predicts_the_board_is_a_notice_once(run: Live) -> None:
     desk = run.desk()
     for number in range(2, 9):
         run.node(number, number / 10, test=1.0 - number / 10)
@@ -422,7 +422,7 @@ async def test_that_validation_is_no_guide_any_more_is_told_once(run: Live) -> N
     run.site.settle()
     await desk.scores.settle()
     for _ in range(2):
-        found = desk.scores.relation()
+        found = desk.scores.check_correlation()
         assert found.pairs == 7 and found.correlation is not None and found.correlation < -0.9
     assert len(run.notices("submission.disagree")) == len(run.events("submission.relation_broken")) == 1
 

@@ -8,9 +8,9 @@ import pytest
 from bot.configuration.competition import CompetitionSettings
 from bot.submission.facts import ACCEPTED
 from state.approvals import ask_approval, decide_approval
-from state.outward import advance_submission, intend_submission, submissions_of, update_submission
 from state.progress import create_node, create_run, end_node
-from state.series import last
+from state.series import last_reading
+from state.submissions import advance_submission, intend_submission, submissions_of, update_submission
 from state.tables import Submission
 from tests.bot.rehearsal.parts import DEADLINE, START
 from tests.bot.submission.desk_parts import Live
@@ -61,7 +61,7 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
     decision = await run.desk(CompetitionSettings(submit=True, approve="ask")).consider()
     assert decision is not None
     assert decision.verdict == "never"
-    assert f"of node 7 of {EARLIER}, and you did not let it go" in decision.why
+    assert f"of node 7 of {EARLIER}, and you did not approve it" in decision.why
     assert run.notices("approval.asked") == []
 
 
@@ -103,7 +103,7 @@ async def test_rules_that_changed_before_this_run_began_are_still_to_be_read_by_
     assert decision is not None
     assert "rules page has changed" in decision.why
     with run.store.write() as tx:
-        page = last(tx.session, run.context.card.slug, "page", "rules")
+        page = last_reading(tx.session, run.context.card.slug, "page", "rules")
         assert page is not None
         tx.record(ACCEPTED, run_id=EARLIER, sha256=page.sha256)
     decision = await desk.consider()

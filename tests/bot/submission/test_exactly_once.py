@@ -15,7 +15,7 @@ from state.errors import (
     UsageError,
 )
 from state.spending import spent
-from tests.bot.submission.parts import GRACE, RUN, HurriedClock, a_file, assert_told_by_events, life, rows
+from tests.bot.submission.parts import GRACE, RUN, HurriedClock, a_file, assert_events_match_rows, life, rows
 from tests.scripted_site import AMBIGUOUS, REFUSAL, Behaviour, ScriptedSite
 
 
@@ -24,7 +24,7 @@ async def test_a_file_is_written_down_sent_and_confirmed(tmp_path: Path) -> None
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
             row = await now.once.submit(file, node=1, handed_in="refit")
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)
             types = [e["type"] for e in now.store.export_events(RUN) if e["type"].startswith("submission")]
             assert spent(now.store, RUN)["submission"].entries == 1
     assert types == ["submission.added", "submission.sending", "submission.confirmed"]
@@ -52,7 +52,7 @@ async def test_after_an_ambiguous_end_the_tag_is_looked_up_before_anything_is_se
     with ScriptedSite([behaviour]) as site:
         async with life(tmp_path, site, seconds=0.5) as now:
             row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)
     taken_at_once = behaviour.startswith("accept")
     assert site.tags() == [row.tag]
     asked = [line.split()[0] for line in site.asked]
@@ -87,7 +87,7 @@ async def test_what_cannot_be_asked_about_stays_in_doubt_and_is_not_sent_again(t
             assert [row.status for row in rows(now.store)] == ["doubtful"]
             site.deaf = False
             assert (await now.once.submit(file, node=1, handed_in="refit")).status == "confirmed"
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)
     assert len(site.acts) == 1
 
 
@@ -117,7 +117,7 @@ async def test_a_refused_file_keeps_the_sites_words_and_is_not_offered_again(tmp
                 with pytest.raises(SubmissionRefused, match=REFUSAL):
                     await now.once.submit(file, node=1, handed_in="refit")
             (row,) = rows(now.store)
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)
             assert "submission" not in spent(now.store, RUN)
     assert (row.status, row.message) == ("refused", REFUSAL)
     assert [line.split()[0] for line in site.asked] == ["find", "quota", "act"]
@@ -145,7 +145,7 @@ async def test_a_quota_that_ran_out_while_sending_leaves_an_intent(tmp_path: Pat
                 await now.once.submit(file, node=1, handed_in="refit")
             assert [row.status for row in rows(now.store)] == ["intended"]
             assert (await now.once.submit(file, node=1, handed_in="refit")).status == "confirmed"
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)
     assert len(site.acts) == 1
 
 
@@ -186,7 +186,7 @@ async def test_another_file_takes_the_place_of_an_intent_that_never_reached_the_
             assert [(row.id, row.status) for row in rows(now.store)] == [("1", "withdrawn"), ("2", "confirmed")]
             with pytest.raises(UsageError, match="withdrawn"):
                 await now.once.complete(old.id, first)
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)
     assert site.tags() == [new.tag]
 
 
@@ -253,7 +253,7 @@ async def test_a_score_is_asked_for_until_it_is_known(tmp_path: Path) -> None:
             assert await now.once.score(row.id) == 0.25
             site.deaf = True
             assert await now.once.score(row.id) == 0.25
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)
 
 
 async def test_what_the_site_finds_invalid_when_it_scores_it_is_refused(tmp_path: Path) -> None:
@@ -265,4 +265,4 @@ async def test_what_the_site_finds_invalid_when_it_scores_it_is_refused(tmp_path
                 await now.once.score(row.id)
             assert [(r.status, r.message) for r in rows(now.store)] == [("refused", "Evaluation Exception: NaN")]
             assert await now.once.score(row.id) is None
-            assert_told_by_events(now.store)
+            assert_events_match_rows(now.store)

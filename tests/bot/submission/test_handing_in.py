@@ -29,7 +29,7 @@ from state.clock import ReplayClock
 from state.progress import create_node, end_node
 from state.steps import Steps
 from state.store import Store
-from tests.bot.submission.parts import RUN, assert_told_by_events, begin, rows
+from tests.bot.submission.parts import RUN, assert_events_match_rows, begin, rows
 from tests.tiny_snapshot import write_tiny
 
 KNOWS_HOW_MUCH_IT_LEARNT_FROM = """
@@ -101,7 +101,7 @@ async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[R
     assert context.executor.final_score(2) is not None
     assert file.read_bytes() == context.executor.submission_of(2, "full").read_bytes() != scored.read_bytes()
     assert [(row.id, row.status, row.handed_in) for row in rows(context.store)][1:] == [("2", "confirmed", "refit")]
-    assert_told_by_events(context.store)
+    assert_events_match_rows(context.store)
 
 
 async def test_a_run_without_a_score_hands_in_nothing(run: tuple[RunContext, Worker], tmp_path: Path) -> None:

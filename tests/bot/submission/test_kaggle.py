@@ -60,7 +60,7 @@ async def test_an_invalid_file_is_refused_with_the_sites_words_when_it_is_scored
 async def test_what_is_not_open_is_not_sent_to(tmp_path: Path) -> None:
     for name, settings, days, words in (
         ("a", SiteSettings(entered=False), 1.0, "accept its rules"),
-        ("b", QUICK, 80.0, "no submissions any more"),
+        ("b", QUICK, 80.0, "takes no more submissions"),
     ):
         with played(tmp_path / name, settings=settings, days=days) as site:
             async with site.submitter() as submitter:

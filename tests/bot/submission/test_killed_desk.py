@@ -1,4 +1,4 @@
-"""The desk killed at every point: whoever takes the run up again sends each file once, asks once and tells once."""
+"""The desk killed at every point: whoever takes the run up again sends each file once, asks once and notifies once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,7 +75,7 @@ async def test_killed_anywhere_it_loses_nothing_and_sends_nothing_twice(
             assert row.score is not None
             assert len(run.notices("submission.scored")) == 1
             assert len(run.notices("approval.asked")) == (settings.approve == "ask")
-            run.assert_told_by_events()
+            run.assert_events_match_rows()
         if fate.passed <= at:
             assert at > 20
             return

@@ -20,7 +20,7 @@ from tests.bot.submission.parts import (
     HurriedClock,
     Killed,
     a_file,
-    assert_told_by_events,
+    assert_events_match_rows,
     life,
     rows,
 )
@@ -57,7 +57,7 @@ async def assert_one_act(folder: Path, site: ScriptedSite) -> None:
     async with life(folder, site) as now:
         assert [(row.id, row.status) for row in rows(now.store)] == [("1", "confirmed")]
         assert site.tags() == [rows(now.store)[0].tag]
-        assert_told_by_events(now.store)
+        assert_events_match_rows(now.store)
 
 
 @pytest.mark.parametrize("behaviour", QUICK)

@@ -38,7 +38,7 @@ def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"closed": "the site takes no submissions any more"}, "takes no submissions any more"),
+        ({"closed": "the site takes no more submissions"}, "takes no more submissions"),
         ({"entered": False}, "not entered"),
         ({"rules_changed": True}, "rules page has changed"),
         ({"capped": "the run's cap is reached"}, "cap is reached"),
@@ -52,22 +52,22 @@ def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
         ({"self_reported": True, "approved": True, "best_sent": None}, "its score is self-reported"),
     ],
 )
-def test_what_forbids_is_said(changed: dict[str, Any], words: str) -> None:
+def test_what_forbids_a_file_is_the_reason(changed: dict[str, Any], words: str) -> None:
     decision = decide(replace(FACTS, **changed), OPEN)
     assert decision.verdict == "never"
     assert words in decision.why
 
 
 def test_what_a_guard_doubts_is_held_until_a_person_has_looked_also_where_it_was_wished_for() -> None:
-    doubted = replace(FACTS, doubts="too good (suspicious): nothing is wrong any more")
+    doubted = replace(FACTS, doubts="too good (suspicious): nothing else is wrong")
     decision = decide(doubted, OPEN)
     assert decision.verdict == "hold"
-    assert "too good (suspicious): nothing is wrong any more; a gain of 0.1" in decision.why
+    assert "too good (suspicious): nothing else is wrong; a gain of 0.1" in decision.why
     assert decide(replace(doubted, wished=True), OPEN).verdict == "hold"
     assert decide(replace(doubted, approved=True), OPEN).verdict == "send"
 
 
-def test_nothing_goes_unless_it_is_said() -> None:
+def test_nothing_goes_unless_submitting_is_on() -> None:
     decision = decide(FACTS, CompetitionSettings())
     assert (decision.verdict, "submit = true" in decision.why) == ("never", True)
 
@@ -147,7 +147,7 @@ def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel
     held = decide(like, OPEN)
     assert (held.verdict, held.why.split(":")[0]) == (
         "hold",
-        "94% of the script is that of the public kernel ann/strong",
+        "94% of the script is also in the public kernel ann/strong",
     )
     assert decide(replace(like, approved=True), OPEN).verdict == "send"
     assert decide(replace(like, alike=ALIKE - 0.01), OPEN).verdict == "send"

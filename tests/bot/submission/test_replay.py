@@ -16,7 +16,7 @@ from tests.bot.submission.parts import (
     MortalStore,
     MortalSubmitter,
     a_file,
-    assert_told_by_events,
+    assert_events_match_rows,
     begin,
     rows,
 )
@@ -78,7 +78,7 @@ async def test_a_run_that_is_resumed_hands_in_anew_under_the_next_number(tmp_pat
             row = await a_run(tmp_path, store).submit(file, node=1, handed_in=how)
             assert (row.id, row.status) == (number, "confirmed")
             assert (tmp_path / "submission.csv").read_bytes() == file.read_bytes()
-            assert_told_by_events(store)
+            assert_events_match_rows(store)
 
 
 async def test_killed_at_each_boundary_the_file_is_placed_and_confirmed(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ async def test_killed_at_each_boundary_the_file_is_placed_and_confirmed(tmp_path
                 except Killed:
                     died = True
                 store.fate = Fate()
-                assert_told_by_events(store)
+                assert_events_match_rows(store)
                 at_end = [(row.id, row.status) for row in rows(store)]
         assert at_end == [("1", "confirmed")]
         assert (folder / "submission.csv").read_bytes() == file.read_bytes()

@@ -5,32 +5,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from bot.submission.scores import Pair, relation_of
+from bot.submission.scores import Pair, correlate
 
 
 def pairs(*scores: tuple[float, float]) -> list[Pair]:
     return [Pair(f"t{number}", validation, public) for number, (validation, public) in enumerate(scores)]
 
 
-def test_of_few_pairs_nothing_is_said() -> None:
-    assert relation_of([]).correlation is None
-    found = relation_of(pairs((0.1, 0.5), (0.2, 0.4), (0.3, 0.3)))
+def test_few_pairs_give_no_warning() -> None:
+    assert correlate([]).correlation is None
+    found = correlate(pairs((0.1, 0.5), (0.2, 0.4), (0.3, 0.3)))
     assert (found.pairs, found.correlation, found.warning) == (3, pytest.approx(-1.0), None)
 
 
 def test_a_relation_that_is_none_is_warned_of() -> None:
-    good = relation_of(pairs(*((n / 10, n / 10 + 0.01) for n in range(6))))
+    good = correlate(pairs(*((n / 10, n / 10 + 0.01) for n in range(6))))
     assert (good.correlation, good.warning) == (pytest.approx(1.0), None)
-    bad = relation_of(pairs(*((n / 10, (n * 3) % 7) for n in range(6))))
+    bad = correlate(pairs(*((n / 10, (n * 3) % 7) for n in range(6))))
     assert bad.warning is not None and "of 6 submissions" in bad.warning
-    flat = relation_of(pairs(*((n / 10, 0.5) for n in range(6))))
+    flat = correlate(pairs(*((n / 10, 0.5) for n in range(6))))
     assert flat.correlation is None and flat.warning is not None
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=20))
 def test_the_correlation_is_spearmans(scores: list[tuple[int, int]]) -> None:
     left, right = zip(*scores, strict=True)
-    found = relation_of(pairs(*scores)).correlation
+    found = correlate(pairs(*scores)).correlation
     if len(set(left)) == 1 or len(set(right)) == 1:
         assert found is None
     else:

@@ -36,6 +36,21 @@ from sandbox.make_environment import Recipe, make_environment
 make_environment(Path(sys.argv[1]), "default", Recipe((), False, Path(sys.argv[2]), "uv"))
 """
 
+REMOVING = """
+import sys
+from pathlib import Path
+from sandbox.make_environment import remove_environment
+from state.errors import UsageError
+def write(event, _):
+    if event == "os.rmdir" and "late" in sys.argv:
+        (Path(sys.argv[1]) / "default" / "lib" / "late.py").touch()
+sys.addaudithook(write)
+try:
+    remove_environment(Path(sys.argv[1]), "default")
+except UsageError as error:
+    print(error)
+"""
+
 
 def test_what_was_begun_is_no_environment_yet(tmp_path: Path) -> None:
     (tmp_path / "default").mkdir()
@@ -46,6 +61,20 @@ def test_what_was_begun_is_no_environment_yet(tmp_path: Path) -> None:
         environment_named(tmp_path, "default")
     remove_environment(tmp_path, "default")
     assert environments_in(tmp_path) == ([], [])
+
+
+def test_what_is_written_into_while_it_is_removed_is_told_and_can_be_removed_again(tmp_path: Path) -> None:
+    (tmp_path / "default" / "lib").mkdir(parents=True)
+    (tmp_path / "default" / "pyvenv.cfg").touch()
+
+    def removed(*arguments: str) -> str:
+        command = [sys.executable, "-c", REMOVING, str(tmp_path), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    told = removed("late")
+    assert told.startswith(f"{tmp_path / 'default'} cannot be removed: Directory not empty; ")
+    assert removed() == ""
+    assert not (tmp_path / "default").exists()
 
 
 def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: Recipe) -> None:
@@ -60,7 +89,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
 def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
     lock = take(tmp_path / ".default.lock")
     assert lock is not None
-    with pytest.raises(UsageError, match="somebody else is at work"):
+    with pytest.raises(UsageError, match="another `bot env` makes or removes the environment default"):
         make_environment(tmp_path, "default", recipe)
     lock.release(remove=True)
 
@@ -128,10 +157,10 @@ def test_a_killed_attempt_is_made_anew_by_the_same_command(tmp_path: Path) -> No
 
 
 @pytest.mark.integration
-def test_what_the_installer_cannot_do_is_said_and_nothing_is_complete(tmp_path: Path) -> None:
+def test_what_the_installer_cannot_do_is_reported_and_nothing_is_complete(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy==0.0.1\n")
     recipe = Recipe((), cuda=False, requirements=tmp_path / "requirements.txt", installer="uv")
-    with pytest.raises(InfrastructureFailure, match="uv ended with 1, and has said why"):
+    with pytest.raises(InfrastructureFailure, match="uv ended with 1; its output is above"):
         make_environment(tmp_path / "environments", "default", recipe)
     assert environments_in(tmp_path / "environments") == ([], ["default"])
 

@@ -1,11 +1,11 @@
-"""Downloads lead where they may, and nowhere else, whatever an address or a redirect says."""
+"""Downloads lead where they may, and nowhere else, whatever an address or a redirect names."""
 
 from collections.abc import Callable
 
 import httpx2
 import pytest
 
-from scrapers.http.addresses import Check, following, is_loopback, kaggles, public
+from scrapers.http.addresses import Check, is_loopback, kaggle_addresses, open_download, public_addresses
 from state.errors import BotError, DownloadFailed, UnknownAnswer
 
 KAGGLE = "https://api.kaggle.com/v1"
@@ -25,7 +25,7 @@ STAND_IN = "http://127.0.0.1:8899/v1"
     ],
 )
 async def test_kaggles_own_hosts_and_those_configured_are_taken(url: str) -> None:
-    await kaggles(KAGGLE, ["configured.example"])(httpx2.URL(url))
+    await kaggle_addresses(KAGGLE, ["configured.example"])(httpx2.URL(url))
 
 
 STRANGE = (
@@ -50,18 +50,18 @@ STRANGE = (
 @pytest.mark.parametrize("url", STRANGE)
 async def test_what_is_no_host_of_kaggles_is_refused(url: str) -> None:
     with pytest.raises(UnknownAnswer, match=r"which is not https at a host of its own; .* `hosts` under \[kaggle\]"):
-        await kaggles(KAGGLE)(httpx2.URL(url))
+        await kaggle_addresses(KAGGLE)(httpx2.URL(url))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/x", "http://localhost:8899/x", "http://[::1]:5/x"])
 async def test_a_stand_in_on_this_machine_may_name_this_machine(url: str) -> None:
-    await kaggles(STAND_IN)(httpx2.URL(url))
+    await kaggle_addresses(STAND_IN)(httpx2.URL(url))
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1/x", "http://evil.example/x", "http://169.254.169.254/x"])
 async def test_a_stand_in_names_no_other_machine(url: str) -> None:
     with pytest.raises(UnknownAnswer):
-        await kaggles(STAND_IN)(httpx2.URL(url))
+        await kaggle_addresses(STAND_IN)(httpx2.URL(url))
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ async def test_a_stand_in_names_no_other_machine(url: str) -> None:
 )
 async def test_a_public_download_never_leads_into_this_machines_network_nor_into_the_clear(url: str) -> None:
     with pytest.raises(DownloadFailed, match=r"leads from https://8\.8\.4\.4 to "):
-        await public("https://8.8.4.4/model")(httpx2.URL(url))
+        await public_addresses("https://8.8.4.4/model")(httpx2.URL(url))
 
 
 async def test_a_public_download_leads_to_public_addresses_and_one_of_this_machine_to_this_machine() -> None:
-    await public("https://8.8.4.4/model")(httpx2.URL("https://8.8.8.8/x"))
-    await public("http://127.0.0.1:1/model")(httpx2.URL("http://localhost:2/x"))
+    await public_addresses("https://8.8.4.4/model")(httpx2.URL("https://8.8.8.8/x"))
+    await public_addresses("http://127.0.0.1:1/model")(httpx2.URL("http://localhost:2/x"))
 
 
 def redirecting(*locations: str) -> Callable[[httpx2.Request], httpx2.Response]:
@@ -101,26 +101,26 @@ def redirecting(*locations: str) -> Callable[[httpx2.Request], httpx2.Response]:
 async def fetched(check: Check, *locations: str) -> bytes:
     async with (
         httpx2.AsyncClient(transport=httpx2.MockTransport(redirecting(*locations))) as http,
-        following(http, "https://www.kaggle.com/data", {}, check) as response,
+        open_download(http, "https://www.kaggle.com/data", {}, check) as response,
     ):
         return await response.aread()
 
 
 async def test_redirects_are_followed_one_by_one_each_being_looked_at() -> None:
     good = "https://storage.googleapis.com/x"
-    assert await fetched(kaggles(KAGGLE), good, "/y", "//www.kaggle.com/z") == b"x"
+    assert await fetched(kaggle_addresses(KAGGLE), good, "/y", "//www.kaggle.com/z") == b"x"
     for bad in ("http://127.0.0.1/x", "https://evil.example/", "http://storage.googleapis.com/x"):
         with pytest.raises(UnknownAnswer, match="names an address at"):
-            await fetched(kaggles(KAGGLE), good, bad)
+            await fetched(kaggle_addresses(KAGGLE), good, bad)
     with pytest.raises(UnknownAnswer, match="more than 5 times"):
-        await fetched(kaggles(KAGGLE), *[good] * 6)
+        await fetched(kaggle_addresses(KAGGLE), *[good] * 6)
 
 
 @pytest.mark.parametrize("url", ["http://[", "", "no address", "https://\x00/", "x" * 100_000])
 async def test_what_is_no_address_at_all_is_an_error_of_ours(url: str) -> None:
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(redirecting())) as http:
         with pytest.raises(BotError):
-            async with following(http, url, {}, kaggles(KAGGLE)):
+            async with open_download(http, url, {}, kaggle_addresses(KAGGLE)):
                 pass
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.http.download import Download, Pin, opening
+from scrapers.http.download import Download, Pin, public_opener
 from state.errors import DownloadFailed
 from tests.file_server import FileServer
 
@@ -26,7 +26,7 @@ def server() -> Iterator[FileServer]:
 
 @pytest.fixture
 def versioned(server: FileServer) -> FileServer:
-    """A server that says which version of the file it has."""
+    """A server that states the version of its file."""
     server.etags["model.bin"] = '"one"'
     return server
 
@@ -49,7 +49,7 @@ async def fetch(
     async def lies() -> str:
         return server.url("model.bin")
 
-    async with opening(SILENCE) as open_:
+    async with public_opener(SILENCE) as open_:
         download = Download("model.bin", address or lies, target, open_, pin, progress, spare, wait)
         found = await download.run()
         assert found == Pin(target.stat().st_size, hashlib.sha256(target.read_bytes()).hexdigest())
@@ -251,7 +251,7 @@ async def test_another_size_is_refused_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_missing_file_is_told_with_its_name(server: FileServer, tmp_path: Path) -> None:
+async def test_a_missing_file_is_reported_with_its_name(server: FileServer, tmp_path: Path) -> None:
     server.files.clear()
     with pytest.raises(DownloadFailed, match=r"model\.bin: the server answered 404"):
         await fetch(server, tmp_path / "m")
@@ -263,15 +263,15 @@ async def test_what_comes_encoded_is_refused(server: FileServer, tmp_path: Path)
         await fetch(server, tmp_path / "m", None)
 
 
-async def test_a_full_disk_is_told_before_anything_is_written(server: FileServer, tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match=r"3,000,000 bytes are to come and 1,999,999,999,999,999 are to be left"):
+async def test_a_full_disk_is_reported_before_anything_is_written(server: FileServer, tmp_path: Path) -> None:
+    with pytest.raises(DownloadFailed, match=r"3,000,000 bytes are missing and 1,999,999,999,999,999 must stay free"):
         await fetch(server, tmp_path / "m", spare=1_999_999_999_999_999)
     assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_file_of_unknown_length_is_taken_as_it_comes(server: FileServer, tmp_path: Path) -> None:
     server.says_length = False
-    told: list[tuple[int, int | None]] = []
-    await fetch(server, tmp_path / "m", None, progress=lambda have, total: told.append((have, total)))
+    reported: list[tuple[int, int | None]] = []
+    await fetch(server, tmp_path / "m", None, progress=lambda have, total: reported.append((have, total)))
     assert (tmp_path / "m").read_bytes() == CONTENT
-    assert told[-1] == (len(CONTENT), None)
+    assert reported[-1] == (len(CONTENT), None)

@@ -43,11 +43,11 @@ def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
 
 @dataclass
 class DataSite:
-    """The site; `server` says how badly it behaves."""
+    """The site; `server` sets how badly it behaves."""
 
     server: FileServer
     listed: dict[str, int] = field(default_factory=dict)
-    """Sizes as the site tells them."""
+    """Sizes as the site lists them."""
     created: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     """Methods that were called."""

@@ -20,7 +20,7 @@ from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.search import Search
 from scrapers.kaggle.submissions import Status, Submissions
 from scrapers.kaggle.wire import Answer, Wire
-from scrapers.snapshots.rows import TIERS
+from scrapers.snapshots.community import TIERS
 from state.errors import BotError
 from tests.scrapers.kaggle.parts import Site, answer, client_of
 

@@ -57,16 +57,16 @@ async def test_what_is_here_serves_while_the_site_is_away(site: DataSite, tmp_pa
         assert await fetch(site, tmp_path) == FILES
 
 
-async def test_the_progress_is_told_in_lines(site: DataSite, tmp_path: Path) -> None:
-    told: list[Progress] = []
-    async with site.data(tmp_path, progress=told.append) as data:
+async def test_the_progress_is_shown_in_lines(site: DataSite, tmp_path: Path) -> None:
+    reported: list[Progress] = []
+    async with site.data(tmp_path, progress=reported.append) as data:
         await data.fetch()
-    assert [one.doing for one in told] == sorted(one.doing for one in told)
+    assert [one.doing for one in reported] == sorted(one.doing for one in reported)
     for doing, total in (
         ("downloading", len(site.server.files["data.zip"])),
         ("unpacking", sum(map(len, FILES.values()))),
     ):
-        assert [one.done for one in told if one.doing == doing][-1] == total
+        assert [one.done for one in reported if one.doing == doing][-1] == total
     assert str(Progress(SLUG, "downloading", 12_340_000, 49_360_000)) == (
         "house-pricing: downloading data, 12.3 of 49.4 MB (25%)"
     )
@@ -151,33 +151,33 @@ async def test_data_that_changes_on_the_site_meanwhile_is_not_mixed(site: DataSi
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "what"),
     [
         ({"train.csv": 21}, "train.csv"),
         ({"new.csv": 1}, "new.csv"),
         ({"test.csv": None}, "test.csv"),
     ],
 )
-async def test_data_that_has_changed_on_the_site_is_told(
-    site: DataSite, tmp_path: Path, change: dict[str, int | None], told: str
+async def test_data_that_has_changed_on_the_site_is_reported(
+    site: DataSite, tmp_path: Path, change: dict[str, int | None], what: str
 ) -> None:
     await fetch(site, tmp_path)
     site.listed = {name: size for name, size in (site.listed | change).items() if size is not None}
     with pytest.raises(
-        DataChanged, match=f"Kaggle has other data of house-pricing than was fetched on 2026-11-20, in {told};"
+        DataChanged, match=f"Kaggle has other data of house-pricing than was fetched on 2026-11-20, in {what};"
     ):
         await fetch(site, tmp_path)
     assert content(tmp_path / "data") == FILES
 
 
-async def test_a_new_upload_of_the_same_size_is_told(site: DataSite, tmp_path: Path) -> None:
+async def test_a_new_upload_of_the_same_size_is_reported(site: DataSite, tmp_path: Path) -> None:
     await fetch(site, tmp_path)
     site.created["train.csv"] = "2026-11-19T12:00:00.5Z"
     with pytest.raises(DataChanged, match=r"than was fetched on .*, in train\.csv;"):
         await fetch(site, tmp_path)
 
 
-async def test_a_file_that_was_changed_here_is_told(site: DataSite, tmp_path: Path) -> None:
+async def test_a_file_that_was_changed_here_is_reported(site: DataSite, tmp_path: Path) -> None:
     await fetch(site, tmp_path)
     path = tmp_path / "data" / "train.csv"
     path.chmod(0o644)
@@ -189,7 +189,7 @@ async def test_a_file_that_was_changed_here_is_told(site: DataSite, tmp_path: Pa
 async def test_a_folder_of_unknown_origin_is_left_alone(site: DataSite, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine.csv").write_text("a\n")
-    with pytest.raises(DataChanged, match=r"nobody knows what lies in"):
+    with pytest.raises(DataChanged, match=r"are of unknown origin"):
         await fetch(site, tmp_path)
     assert (tmp_path / "data" / "mine.csv").exists()
 
@@ -226,9 +226,9 @@ async def test_a_damaged_zip_is_refused_and_fetched_anew(site: DataSite, tmp_pat
     assert await fetch(site, tmp_path) == FILES
 
 
-async def test_a_full_disk_is_told_before_anything_comes(site: DataSite, tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_before_anything_comes(site: DataSite, tmp_path: Path) -> None:
     async with site.data(tmp_path, spare=10**15) as data:
-        with pytest.raises(DownloadFailed, match=r"bytes are to come and 1,000,\d+,\d+,\d+,\d+ are to be left"):
+        with pytest.raises(DownloadFailed, match=r"bytes are missing and 1,000,\d+,\d+,\d+,\d+ must stay free"):
             await data.fetch()
     assert not (tmp_path / ".data.zip.part").exists()
 
@@ -243,7 +243,7 @@ async def test_a_disk_too_full_for_unpacking_keeps_the_zip(site: DataSite, tmp_p
     assert len(site.server.ranges) == 1
 
 
-async def test_a_competition_that_was_not_entered_is_told(site: DataSite, tmp_path: Path) -> None:
+async def test_a_competition_that_was_not_entered_is_reported(site: DataSite, tmp_path: Path) -> None:
     site.status = 403
     with pytest.raises(NotEntered, match=r"accept its rules on the website"):
         await fetch(site, tmp_path)
@@ -260,7 +260,7 @@ async def test_two_at_once_do_not_meet(site: DataSite, tmp_path: Path) -> None:
         assert content(await task) == FILES
 
 
-async def test_a_folder_that_cannot_be_written_is_told(site: DataSite, tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_written_is_reported(site: DataSite, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DownloadFailed, match=r"cannot be written to .*file: (File exists|Not a directory)"):
         await fetch(site, tmp_path / "file")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scrapers.http.receiving import retry_after
+from scrapers.http.responses import retry_after
 from scrapers.kaggle.failures import code_and_words, failure
 from state.errors import (
     KaggleError,

@@ -10,7 +10,7 @@ import pytest
 
 from scrapers.kaggle.outputs import PublicOutputs
 from state.errors import NotAuthenticated
-from state.series import last
+from state.series import last_reading
 from state.store import Store
 from state.tables import KernelVersion, PolledKernel
 from tests.scrapers.kaggle.parts import START, SetClock, Site, answer, client_of
@@ -39,7 +39,7 @@ def add(store: Store, ref: str, id: str = "7", ago: int = 0) -> None:
 
 def readings(store: Store, *ids: str) -> list[dict[str, Any]]:
     with store.read() as session:
-        return [last(session, "leaf", "output", id).data for id in ids]  # type: ignore[union-attr]
+        return [last_reading(session, "leaf", "output", id).data for id in ids]  # type: ignore[union-attr]
 
 
 def outputs(client: object, store: Store, folder: Path) -> PublicOutputs:
@@ -75,9 +75,9 @@ async def test_a_kernel_that_was_taken_back_keeps_no_other_from_being_read(tmp_p
     script = [answer({"error": {"code": 404, "message": "Not found"}}, 404), answer(listed("submission.csv"))]
     async with client_of(Site([*script, answer("id,y\n")])) as client:
         assert await outputs(client, store, tmp_path).collect(5) == 2
-    told = readings(store, "7", "8")
-    assert sorted(len(one["files"]) for one in told) == [0, 1]
-    assert any("why" in one for one in told)
+    seen = readings(store, "7", "8")
+    assert sorted(len(one["files"]) for one in seen) == [0, 1]
+    assert any("why" in one for one in seen)
 
 
 async def test_a_bad_moment_is_tried_again_and_keeps_no_other_kernel_from_being_read(
@@ -108,8 +108,8 @@ async def test_a_kernel_that_always_fails_is_given_up(tmp_path: Path, store: Sto
     add(store, "ann/broken")
 
     def site(request: httpx2.Request) -> httpx2.Response:
-        told = request.url.path.endswith("ListKernelSessionOutput")
-        return httpx2.Response(200, json=listed("submission.csv")) if told else httpx2.Response(403)
+        seen = request.url.path.endswith("ListKernelSessionOutput")
+        return httpx2.Response(200, json=listed("submission.csv")) if seen else httpx2.Response(403)
 
     async with client_of(site) as client:
         made = outputs(client, store, tmp_path)
@@ -121,9 +121,9 @@ async def test_what_is_kept_is_bounded_all_the_while_and_the_last_run_stay(tmp_p
         add(store, f"ann/k{number}", str(number), ago=number)
 
     def site(request: httpx2.Request) -> httpx2.Response:
-        told = request.url.path.endswith("ListKernelSessionOutput")
+        seen = request.url.path.endswith("ListKernelSessionOutput")
         most.append(sum(path.stat().st_size for path in tmp_path.rglob("*.csv")))
-        return httpx2.Response(200, json=listed("submission.csv")) if told else httpx2.Response(200, text="x" * 400)
+        return httpx2.Response(200, json=listed("submission.csv")) if seen else httpx2.Response(200, text="x" * 400)
 
     most: list[int] = []
     async with client_of(site) as client:
@@ -139,4 +139,4 @@ async def test_a_refused_key_stops_and_nothing_counts_as_read(tmp_path: Path, st
         with pytest.raises(NotAuthenticated):
             await outputs(client, store, tmp_path).collect(5)
     with store.read() as session:
-        assert last(session, "leaf", "output", "7") is None
+        assert last_reading(session, "leaf", "output", "7") is None

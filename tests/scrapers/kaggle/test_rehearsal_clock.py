@@ -17,7 +17,7 @@ from state.errors import SiteUnavailable, UsageError
 from tests.tiny_snapshot import write_tiny
 
 URL = "http://127.0.0.1:8899/v1"
-TOLD = {"start": "2020-01-01T00:00:00+00:00", "speed": 2000.0, "began": 1.5}
+CLOCK = {"start": "2020-01-01T00:00:00+00:00", "speed": 2000.0, "began": 1.5}
 
 
 async def asked(answer: Callable[[httpx2.Request], httpx2.Response], url: str = URL) -> FastClock:
@@ -45,7 +45,7 @@ async def test_any_address_of_this_machine_will_do(url: str) -> None:
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         paths.append(request.url.path)
-        return httpx2.Response(200, json=TOLD | {"since": "the future"})
+        return httpx2.Response(200, json=CLOCK | {"since": "the future"})
 
     assert (await asked(answer, url)).began == 1.5
     assert paths == ["/clock"]
@@ -74,8 +74,8 @@ async def test_no_other_machine_is_asked(url: str) -> None:
         (httpx2.Response(302, headers={"location": "https://example.org/clock"}), "302"),
         (httpx2.Response(200, text="<html>"), "no clock"),
         (httpx2.Response(200, json={}), "no clock"),
-        (httpx2.Response(200, json=TOLD | {"speed": 0}), "no clock"),
-        (httpx2.Response(200, json=TOLD | {"start": "2020-01-01T00:00:00"}), "no clock"),
+        (httpx2.Response(200, json=CLOCK | {"speed": 0}), "no clock"),
+        (httpx2.Response(200, json=CLOCK | {"start": "2020-01-01T00:00:00"}), "no clock"),
         (httpx2.Response(200, content=b'{"start": "2020-01-01T00:00:00Z", "speed": 1.0, "began": NaN}'), "no clock"),
     ],
 )

@@ -86,7 +86,7 @@ async def test_a_text_of_which_the_child_dies_comes_back_cut_down_and_the_others
     deadly = "DIE \0" + "x " * LARGEST_TEXT
     cleaned = await mortal.clean([Source("html", "<b>a</b>"), Source("html", deadly), Source("html", "<b>c</b>")])
     assert [cleaned[0].text, cleaned[2].text] == ["**a**", "**c**"]
-    assert [one.problem for one in cleaned] == [None, "its reading ended the process, or took too long", None]
+    assert [one.problem for one in cleaned] == [None, "cleaning it ended the process, or took too long", None]
     assert cleaned[1].text.startswith("DIE x") and len(cleaned[1].text.encode()) <= LARGEST_TEXT
     assert cleaned[1].sketch is None
 

@@ -14,8 +14,8 @@ from sqlmodel import select
 
 from scrapers.posts.duplicates import BANDS, FULL, THRESHOLD, Sketched, band_digests, note_sketches, similarity
 from scrapers.posts.sketches import Sketch, sketch_of
-from state.collect import add_community
 from state.community import CommunityView, Repeat
+from state.community_rows import add_community
 from state.store import Store
 from state.tables import CommunityRow, KeptSketch, KernelVersion, Likeness, Message, SketchBand, Topic
 from tests.state.conftest import START, StandingClock
@@ -88,7 +88,7 @@ def found(store: Store, competition: str) -> dict[str, tuple[str | None, float |
 
 def expected(posts: list[Version]) -> dict[str, tuple[str | None, float | None]]:
     """Compare all with all."""
-    told: dict[str, tuple[str | None, float | None]] = {}
+    expected: dict[str, tuple[str | None, float | None]] = {}
     for post in posts:
         like: list[tuple[int, str, float]] = []
         for other in posts:
@@ -98,8 +98,8 @@ def expected(posts: list[Version]) -> dict[str, tuple[str | None, float | None]]
             if (other.hour, other.id) < (post.hour, post.id) and share >= THRESHOLD:
                 like.append((other.hour, other.id, share))
         first = min(like, default=None)
-        told[post.id] = (first[1], first[2]) if first else (None, None)
-    return told
+        expected[post.id] = (first[1], first[2]) if first else (None, None)
+    return expected
 
 
 @settings(max_examples=20, deadline=None)
@@ -162,41 +162,44 @@ def forum(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def told(store: Store, *posts: tuple[CommunityRow, Sketched]) -> dict[str, Repeat]:
+def repeats_after(store: Store, *posts: tuple[CommunityRow, Sketched]) -> dict[str, Repeat]:
     collect(store, "c", [row for row, _ in posts], [sketched for _, sketched in posts])
     return CommunityView(store, "c", START + timedelta(hours=100)).repeats()
 
 
 def test_what_is_deleted_neither_repeats_nor_is_repeated(forum: Store) -> None:
     posts = [a_message(str(n), n, "Thanks a lot!") for n in (1, 2, 3)]
-    assert told(forum, *posts) == {"message/2": Repeat("message/1", 1.0), "message/3": Repeat("message/1", 1.0)}
+    assert repeats_after(forum, *posts) == {
+        "message/2": Repeat("message/1", 1.0),
+        "message/3": Repeat("message/1", 1.0),
+    }
     gone = a_message("1", 1, "", deleted=True)
-    assert told(forum, gone) == {"message/3": Repeat("message/2", 1.0)}
-    assert told(forum, posts[0]) == {"message/3": Repeat("message/2", 1.0)}, "a deletion stays"
+    assert repeats_after(forum, gone) == {"message/3": Repeat("message/2", 1.0)}
+    assert repeats_after(forum, posts[0]) == {"message/3": Repeat("message/2", 1.0)}, "a deletion stays"
 
 
 def test_an_edit_makes_a_later_text_and_an_older_state_of_it_changes_nothing(forum: Store) -> None:
     edited = a_message("1", 1, "Thanks a lot!", edited_at=START + timedelta(hours=5))
-    assert told(forum, edited, a_message("2", 2, "thanks a lot")) == {"message/1": Repeat("message/2", 1.0)}
-    assert told(forum, a_message("1", 1, "thanks a lot")) == {"message/1": Repeat("message/2", 1.0)}
+    assert repeats_after(forum, edited, a_message("2", 2, "thanks a lot")) == {"message/1": Repeat("message/2", 1.0)}
+    assert repeats_after(forum, a_message("1", 1, "thanks a lot")) == {"message/1": Repeat("message/2", 1.0)}
 
 
 def test_a_repetition_is_known_when_both_are(forum: Store) -> None:
-    told(forum, a_message("1", 1, "Thanks"), a_message("2", 2, "Thanks"))
+    repeats_after(forum, a_message("1", 1, "Thanks"), a_message("2", 2, "Thanks"))
     for hour, known in ((0.5, 0), (1.5, 0), (2, 1), (3, 1)):
         assert len(CommunityView(forum, "c", START + timedelta(hours=hour)).repeats()) == known
 
 
-def test_a_message_in_a_topic_that_is_not_visible_is_not_told_of(forum: Store) -> None:
+def test_a_message_in_a_topic_that_is_not_visible_is_not_reported(forum: Store) -> None:
     row, sketched = a_message("1", 1, "Thanks")
     row.topic_id = "of no topic"
-    assert told(forum, (row, sketched), a_message("2", 2, "Thanks")) == {}
+    assert repeats_after(forum, (row, sketched), a_message("2", 2, "Thanks")) == {}
 
 
 def test_competitions_and_kinds_do_not_mix(forum: Store) -> None:
-    told(forum, a_message("1", 1, TEXTS[0]))
+    repeats_after(forum, a_message("1", 1, TEXTS[0]))
     kernel = Version("2", 2, "ann", "ann/one", 0)
-    assert told(forum, (kernel.row("c"), kernel.sketched())) == {}
+    assert repeats_after(forum, (kernel.row("c"), kernel.sketched())) == {}
     with forum.write() as tx:
         add_community(tx, "d", [Version("3", 3, "bob", "bob/two", 0).row("d")])
         note_sketches(tx, "d", [Version("3", 3, "bob", "bob/two", 0).sketched()])
@@ -205,14 +208,14 @@ def test_competitions_and_kinds_do_not_mix(forum: Store) -> None:
 
 def test_more_posts_than_a_batch_are_all_compared(forum: Store) -> None:
     posts = [a_message(str(n), n / 1000, f"the same {n // 2}") for n in range(900)]
-    assert len(told(forum, *posts)) == 450
+    assert len(repeats_after(forum, *posts)) == 450
 
 
 @pytest.mark.integration  # three seconds
 def test_a_flood_of_nearly_the_same_texts_is_compared_with_its_beginning(forum: Store) -> None:
     words = " ".join(f"word{n}" for n in range(400))
     posts = [a_message(str(n), n / 1000, f"{words} {n}") for n in range(FULL + 40)]
-    repeats = [told(forum, *posts[start : start + 20]) for start in range(0, len(posts), 20)][-1]
+    repeats = [repeats_after(forum, *posts[start : start + 20]) for start in range(0, len(posts), 20)][-1]
     assert {repeat.original for repeat in repeats.values()} == {"message/0"}
     assert len(repeats) == len(posts) - 1
     with forum.read() as session:
@@ -221,5 +224,5 @@ def test_a_flood_of_nearly_the_same_texts_is_compared_with_its_beginning(forum: 
 
 
 def test_a_text_without_a_word_is_like_no_other(forum: Store) -> None:
-    assert told(forum, a_message("1", 1, "!!!"), a_message("2", 2, "!!!")) == {}
+    assert repeats_after(forum, a_message("1", 1, "!!!"), a_message("2", 2, "!!!")) == {}
     assert isinstance(SKETCHES[0], Sketch)

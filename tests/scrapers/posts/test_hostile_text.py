@@ -67,7 +67,7 @@ def test_any_markup_becomes_text(html: str) -> None:
 
 @quick
 @given(any_text)
-def test_any_text_becomes_text_whatever_it_is_said_to_be(text: str) -> None:
+def test_any_text_becomes_text_whatever_its_declared_form(text: str) -> None:
     assert fine(markdown_of(text))
     assert fine(readable(text))
     for kind in (None, "notebook", "script"):

@@ -64,7 +64,7 @@ async def test_raw_posts_become_posts_that_can_be_read(store: Store, cleaners: C
 
 
 @pytest.mark.integration  # seconds: the cleaners load numpy
-async def test_a_notebook_that_nearly_repeats_a_script_is_told(store: Store, cleaners: Cleaners) -> None:
+async def test_a_notebook_that_nearly_repeats_a_script_is_views(store: Store, cleaners: Cleaners) -> None:
     await ingest(store, "c", some(CODE, CODE.replace("data[30]", "other[30]")), cleaners)
     seen = CommunityView(store, "c", LATER)
     assert seen.repeats()["kernel/21"].original == "kernel/20"
@@ -73,11 +73,11 @@ async def test_a_notebook_that_nearly_repeats_a_script_is_told(store: Store, cle
 
 async def test_an_ingest_that_is_done_again_changes_nothing(store: Store, cleaners: Cleaners) -> None:
     seen = CommunityView(store, "c", LATER)
-    told = []
+    views = []
     for _ in range(2):
         await ingest(store, "c", some(), cleaners)
-        told.append((seen.posts(), seen.repeats(), seen.counts()))
-    assert told[0] == told[1]
+        views.append((seen.posts(), seen.repeats(), seen.counts()))
+    assert views[0] == views[1]
 
 
 async def test_rows_come_in_order_however_long_each_takes(cleaners: Cleaners) -> None:

@@ -34,23 +34,23 @@ def test_a_notebook_that_comes_as_a_string_is_read_as_one() -> None:
         ([], None, "python"),
     ],
 )
-def test_what_a_notebook_says_of_its_language_counts_more_than_what_the_site_says(
+def test_a_notebooks_own_language_takes_precedence_over_the_sites(
     metadata: object, language: str | None, shown: str
 ) -> None:
     assert text_of(a_notebook(metadata), language=language, kernel_type="notebook").startswith(f"```{shown}\n")
 
 
-def test_the_suffix_tells_the_language_where_nothing_else_does(tmp_path: Path) -> None:
+def test_the_suffix_gives_the_language_where_nothing_else_does(tmp_path: Path) -> None:
     (tmp_path / "a.irnb").write_text(a_notebook())
     assert read(kernel_file(tmp_path / "a.irnb")).text.startswith("```r\n")
 
 
-def test_a_notebook_that_is_said_to_be_a_script_is_read_as_one() -> None:
+def test_a_notebook_declared_as_a_script_is_read_as_one() -> None:
     assert text_of("\ufeff \n" + a_notebook(), kernel_type="script") == "```python\nx = 1\n```"
     assert text_of(a_notebook()) == "```python\nx = 1\n```"
 
 
-def test_a_script_that_is_said_to_be_a_notebook_is_text() -> None:
+def test_a_script_declared_as_a_notebook_is_text() -> None:
     assert text_of("import pandas\n", kernel_type="notebook") == "import pandas\n"
     assert text_of('{"no": "notebook"}', kernel_type="notebook") == '{"no": "notebook"}'
 

@@ -17,7 +17,7 @@ def test_a_language_has_one_name(name: object, language: str | None) -> None:
     assert language_named(name) == language
 
 
-def test_a_suffix_tells_a_language() -> None:
+def test_a_suffix_gives_a_language() -> None:
     assert [language_of_file(name) for name in ("a.py", "b.R", "../../c.Rmd", "d\\e.jl", "f.ipynb", "g")] == [
         "python", "r", "r", "julia", None, None,
     ]  # fmt: skip

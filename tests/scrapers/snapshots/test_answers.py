@@ -58,7 +58,7 @@ def test_columns_beyond_those_of_the_manifest_are_ignored_in_the_answers(tmp_pat
     assert problems_after(tmp_path / "small", _answers(["id", "x", "y", "Usage"], *rows)) == []
 
 
-def test_rows_that_are_told_apart_by_two_columns_or_by_their_order_fit(tmp_path: Path) -> None:
+def test_rows_that_are_problems_apart_by_two_columns_or_by_their_order_fit(tmp_path: Path) -> None:
     def change(folder: Path) -> None:
         rows: list[list[object]] = [[case, part, case % 3] for case in range(4) for part in ("a", "b")] + [[0, "a", 9]]
         write_csv(folder / "private/answers.csv", ["id", "part", "y"], rows)
@@ -68,8 +68,8 @@ def test_rows_that_are_told_apart_by_two_columns_or_by_their_order_fit(tmp_path:
 
     assert problems_after(tmp_path / "small", change) == []
     given_away = _sample(["id", "part", "y"], *([0, "a", 0], [0, "b", 0], [1, "a", 1], [1, "b", 1]))
-    told = problems_after(tmp_path / "other", lambda folder: (change(folder), given_away(folder)))
-    assert any("gives the answers away: 'y'" in one for one in told)
+    problems = problems_after(tmp_path / "other", lambda folder: (change(folder), given_away(folder)))
+    assert any("gives the answers away: 'y'" in one for one in problems)
 
 
 def test_many_answers_are_gone_through_in_parts_that_see_every_id(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "wrong direction": (
         lambda s: write_manifest(s, metric={"name": "rmse", "direction": "maximize"}),
-        "snapshot.json: the metric 'rmse' is to minimize, but `direction` says maximize",
+        "snapshot.json: the metric 'rmse' is to minimize, but `direction` is maximize",
     ),
     "bad JSON line": (
         lambda s: write_rows(s, "topics", [TOPIC, "{bad"]),

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.snapshots.answers import Answers
-from scrapers.snapshots.leaks import given_away
+from scrapers.snapshots.leaks import leaked_columns
 from tests.scrapers.small import problems_after, write_csv
 
 ROWS = [f"{i},{i % 4}" for i in range(100, 108)]
@@ -229,13 +229,13 @@ def test_a_train_table_with_the_numbers_of_the_test_is_a_leak_only_where_it_equa
 def test_labels_that_are_no_predictions_are_found_by_their_own_names_alone() -> None:
     answers = Answers(("id",), ("identity",), {id: (float(y),) for id, y in MANY}, predicted=False)
     rows = [["id", "identity", "speaker"], *([id, str(y), str(y)] for id, y in MANY)]
-    assert given_away(iter(enumerate(rows, start=1)), answers) == ["identity"]
+    assert leaked_columns(iter(enumerate(rows, start=1)), answers) == ["identity"]
 
 
 def test_true_in_json_is_the_answer_1() -> None:
     answers = Answers(("id",), ("y",), {id: (float(y > 2),) for id, y in MANY})
     rows = [["id", "y"], *([id, "true" if y > 2 else "false"] for id, y in MANY)]
-    assert given_away(iter(enumerate(rows, start=1)), answers) == ["y"]
+    assert leaked_columns(iter(enumerate(rows, start=1)), answers) == ["y"]
 
 
 TWICE = [(f"c{number}", str(number % 2)) for number in range(40)] + [("c0", "1")]
@@ -255,7 +255,7 @@ def test_an_id_that_repeats_does_not_hide_a_leak_whatever_the_order(
     assert problem.startswith("data/more.csv: gives the answers away: 'y'")
 
 
-def test_where_all_ids_repeat_their_order_tells_a_leak_from_an_honest_column(tmp_path: Path) -> None:
+def test_where_all_ids_repeat_their_order_distinguishes_a_leak_from_an_honest_column(tmp_path: Path) -> None:
     answers = [(f"d{n // 4}", str(n * 7 % 5)) for n in range(40)]
 
     def change(rows: list[tuple[str, str]]) -> Callable[[Path], object]:
@@ -276,18 +276,18 @@ ONE_HOT = Answers(("id",), ("EAP", "HPL"), {"a": (1.0, 0.0), "b": (0.0, 1.0), "c
 
 def test_a_column_that_names_the_class_is_found() -> None:
     rows = [["id", "author"], ["a", "EAP"], ["b", "HPL"], ["z", "HPL"]]
-    assert given_away(iter(enumerate(rows, start=1)), ONE_HOT) == ["author"]
+    assert leaked_columns(iter(enumerate(rows, start=1)), ONE_HOT) == ["author"]
 
 
 def test_a_column_that_names_another_class_once_is_not() -> None:
     rows = [["id", "author"], ["a", "EAP"], ["b", "HPL"], ["c", "HPL"]]
-    assert given_away(iter(enumerate(rows, start=1)), ONE_HOT) == []
+    assert leaked_columns(iter(enumerate(rows, start=1)), ONE_HOT) == []
 
 
 def test_short_rows_and_an_empty_table_are_no_leak() -> None:
     rows = [["id", "author"], ["a"], ["b", "HPL"]]
-    assert given_away(iter(enumerate(rows, start=1)), ONE_HOT) == []
-    assert given_away(iter(()), ONE_HOT) == []
+    assert leaked_columns(iter(enumerate(rows, start=1)), ONE_HOT) == []
+    assert leaked_columns(iter(()), ONE_HOT) == []
 
 
 @settings(deadline=None)
@@ -297,4 +297,4 @@ def test_a_leak_is_equality_on_all_shared_ids_with_two_values(truth: dict[int, i
     rows = [["id", "y"], *([str(key), str(number)] for key, number in shown.items())]
     shared = truth.keys() & shown.keys()
     leak = all(truth[key] == shown[key] for key in shared) and len({truth[key] for key in shared}) > 1
-    assert given_away(iter(enumerate(rows, start=1)), answers) == (["y"] if leak else [])
+    assert leaked_columns(iter(enumerate(rows, start=1)), answers) == (["y"] if leak else [])

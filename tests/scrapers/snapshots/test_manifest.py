@@ -68,7 +68,7 @@ def test_what_is_not_known_may_be_null_or_left_out(tmp_path: Path) -> None:
     assert card.sources["submission_file"] == "default (snapshot.json)"
 
 
-def test_the_card_says_where_each_field_is_from() -> None:
+def test_the_card_names_where_each_field_is_from() -> None:
     card = Manifest.model_validate(MANIFEST).card("Predict y.")
     assert card.description == "Predict y."
     assert card.deadline == datetime(2020, 3, 1, tzinfo=UTC)

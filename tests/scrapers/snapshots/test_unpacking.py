@@ -1,4 +1,4 @@
-"""Tests of unpacking foreign zips: whatever they hold, nothing lies outside, and what is wrong is told."""
+"""Tests of unpacking foreign zips: whatever they hold, nothing lies outside, and faults are reported."""
 
 import io
 import stat
@@ -53,7 +53,7 @@ def test_members_are_there_with_their_hashes_and_read_only(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("member", "told"),
+    ("member", "what"),
     [
         ("../evil", "'../evil', which leads out of its folder"),
         ("a/../../evil", "leads out"),
@@ -70,9 +70,9 @@ def test_members_are_there_with_their_hashes_and_read_only(tmp_path: Path) -> No
     ],
 )
 def test_a_zip_with_one_bad_member_is_not_unpacked_at_all(
-    tmp_path: Path, member: str | zipfile.ZipInfo, told: str
+    tmp_path: Path, member: str | zipfile.ZipInfo, what: str
 ) -> None:
-    with pytest.raises(DownloadFailed, match=rf"the zip holds .*{told}.*: nothing of it is unpacked"):
+    with pytest.raises(DownloadFailed, match=rf"the zip holds .*{what}.*: nothing of it is unpacked"):
         unpack(tmp_path, pack([("good.csv", b"x"), (member, b"/etc/passwd"), ("other", b"z")]))
     assert names(tmp_path) == ["a.zip"]
 
@@ -85,7 +85,7 @@ def test_of_many_bad_members_some_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("members", [[("a", b"1"), ("a/b", b"2")], [("a/b", b"2"), ("a", b"1")], [("n" * 300, b"")]])
-def test_names_that_cannot_be_side_by_side_are_told(tmp_path: Path, members: list[Member]) -> None:
+def test_names_that_cannot_be_side_by_side_are_what(tmp_path: Path, members: list[Member]) -> None:
     with pytest.raises(
         DownloadFailed, match=r"the zip cannot be unpacked: .*(exists|Not a directory|Is a directory|too long)"
     ):
@@ -101,14 +101,14 @@ def test_names_that_differ_in_capitals_are_two_files_or_an_error_but_never_one(t
     assert [(tmp_path / "out" / name).read_bytes() for name in ("A.csv", "a.csv")] == [b"1", b"2"]
 
 
-def test_a_wrong_checksum_is_told(tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_what(tmp_path: Path) -> None:
     archive = bytearray(pack([("a.csv", b"hello, hello")], zipfile.ZIP_STORED))
     archive[archive.index(b"hello")] = ord("j")
     with pytest.raises(DownloadFailed, match=r"cannot be unpacked: Bad CRC-32 for file 'a.csv'"):
         unpack(tmp_path, bytes(archive))
 
 
-def test_a_member_longer_than_it_says_is_not_read_to_its_end(tmp_path: Path) -> None:
+def test_a_member_longer_than_declared_is_not_read_to_its_end(tmp_path: Path) -> None:
     archive = bytearray(pack([("a.csv", b"x" * 100_000)]))
     for signature, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         at = archive.index(signature) + place
@@ -118,7 +118,7 @@ def test_a_member_longer_than_it_says_is_not_read_to_its_end(tmp_path: Path) -> 
     assert sum(path.stat().st_size for path in (tmp_path / "out").iterdir()) <= 10
 
 
-def test_a_bomb_is_refused_by_what_it_says(tmp_path: Path) -> None:
+def test_a_bomb_is_refused_by_its_declared_size(tmp_path: Path) -> None:
     archive = bytearray(pack([("a.csv", b"x" * 100_000)]))
     at = archive.index(b"PK\x01\x02") + 24
     archive[at : at + 4] = struct.pack("<I", 0xFFFFFFF0)
@@ -136,7 +136,7 @@ def _repeated(archive: bytes, times: int) -> bytes:
     return archive[:start] + entries + bytes(tail)
 
 
-def test_an_encrypted_member_is_told(tmp_path: Path) -> None:
+def test_an_encrypted_member_is_what(tmp_path: Path) -> None:
     archive = bytearray(pack([("a.csv", b"x")]))
     for signature, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         archive[archive.index(signature) + place] |= 1
@@ -144,12 +144,12 @@ def test_an_encrypted_member_is_told(tmp_path: Path) -> None:
         unpack(tmp_path, bytes(archive))
 
 
-def test_what_is_no_zip_is_told(tmp_path: Path) -> None:
+def test_what_is_no_zip_is_what(tmp_path: Path) -> None:
     with pytest.raises(DownloadFailed, match=r"cannot be unpacked: File is not a zip file"):
         unpack(tmp_path, b"<html>")
 
 
-def test_what_does_not_fit_on_the_disk_is_told_before(tmp_path: Path) -> None:
+def test_what_does_not_fit_on_the_disk_is_what_before(tmp_path: Path) -> None:
     with pytest.raises(DownloadFailed, match=r"the zip unpacks to 1 bytes and"):
         unpack(tmp_path, pack([("a", b"x")]), spare=10**15)
     assert names(tmp_path / "out") == []
@@ -191,7 +191,7 @@ def test_a_broken_zip_within_stays(tmp_path: Path) -> None:
     assert names(tmp_path / "out") == ["a.zip"]
 
 
-def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_it_ends_when_it_is_what_to(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(pack([("a", b"x")]))
     (tmp_path / "out").mkdir()
     with pytest.raises(DownloadFailed, match=r"cancelled"):
@@ -207,6 +207,6 @@ def test_the_table_of_a_zip_within_leaves_the_room_that_must_stay_free(tmp_path:
         work.spare = 10**15
 
     work.progress = others_fill_the_disk
-    with pytest.raises(NoRoom, match=r"unpacks to 3,000 bytes and 1,000,000,000,000,000 are to be left"):
+    with pytest.raises(NoRoom, match=r"unpacks to 3,000 bytes and 1,000,000,000,000,000 must stay free"):
         work.run()
     assert names(tmp_path / "out") == ["b.csv", "train.csv.zip"]

@@ -1,7 +1,7 @@
-"""The grader's process: loads a competition's grade.py and scores the files that it is sent, one request at a time.
+"""The grader's process: loads a competition's grade.py and scores the files it receives, one request at a time.
 
 It is started as a script, by itself, with the shim of MLE-bench and the folder `competition` beside it. Each request is one
-message of a socket pair, the file's content an open descriptor that comes with it: it opens no path of anybody's.
+message of a socket pair, with the file's content as an open descriptor: the process opens no paths.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
     _limit(memory, processes)
     _be_silent()
     channel = socket.socket(fileno=descriptor)
-    _answer(channel, {"n": -1})  # what goes wrong from now on is no fault of the sandbox's
+    _answer(channel, {"n": -1})  # from now on errors are not the sandbox's fault
     folder = Path(__file__).resolve().parent
     sys.path[:0] = [str(folder), str(folder / "competition")]
     tables: dict[str, _Table] = {}
@@ -83,14 +83,14 @@ def _limit(memory: int, processes: int) -> None:
 
 
 def _be_silent() -> None:
-    """Let go what is printed: nobody reads it, and a full pipe would stop the grader."""
+    """Discard output: nobody reads it, and a full pipe would stop the grader."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
 
 
 def _prepare_pandas() -> None:
-    """Have pandas behave as version 2, for which the graders were written, as far as it still can."""
+    """Make pandas behave like version 2, for which the graders were written, as far as possible."""
     import pandas as pd
 
     warnings.simplefilter("ignore")
@@ -159,7 +159,7 @@ def _score(
     if value.dtype.kind not in "biuf" or value.size != 1:
         raise TypeError(f"grade gave back {type(found).__name__}, not a number")
     score = float(value.item())
-    return {"score": score if np.isfinite(score) else None, "said": repr(score)}
+    return {"score": score if np.isfinite(score) else None}
 
 
 def _part(content: Any, rows: Any) -> Any:
@@ -169,7 +169,7 @@ def _part(content: Any, rows: Any) -> Any:
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
-    """Say what kind of error it is, its text, the module that it misses, and where in grade.py it was."""
+    """Return an error's class, its text, the module that it misses, and its place in grade.py."""
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == "grade.py"]
     return {
         "kind": type(error).__name__,

@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from bot.agents.builtin import BuiltinModel
 from bot.coder import CoderBudget
 from bot.coder.prompts import WriteScript
-from bot.community.prompts import AnalysisText, IdeaText, PlanDrafts, PostText, ProposeIdeas, ReportText
+from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
+from bot.community.reading import AnalysisText
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import AnswerT, CallLimits, Item, Prompt
+from state.community import Post
 
 NOW = datetime(2018, 1, 1, tzinfo=UTC)
 TASK = TaskText("Leaves", "Sort leaves by columns.", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")
@@ -37,9 +39,9 @@ async def answer(prompt: Prompt[AnswerT], seed: int = 0) -> AnswerT:
     return (await BuiltinModel(seed).complete(prompt, role="any", limits=CallLimits())).answer
 
 
-def post(body: str, tier: str | None = "EXPERT", votes: int | None = None, title: str = "Thread") -> PostText:
+def post(body: str, tier: str | None = "EXPERT", votes: int | None = None, title: str = "Thread") -> Post:
     """A message."""
-    return PostText(Item("message/1", NOW), "message", title, tier, votes, None, None, body)
+    return Post("message", "1", NOW, title, body, None, tier, votes)
 
 
 def analysis(number: int, effectiveness: float, *suggestions: str) -> AnalysisText:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bot.agents.builtin import posts
-from bot.community.prompts import AnalysisAnswer, AnalyzePost
+from bot.community.reading import AnalysisAnswer, AnalyzePost
 from tests import needs
 from tests.bot.agents.builtin.parts import TASK, answer, post
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import resource
 import socket as sockets
 import stat
 from collections.abc import AsyncIterator
@@ -212,6 +213,21 @@ async def test_news_do_not_grow_without_bound(socket: Path, handler: Remembering
         await handler.begun(number + 1)
     await say(socket, header("status"))
     assert handler.news == [f"no look is left, {number}" for number in range(15)]
+
+
+async def test_a_file_that_the_engine_cannot_write_is_refused(
+    socket: Path, handler: Remembering, tmp_path: Path
+) -> None:
+    (tmp_path / "oof.csv").write_bytes(bytes(5_000_000))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, before[1]))
+    try:
+        ended = await lab(socket, "log", "lgbm", "--oof", str(tmp_path / "oof.csv"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (ended.status, handler.calls) == (1, [])
+    assert "cannot keep the file" in ended.err and "File too large" in ended.err
+    assert list((socket.parent.parent / "spool").iterdir()) == []
 
 
 async def test_a_fault_of_the_handler_is_logged_and_other_calls_go_on(tmp_path: Path) -> None:

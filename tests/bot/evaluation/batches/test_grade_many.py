@@ -88,8 +88,8 @@ async def graded(many, snapshots, worker=None, say=lambda what: None):
 async def test_one_broken_file_spoils_only_itself_and_each_snapshot_is_opened_once(snapshots, files):
     names = ("sample.csv", "image.csv", None, "best.csv", "quote.csv", "gone.csv", "answers.txt")
     many = listed(files, *((competition, name) for name in names for competition in ("one", "two")))
-    worker, said = Counting(), []
-    summary = (await graded(many, snapshots, worker, said.append)).summary()
+    worker, lines = Counting(), []
+    summary = (await graded(many, snapshots, worker, lines.append)).summary()
     reports = summary["competition_reports"]
     assert [(one["competition_id"], one["submission_path"]) for one in reports] == [
         (one.competition_id, str(one.path)) for one in many
@@ -110,7 +110,7 @@ async def test_one_broken_file_spoils_only_itself_and_each_snapshot_is_opened_on
         "total_above_median": sum(one["above_median"] for one in reports),
     }
     assert worker.calls == 2
-    assert [line.split(" | ") for line in said] == [
+    assert [line.split(" | ") for line in lines] == [
         ["one (1/2)", "0 of 14 submissions graded"],
         ["two (2/2)", "7 of 14 submissions graded"],
     ]
@@ -126,7 +126,7 @@ async def test_a_file_that_ends_the_worker_is_not_valid_and_spoils_no_other(snap
     assert outcome.reports[1].submission_path.endswith("deadly.csv") and not outcome.failures
 
 
-async def test_what_has_a_broken_snapshot_is_said_not_to_be_graded(snapshots, files):
+async def test_what_has_a_broken_snapshot_is_reported_as_not_graded(snapshots, files):
     outcome = await graded(listed(files, ("broken", "best.csv"), ("broken", None)), snapshots)
     assert not outcome.reports
     assert [(one.competition_id, one.submission_path) for one in outcome.failures] == [

@@ -39,9 +39,9 @@ def test_all_wrong_lines_are_named_at_once(tmp_path):
     )
     with pytest.raises(UsageError) as caught:
         read_list(path)
-    said = str(caught.value).splitlines()
-    assert [line.split(":")[:2] for line in said] == [["list.jsonl", str(number)] for number in range(1, 8)]
-    assert "no JSON object" in said[1] and "a competition's name" in said[2] and "or null" in said[3]
+    lines = str(caught.value).splitlines()
+    assert [line.split(":")[:2] for line in lines] == [["list.jsonl", str(number)] for number in range(1, 8)]
+    assert "no JSON object" in lines[1] and "a competition's name" in lines[2] and "or null" in lines[3]
 
 
 @pytest.mark.parametrize("content", ["", "# nothing\n"])

@@ -146,7 +146,7 @@ DEEDS = {
     "missing": lambda: __import__("pycocotools"),
 }
 """
-"""A grader that does what the submission's first cell says, after spoiling the tables that it was given."""
+"""A grader that obeys the submission's first cell, after spoiling the tables that it was given."""
 
 
 def competition(folder: Path, source: str = ACCURACY, **modules: str) -> Path:

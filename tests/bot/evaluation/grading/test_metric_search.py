@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation.grading.grade_calls import GraderAnswer
-from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, found, same
+from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, same, search_result
 from bot.evaluation.grading.trial_submissions import Trial
 from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params
@@ -43,20 +43,20 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def mae(true: Columns, said: Columns) -> float:
-    return mean([abs(float(a) - float(b)) for a, b in zip(true[0], said[0], strict=True)])
+def mae(true: Columns, predicted: Columns) -> float:
+    return mean([abs(float(a) - float(b)) for a, b in zip(true[0], predicted[0], strict=True)])
 
 
-def rmse(true: Columns, said: Columns) -> float:
-    return mean([(float(a) - float(b)) ** 2 for a, b in zip(true[0], said[0], strict=True)]) ** 0.5
+def rmse(true: Columns, predicted: Columns) -> float:
+    return mean([(float(a) - float(b)) ** 2 for a, b in zip(true[0], predicted[0], strict=True)]) ** 0.5
 
 
-def accuracy(true: Columns, said: Columns) -> float:
-    return mean([a == b for a, b in zip(true[0], said[0], strict=True)])
+def accuracy(true: Columns, predicted: Columns) -> float:
+    return mean([a == b for a, b in zip(true[0], predicted[0], strict=True)])
 
 
-def squared_with_a_twist(true: Columns, said: Columns) -> float:
-    return rmse(true, said) ** 1.5
+def squared_with_a_twist(true: Columns, predicted: Columns) -> float:
+    return rmse(true, predicted) ** 1.5
 
 
 WORDS = [f"w{number}" for number in range(40)]
@@ -67,34 +67,34 @@ LETTERS = [["abcd"[row * 7 % 4]] for row in range(60)]
 @pytest.mark.parametrize(("grade", "name"), [(mae, "mae"), (rmse, "rmse")])
 def test_a_regression_metric_is_found_by_its_scores(tmp_path: Path, grade: Grade, name: str) -> None:
     looked = search(tmp_path, AMOUNTS, [0], grade)
-    result = found(looked, looked.run(), board_lower_is_better=True)
+    result = search_result(looked, looked.run(), board_lower_is_better=True)
     assert (result["name"], result["direction"], result["params"]) == (name, "minimize", {})
 
 
 def test_a_metric_of_labels_is_found_and_points_upwards(tmp_path: Path) -> None:
     looked = search(tmp_path, LETTERS, ["a"], accuracy)
-    assert found(looked, looked.run(), board_lower_is_better=False)["name"] == "accuracy"
+    assert search_result(looked, looked.run(), board_lower_is_better=False)["name"] == "accuracy"
 
 
 def test_a_formula_that_is_not_in_the_registry_is_left_to_the_grader_with_the_direction_of_its_scores(
     tmp_path: Path,
 ) -> None:
     looked = search(tmp_path, AMOUNTS, [0], squared_with_a_twist)
-    result = found(looked, looked.run(), board_lower_is_better=None)
+    result = search_result(looked, looked.run(), board_lower_is_better=None)
     assert (result["name"], result["direction"]) == ("grade.py", "minimize")
     assert result["params"] == {"predictions": "number"}
     assert "no metric of the registry" in result["how"]
 
 
-def test_metrics_that_agree_on_the_first_submissions_are_told_apart_by_more_of_them(tmp_path: Path) -> None:
+def test_metrics_that_agree_on_the_first_submissions_are_distinguished_by_more_of_them(tmp_path: Path) -> None:
     looked = search(tmp_path, AMOUNTS, [0], mae)
     looked.run()
     first = len(looked.scored)
     worst = [_worst_row(looked.submissions.truth, trial.cells) for trial, _ in looked.scored]
 
-    def nearly(true: Values, said: Values, params: Params) -> float:
+    def nearly(true: Values, predicted: Values, params: Params) -> float:
         """Another metric only where a row is the worst that was not the worst of any first submission."""
-        return METRICS["mae"].score(true, said, params) + (_worst_row(true, said) not in worst)
+        return METRICS["mae"].score(true, predicted, params) + (_worst_row(true, predicted) not in worst)
 
     class Nearly(Metric):
         def score(self, y_true: Values, y_pred: Values, params: Params) -> float:
@@ -106,13 +106,13 @@ def test_metrics_that_agree_on_the_first_submissions_are_told_apart_by_more_of_t
     assert len(again.scored) > first
 
 
-def _worst_row(true: Values, said: Values) -> int:
-    return int(np.abs(true.astype(float) - said.astype(float))[:, 0].argmax())
+def _worst_row(true: Values, predicted: Values) -> int:
+    return int(np.abs(true.astype(float) - predicted.astype(float))[:, 0].argmax())
 
 
 def test_metrics_that_are_the_same_on_these_answers_are_all_named_and_the_first_is_taken(tmp_path: Path) -> None:
     looked = search(tmp_path, AMOUNTS, [0], rmse)
-    result = found(looked, looked.run(), board_lower_is_better=True)
+    result = search_result(looked, looked.run(), board_lower_is_better=True)
     also = [note for note in result["notes"] if note.startswith("here the same as rmse")]
     assert result["name"] == "rmse"
     # With one column it is also that of columns, where the registry has it.
@@ -120,52 +120,54 @@ def test_metrics_that_are_the_same_on_these_answers_are_all_named_and_the_first_
 
 
 def test_parameters_are_tried_too(tmp_path: Path) -> None:
-    """scikit-learn clips at the double's own step, Kaggle at 1e-15: sure and wrong rows tell."""
+    """scikit-learn clips at the double's own step, Kaggle at 1e-15: the difference shows in sure and wrong rows."""
 
-    def log_loss(true: Columns, said: Columns) -> float:
+    def log_loss(true: Columns, predicted: Columns) -> float:
         step = float(np.finfo(float).eps)
-        chance = [min(max(float(cell), step), 1 - step) for cell in said[0]]
+        chance = [min(max(float(cell), step), 1 - step) for cell in predicted[0]]
         return mean([-float(np.log(p if int(t) else 1 - p)) for t, p in zip(true[0], chance, strict=True)])
 
     looked = search(tmp_path, [[row * 7 % 3 % 2] for row in range(60)], [0.5], log_loss)
-    result = found(looked, looked.run(), board_lower_is_better=True)
+    result = search_result(looked, looked.run(), board_lower_is_better=True)
     assert (result["name"], result["params"]) == ("log_loss", {"eps": float(np.finfo(float).eps)})
 
 
 def test_a_board_in_the_other_order_is_a_contradiction(tmp_path: Path) -> None:
     looked = search(tmp_path, AMOUNTS, [0], rmse)
     with pytest.raises(SnapshotError, match="the leaderboard's order says maximize, but rmse is to minimize"):
-        found(looked, looked.run(), board_lower_is_better=False)
+        search_result(looked, looked.run(), board_lower_is_better=False)
 
 
 def test_a_board_in_the_other_order_than_the_grader_is_a_contradiction_too(tmp_path: Path) -> None:
     looked = search(tmp_path, AMOUNTS, [0], squared_with_a_twist)
     with pytest.raises(SnapshotError, match="contradicts"):
-        found(looked, looked.run(), board_lower_is_better=False)
+        search_result(looked, looked.run(), board_lower_is_better=False)
 
 
 def test_a_grader_whose_best_score_is_not_that_of_the_answers_takes_the_boards_direction_and_says_so(
     tmp_path: Path,
 ) -> None:
-    looked = search(tmp_path, AMOUNTS, [0], lambda true, said: abs(mean([float(cell) for cell in said[0]]) - 7.0))
-    result = found(looked, looked.run(), board_lower_is_better=True)
+    looked = search(
+        tmp_path, AMOUNTS, [0], lambda true, predicted: abs(mean([float(cell) for cell in predicted[0]]) - 7.0)
+    )
+    result = search_result(looked, looked.run(), board_lower_is_better=True)
     assert (result["name"], result["direction"]) == ("grade.py", "minimize")
     assert any("do not get grade.py's best score" in note for note in result["notes"])
     with pytest.raises(SnapshotError, match="does not say whether smaller is better"):
-        found(looked, [], board_lower_is_better=None)
+        search_result(looked, [], board_lower_is_better=None)
 
 
 def test_a_grader_that_scores_next_to_nothing_is_refused_with_its_reason(tmp_path: Path) -> None:
-    def broken(true: Columns, said: Columns) -> float:
+    def broken(true: Columns, predicted: Columns) -> float:
         raise ValueError("no module named cv2")
 
     with pytest.raises(SnapshotError, match="no module named cv2"):
         search(tmp_path, AMOUNTS, [0], broken).run()
 
 
-def test_a_grader_that_says_the_same_of_everything_is_refused(tmp_path: Path) -> None:
+def test_a_grader_that_scores_everything_the_same_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="1 different ones: too few"):
-        search(tmp_path, AMOUNTS, [0], lambda true, said: 0.5).run()
+        search(tmp_path, AMOUNTS, [0], lambda true, predicted: 0.5).run()
 
 
 GRADES = [[row * 7 % 5] for row in range(80)]
@@ -199,15 +201,15 @@ def test_metrics_of_every_kind_are_found_again_with_their_parameters(
 ) -> None:
     meant = Candidate(METRICS[name], params)
 
-    def grade(true: Columns, said: Columns) -> float:
-        true_cells, cells = (np.array(columns, dtype=object).T for columns in (true, said))
-        score = meant.score(Trial("true", true_cells), Trial("said", cells))
+    def grade(true: Columns, predicted: Columns) -> float:
+        true_cells, cells = (np.array(columns, dtype=object).T for columns in (true, predicted))
+        score = meant.score(Trial("true", true_cells), Trial("predicted", cells))
         if not np.isfinite(score):
             raise ValueError("not defined")
         return score
 
     looked = search(tmp_path, truth, sample, grade)
-    result = found(looked, looked.run(), board_lower_is_better=meant.metric.direction == "minimize")
+    result = search_result(looked, looked.run(), board_lower_is_better=meant.metric.direction == "minimize")
     assert (result["name"], result["params"]) == (name, params)
 
 

@@ -46,7 +46,7 @@ class Ground:
         return GuardedView(self.data, self.labels, self.card)
 
     def found(self, guard: str) -> Finding:
-        """Return what a guard of the view says."""
+        """Return the finding of a guard of the view."""
         return next(one for one in guard_view(self.data, self.labels, self.card) if one.guard == guard)
 
     def doubted(self) -> list[str]:
@@ -60,7 +60,7 @@ class Ground:
 
 @dataclass
 class Left:
-    """What one execution leaves; written where a test says so."""
+    """What one execution leaves; written if a test asks for it."""
 
     ground: Ground
     predict: Callable[[dict[str, float], np.random.Generator], list[float]]
@@ -114,7 +114,7 @@ class Left:
             grader=self.ground.grader,
         )
 
-    def says(self, guard: str) -> Finding:
+    def finding(self, guard: str) -> Finding:
         return next(one for one in self.found() if one.guard == guard)
 
 

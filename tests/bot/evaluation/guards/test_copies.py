@@ -33,8 +33,8 @@ def view(tmp_path: Path) -> Path:
 
 def copied(view: Path, values: list[float] | list[str], task: TaskCard | None = None) -> str | None:
     file = table(view.parent / "own.csv", values)
-    told: str | None = check_file(file, view, view.parent / "outputs", task or card("mae")).copied
-    return told
+    copied: str | None = check_file(file, view, view.parent / "outputs", task or card("mae")).copied
+    return copied
 
 
 def test_a_file_of_our_own_passes_and_training_rows_are_no_public_file(view: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_file_that_is_not_valid_says_why(view: Path) -> None:
         check_file(file, view, None, card("mae"))
 
 
-def test_the_sample_submission_is_recognised_and_so_is_one_that_says_as_little(view: Path) -> None:
+def test_the_sample_submission_is_recognised_and_so_is_one_with_as_little_in_it(view: Path) -> None:
     assert copied(view, [0.5] * len(IDS)) == "every value is that of the sample submission"
     assert copied(view, [0.25] * len(IDS)) == "all rows stand in the order of the sample submission"
     nearly = [0.5] * len(IDS)
@@ -86,5 +86,5 @@ def test_public_files_that_cannot_be_read_are_passed_over(view: Path) -> None:
     (outputs / "image.csv").write_bytes(b"\x89PNG\r\n\x1a\n" * 100)
     (outputs / "open.csv").write_bytes(b'id,y\nt0,"' + b"x" * 9_000_000)
     (outputs / "latin.csv").write_bytes(b"id,y\nt0,caf\xe9\n")
-    told = check_file(table(view.parent / "own.csv", OWN), view, outputs, card("mae"))
-    assert told == PublicCopy("every value is that of the public file good.csv", 2)
+    found = check_file(table(view.parent / "own.csv", OWN), view, outputs, card("mae"))
+    assert found == PublicCopy("every value is that of the public file good.csv", 2)

@@ -54,7 +54,7 @@ def test_a_score_out_of_nowhere_is_too_good(here: Ground, others: bool, words: s
         return list(labels.values())
 
     before = [Left(here, near(0.6), name="other", node=2)] if others else []
-    found = Left(here, knows, others=before, test=near(1.0)(here.truth, np.random.default_rng(0))).says("too good")
+    found = Left(here, knows, others=before, test=near(1.0)(here.truth, np.random.default_rng(0))).finding("too good")
     assert found.verdict == "suspicious"
     assert words in found.sentence
 
@@ -64,15 +64,15 @@ def test_a_perfect_score_on_an_easy_task_is_believed_and_so_is_a_large_gain(here
         return lambda labels, _: [share * label + (1 - share) / 2 for label in labels.values()]
 
     easy = Left(here, sure(0.98), name="easy", node=2)
-    assert Left(here, sure(0.9999), others=[easy]).says("too good").passed
-    assert Left(here, near(1.6), others=[Left(here, near(0.6), name="weak", node=3)]).says("too good").passed
+    assert Left(here, sure(0.9999), others=[easy]).finding("too good").passed
+    assert Left(here, near(1.6), others=[Left(here, near(0.6), name="weak", node=3)]).finding("too good").passed
 
 
 def test_a_score_far_beyond_the_leaderboard_is_too_good_and_one_a_little_beyond_is_not(here: Ground) -> None:
     own = honest(here).score
     board = [own * 3, own * 3.2, own * 3.4]
-    assert "beyond the leaderboard's best" in honest(here, board=board).says("too good").sentence
-    assert honest(here, board=[own * 1.1, own * 1.6, own * 1.7]).says("too good").passed
+    assert "beyond the leaderboard's best" in honest(here, board=board).finding("too good").sentence
+    assert honest(here, board=[own * 1.1, own * 1.6, own * 1.7]).finding("too good").passed
 
 
 @pytest.mark.parametrize("where", ["test", "validation"])
@@ -80,7 +80,7 @@ def test_constant_predictions_are_found_and_spoil_the_file(here: Ground, where: 
     own = Left(here, near(0.8), test=[0.3] * len(here.truth))
     if where == "validation":
         own = Left(here, lambda labels, _: [0.3] * len(labels), test=near(0.8)(here.truth, np.random.default_rng(0)))
-    found = own.says("constant")
+    found = own.finding("constant")
     assert (found.verdict, found.spoils) == ("suspicious", True)
     assert "have the same value" in found.sentence
 
@@ -88,14 +88,14 @@ def test_constant_predictions_are_found_and_spoil_the_file(here: Ground, where: 
 def test_a_copied_submission_is_found_by_what_it_copies(here: Ground) -> None:
     other = Left(here, near(0.8), name="other", node=7).write()
     same = near(0.8)(here.truth, np.random.default_rng(1))
-    node = Left(here, near(0.8), test=same, others=[replace(other, test=same, files=[])]).says("copied")
+    node = Left(here, near(0.8), test=same, others=[replace(other, test=same, files=[])]).finding("copied")
     assert (node.sentence, node.spoils) == ("every value of the submission is that of node 7", False)
     public = here.folder / "outputs" / "ann" / "submission.csv"
     write(public, ["id", "y"], zip(here.truth, same, strict=True))
-    copied = Left(here, near(0.8), test=same, public=here.folder / "outputs").says("copied")
+    copied = Left(here, near(0.8), test=same, public=here.folder / "outputs").finding("copied")
     assert (copied.verdict, copied.spoils) == ("suspicious", True)
     assert "public file ann/submission.csv" in copied.sentence
-    sample = Left(here, near(0.8), test=[0.5] * len(here.truth)).says("copied")
+    sample = Left(here, near(0.8), test=[0.5] * len(here.truth)).finding("copied")
     assert "the sample submission" in sample.sentence
 
 
@@ -111,7 +111,7 @@ def test_a_copied_submission_is_found_by_what_it_copies(here: Ground) -> None:
     ],
 )
 def test_a_printed_score_that_is_not_the_files_is_found(here: Ground, line: str) -> None:
-    found = honest(here, output=f"fitting\n{line}\n").says("printed score")
+    found = honest(here, output=f"fitting\n{line}\n").finding("printed score")
     assert found.verdict == "suspicious", found
     assert "but its file scores" in found.sentence
 
@@ -132,7 +132,7 @@ def test_a_printed_score_that_is_not_the_files_is_found(here: Ground, line: str)
     ],
 )
 def test_what_is_no_score_of_the_tasks_metric_is_no_claim(here: Ground, line: str) -> None:
-    assert honest(here, output=f"{line}\n").says("printed score").sentence == (
+    assert honest(here, output=f"{line}\n").finding("printed score").sentence == (
         "the script printed no score that could be compared"
     )
 
@@ -140,8 +140,8 @@ def test_what_is_no_score_of_the_tasks_metric_is_no_claim(here: Ground, line: st
 def test_a_fold_far_from_the_others_is_found_where_it_was_scored(here: Ground) -> None:
     score = honest(here).score
     near_ones = [score * part for part in (0.95, 1.0, 1.05, 1.02)]
-    assert honest(here, folds=[*near_ones, score * 3]).says("folds").verdict == "suspicious"
-    assert honest(here, folds=[*near_ones, score * 1.2]).says("folds").passed
+    assert honest(here, folds=[*near_ones, score * 3]).finding("folds").verdict == "suspicious"
+    assert honest(here, folds=[*near_ones, score * 1.2]).finding("folds").passed
 
 
 def test_a_block_of_rows_that_the_model_knows_nothing_of_is_found(tmp_path: Path) -> None:
@@ -154,11 +154,11 @@ def test_a_block_of_rows_that_the_model_knows_nothing_of_is_found(tmp_path: Path
             for (id, label), noise in zip(rows.items(), rng.normal(size=len(rows)), strict=True)
         ]
 
-    assert "block of validation rows 5 of 5 scores" in Left(here, predict(30.0), name="lost").says("folds").sentence
-    assert Left(here, predict(0.0), name="even").says("folds").passed
+    assert "block of validation rows 5 of 5 scores" in Left(here, predict(30.0), name="lost").finding("folds").sentence
+    assert Left(here, predict(0.0), name="even").finding("folds").passed
 
 
-def test_a_score_that_comes_of_repeated_rows_is_told(tmp_path: Path) -> None:
+def test_a_score_that_comes_of_repeated_rows_is_reported(tmp_path: Path) -> None:
     here = ground(tmp_path, "classes", planted.repeated_rows)
     seen = set(map(tuple, here.view.train.to_numpy()))
     again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
@@ -166,14 +166,14 @@ def test_a_score_that_comes_of_repeated_rows_is_told(tmp_path: Path) -> None:
     def remembers(labels: dict[str, float], rng: np.random.Generator) -> list[float]:
         return [0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()]
 
-    found = Left(here, remembers).says("better on duplicates")
+    found = Left(here, remembers).finding("better on duplicates")
     assert found.verdict == "suspicious"
     assert "rows that repeat training rows the score is" in found.sentence
-    assert Left(here, near(0.8), name="honest").says("better on duplicates").passed
+    assert Left(here, near(0.8), name="honest").finding("better on duplicates").passed
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_repeated_rows_are_told_apart_also_where_two_rows_have_one_id(tmp_path: Path, twice: bool) -> None:
+def test_repeated_rows_are_distinguished_also_where_two_rows_have_one_id(tmp_path: Path, twice: bool) -> None:
     """Every second validation row is a training row, known by heart; the others are guessed."""
     rng, many = np.random.default_rng(0), 120
     train = [[f"t{n}", f"f{rng.integers(10**9)}", int(rng.integers(2))] for n in range(400)]
@@ -186,8 +186,8 @@ def test_repeated_rows_are_told_apart_also_where_two_rows_have_one_id(tmp_path: 
     write(data / "sample_validation.csv", ["id", "y"], [[row[0], 0] for row in asked])
     write(data / "sample_submission.csv", ["id", "y"], [[f"h{n}", 0] for n in range(100)])
     write(labels / "labels.csv", ["id", "y"], [[row[0], label] for row, label in zip(asked, truth, strict=True)])
-    said = [[row[0], 0.5 if n % 2 else 0.01 + 0.98 * truth[n]] for n, row in enumerate(asked)]
-    files = write(tmp_path / "own.csv", ["id", "y"], said), write(tmp_path / "s.csv", ["id", "y"], [["h0", 0.5]])
+    cells = [[row[0], 0.5 if n % 2 else 0.01 + 0.98 * truth[n]] for n, row in enumerate(asked)]
+    files = write(tmp_path / "own.csv", ["id", "y"], cells), write(tmp_path / "s.csv", ["id", "y"], [["h0", 0.5]])
     found = guard_execution(labels, data, *files, card("log_loss"), 0.3516, "")
     (one,) = [one for one in found if one.guard == "better on duplicates"]
     assert "without the 60 validation rows that repeat training rows the score is 0.693147" in one.sentence
@@ -199,7 +199,7 @@ def test_rows_that_few_values_describe_repeat_training_rows_by_right(tmp_path: P
     def few(table: list[Row], rng: np.random.Generator) -> list[Row]:
         return [{**row, "a": number % 3, "b": 0, "c": 0} for number, row in enumerate(table)]
 
-    found = Left(ground(tmp_path, "classes", few), near(0.8)).says("better on duplicates")
+    found = Left(ground(tmp_path, "classes", few), near(0.8)).finding("better on duplicates")
     assert found.passed
     assert "in columns that have few values" in found.sentence
 
@@ -216,21 +216,21 @@ def test_a_score_that_comes_of_repeated_rows_is_right_where_the_test_has_as_many
     def remembers(labels: dict[str, float], rng: np.random.Generator) -> list[float]:
         return [0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()]
 
-    found = Left(here, remembers).says("better on duplicates")
+    found = Left(here, remembers).finding("better on duplicates")
     assert found.passed
     assert "of the test rows repeat training rows as well" in found.sentence
 
 
 def test_folds_of_few_rows_may_be_worse_than_the_file_but_not_beyond_belief(here: Ground) -> None:
     score = honest(here).score
-    assert honest(here, output=f"cv log loss: {2.2 * score:.4f}\n").says("printed score").passed
-    assert not honest(here, output=f"cv log loss: {12 * score:.4f}\n").says("printed score").passed
+    assert honest(here, output=f"cv log loss: {2.2 * score:.4f}\n").finding("printed score").passed
+    assert not honest(here, output=f"cv log loss: {12 * score:.4f}\n").finding("printed score").passed
 
 
-def test_what_has_not_passed_is_said_in_one_sentence(here: Ground) -> None:
-    told = doubts_of(Left(here, near(0.8), test=[0.5] * len(here.truth)).found())
-    assert told is not None
-    assert told.startswith("constant (suspicious): all 300 rows of the submission have the same value; copied (")
+def test_what_has_not_passed_is_stated_in_one_sentence(here: Ground) -> None:
+    result = doubts_of(Left(here, near(0.8), test=[0.5] * len(here.truth)).found())
+    assert result is not None
+    assert result.startswith("constant (suspicious): all 300 rows of the submission have the same value; copied (")
 
 
 def test_guards_of_files_that_are_gone_have_not_passed(here: Ground) -> None:

@@ -1,4 +1,4 @@
-"""Guards, and the interval, on every layout: each looks at the rows or says itself why it has none to look at."""
+"""Guards, and the interval, on every layout: each looks at the rows or reports itself why it has none to look at."""
 
 import json
 import random
@@ -46,9 +46,9 @@ def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Pat
     score = score_execution(LabelledView(view, labels.parent, task, grader), predicted, submission).score
     found = guard_execution(labels.parent, view, predicted, submission, task, score, "", grader=grader)
     assert [one.sentence for one in found if one.verdict == "not run"] == []
-    told = validation_interval(LabelledView(view, labels.parent, task, grader), predicted, 0, seconds=1.0)
-    assert told.note is None
-    assert told.low is not None and told.high is not None
+    result = validation_interval(LabelledView(view, labels.parent, task, grader), predicted, 0, seconds=1.0)
+    assert result.note is None
+    assert result.low is not None and result.high is not None
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_ids_under_another_name_are_looked_at(tmp_path: Path, word: Callable[[st
     write(data / "labels.csv", ["image_id", "breed"], zip(names[:TRAIN], breeds[:TRAIN], strict=True))
     write(data / "sample_submission.csv", ["id", "corgi", "pug"], [[name, 0.5, 0.5] for name in names[TRAIN:]])
     found = guards_of(data, card("log_loss", ("corgi", "pug")))
-    told = all(name.startswith(breed) for name, breed in zip(names, breeds, strict=True))
-    assert [one.guard for one in found.values() if not one.passed] == (["ids"] if told else [])
+    result = all(name.startswith(breed) for name, breed in zip(names, breeds, strict=True))
+    assert [one.guard for one in found.values() if not one.passed] == (["ids"] if result else [])
 
 
 @pytest.mark.parametrize("leaks", [False, True])
@@ -187,8 +187,8 @@ def test_a_guard_that_cannot_run_says_so_in_words(tmp_path: Path) -> None:
     expected = "it could not be run: The rows of validation.json are not those of sample_validation.csv."
     assert sentences == {expected}
     (view / "validation.json").unlink()
-    (told,) = {one.sentence for one in guard_view(view, labels.parent, task)}
-    assert told == "it could not be run: The view holds no validation rows."
+    (result,) = {one.sentence for one in guard_view(view, labels.parent, task)}
+    assert result == "it could not be run: The view holds no validation rows."
 
 
 def guards_of(data: Path, task: TaskCard) -> dict[str, Finding]:

@@ -44,9 +44,9 @@ def test_a_planted_leak_is_found_and_nothing_else_is(
 ) -> None:
     here = ground(tmp_path, kind, change)
     assert here.doubted() == [guard]
-    told = here.found(guard)
-    assert told.verdict == "suspicious"
-    assert words in told.sentence
+    result = here.found(guard)
+    assert result.verdict == "suspicious"
+    assert words in result.sentence
 
 
 def test_rows_that_are_equal_because_columns_have_few_values_are_no_duplicates(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_rows_that_differ_in_nothing_but_their_labels_are_no_copies_but_copies_a
 
     found = ground(tmp_path / "alike", "quantity", alike).found("duplicate rows")
     assert found.passed and "labels of repeated rows differ" in found.sentence
-    told = ground(tmp_path / "copied", "quantity", copied).found("duplicate rows")
-    assert not told.passed and "under another id, label included" in told.sentence
+    result = ground(tmp_path / "copied", "quantity", copied).found("duplicate rows")
+    assert not result.passed and "under another id, label included" in result.sentence
 
 
 def test_repeated_rows_of_which_no_label_is_known_are_not_passed_over(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_repeated_rows_of_which_no_label_is_known_are_not_passed_over(tmp_path: 
         test = [{**row, **{name: table[at][name] for name in "abc"}} for at, row in enumerate(table[-TEST_ROWS:])]
         return table[:-TEST_ROWS] + test
 
-    told = ground(tmp_path, "classes", in_test_alone).found("duplicate rows")
-    assert told.verdict == "suspicious"
-    assert "of the test rows repeat a training row, and too few of them have labels" in told.sentence
+    result = ground(tmp_path, "classes", in_test_alone).found("duplicate rows")
+    assert result.verdict == "suspicious"
+    assert "of the test rows repeat a training row, and too few of them have labels" in result.sentence
 
 
 def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Guards of an execution where the competition's own grade.py says what a score is: they find what they find elsewhere."""
+"""Guards of an execution scored by the competition's own grade.py: they find what they find elsewhere."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -58,8 +58,11 @@ def test_truth_values_become_numbers_where_the_metric_wants_numbers(tmp_path):
         (lambda d: (d / "train.csv").unlink(), "There is no train.csv"),
         (lambda d: (d / "sample_submission.csv").unlink(), "There is no sample_submission.csv"),
         (lambda d: write(d / "train.csv", ["what", "x", "y"], [[1, 2, 3]]), "one column 'id'"),
-        (lambda d: write(d / "train.csv", ["id", "x"], [[1, 2]]), "No column of train.csv can be told"),
-        (lambda d: write(d / "train.csv", ["id", "x", "v", "w"], [[1, 2, 3, 4]]), "No column of train.csv can be told"),
+        (lambda d: write(d / "train.csv", ["id", "x"], [[1, 2]]), "No column of train.csv can be recognized"),
+        (
+            lambda d: write(d / "train.csv", ["id", "x", "v", "w"], [[1, 2, 3, 4]]),
+            "No column of train.csv can be recognized",
+        ),
         (lambda d: write(d / "train.csv", ["id", "x", "y"], [[1, 2, 3], [1, 2, 4]]), "the id '1' more than once"),
         (lambda d: write(d / "train.csv", ["id", "x", "y"], [[1, 2, "high"]]), "row 1: the label 'y' is 'high'"),
         (lambda d: (d / "train.csv").write_text("id,x,y\n1,2\n"), "train.csv, line 2: 2 cells"),

@@ -27,7 +27,7 @@ def test_f1_of_sets_is_scikit_learns_of_their_indicators(average):
 
 
 def test_f1_of_sets_by_hand():
-    truth, predicted = ["a b", "c"], ["b d", "c c"]  # 2 right, of 3 true ones and 3 said
+    truth, predicted = ["a b", "c"], ["b d", "c c"]  # 2 right, of 3 true ones and 3 predicted
     assert score("multilabel_micro_f1", truth, predicted) == pytest.approx(4 / 6)
     assert score("multilabel_macro_f1", truth, predicted) == pytest.approx((0 + 1 + 1 + 0) / 4)
     assert score("multilabel_samples_f1", truth, predicted) == pytest.approx((0.5 + 1) / 2)

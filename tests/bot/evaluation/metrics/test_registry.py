@@ -14,7 +14,7 @@ def test_what_is_known_of_metrics_needs_no_numpy():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_metrics_kind_is_told_by_its_name(name):
+def test_a_metrics_kind_follows_from_its_name(name):
     assert prediction_kind(card(name, ("y",))) == METRICS[name].takes
 
 

@@ -45,14 +45,14 @@ def test_kendall_tau_by_hand():
 
 def test_kendall_tau_pools_pairs_that_stand_the_wrong_way_round():
     truth = [list(RNG.permutation(n).astype(str)) for n in (2, 5, 9, 30)]
-    said = [list(RNG.permutation(row)) for row in truth]
+    predicted = [list(RNG.permutation(row)) for row in truth]
     wrong = sum(
         (row.index(a) < row.index(b)) != (other.index(a) < other.index(b))
-        for row, other in zip(truth, said, strict=True)
+        for row, other in zip(truth, predicted, strict=True)
         for a, b in combinations(row, 2)
     )
     pairs = sum(math.comb(len(row), 2) for row in truth)
-    joined = [[" ".join(row) for row in side] for side in (truth, said)]
+    joined = [[" ".join(row) for row in side] for side in (truth, predicted)]
     assert score("kendall_tau", *joined) == pytest.approx(1 - 2 * wrong / pairs)
 
 
@@ -60,10 +60,10 @@ def test_kendall_tau_of_one_order_is_scipys():
     from scipy.stats import kendalltau
 
     order = RNG.permutation(12)
-    truth, said = " ".join(map(str, range(12))), " ".join(map(str, order))
-    assert score("kendall_tau", [truth], [said]) == pytest.approx(kendalltau(range(12), order).statistic)
+    truth, predicted = " ".join(map(str, range(12))), " ".join(map(str, order))
+    assert score("kendall_tau", [truth], [predicted]) == pytest.approx(kendalltau(range(12), order).statistic)
 
 
-@pytest.mark.parametrize("said", ["a b", "a b b", "a b d", "a b c d", "a b c c"])
-def test_an_order_of_other_things_has_no_score(said):
-    assert math.isnan(score("kendall_tau", ["a b c"], [said]))
+@pytest.mark.parametrize("predicted", ["a b", "a b b", "a b d", "a b c d", "a b c c"])
+def test_an_order_of_other_things_has_no_score(predicted):
+    assert math.isnan(score("kendall_tau", ["a b c"], [predicted]))

@@ -17,7 +17,7 @@ def lines(tmp_path, **cells):
     return column_lines(columns(tmp_path, **cells))
 
 
-def test_missing_values_are_told_as_a_share_and_as_they_are_written(tmp_path):
+def test_missing_values_are_shown_as_a_share_and_as_they_are_written(tmp_path):
     assert lines(tmp_path, x=["a", "NA", "", "NA"], y=range(4))[0] == "x: text, 'a' × 1; 3 missing (75%, written 'NA')"
 
 
@@ -27,7 +27,7 @@ def test_whole_numbers_are_written_in_full(tmp_path):
     )
 
 
-def test_a_category_says_what_is_most_common(tmp_path):
+def test_a_category_shows_what_is_most_common(tmp_path):
     cells = [f"c{n % 20}" for n in range(80)] + ["c3"] * 20
     assert "20 distinct, most often 'c3' (24%), e.g. 'c0', 'c1'" in lines(tmp_path, x=cells, y=range(100))[0]
 
@@ -43,8 +43,8 @@ def test_numbered_runs_stay_apart_in_wide_tables(tmp_path):
     names = [f"{stem}{n}" for stem in ("margin", "shape") for n in range(5)] + [
         f"{a}{b}" for a in "uvw" for b in "abcdefghij"
     ]
-    told = lines(tmp_path, **{name: [0.5, 1.5] for name in names})
-    assert [line.split(":")[0] for line in told] == [
+    found = lines(tmp_path, **{name: [0.5, 1.5] for name in names})
+    assert [line.split(":")[0] for line in found] == [
         "margin0 … margin4 (5 columns)",
         "shape0 … shape4 (5 columns)",
         "ua … wj (30 columns)",
@@ -53,29 +53,29 @@ def test_numbered_runs_stay_apart_in_wide_tables(tmp_path):
 
 def test_many_rare_targets_share_a_line_that_names_the_rarest_and_the_constant(tmp_path):
     cells = {f"t{n}": [int(row < n) for row in range(100)] for n in range(6)}
-    told = target_lines(columns(tmp_path, **cells))
-    assert told[0].startswith("6 columns of 0 and 1; share of 1, from the rarest: t0 0.00%, t1 1.00%, t2 2.00%")
-    assert told[1] == "Constant in these rows: t0"
+    lines = target_lines(columns(tmp_path, **cells))
+    assert lines[0].startswith("6 columns of 0 and 1; share of 1, from the rarest: t0 0.00%, t1 1.00%, t2 2.00%")
+    assert lines[1] == "Constant in these rows: t0"
 
 
 def test_a_target_of_texts_is_no_list_of_classes(tmp_path):
-    told = target_lines(columns(tmp_path, x=[f"1 {n} 3 4" for n in range(30)], y=range(30)))
-    assert told[0].startswith("x: text of 7 to 8 characters, 30 distinct, e.g. '1 0 3 4'")
+    lines = target_lines(columns(tmp_path, x=[f"1 {n} 3 4" for n in range(30)], y=range(30)))
+    assert lines[0].startswith("x: text of 7 to 8 characters, 30 distinct, e.g. '1 0 3 4'")
 
 
 def test_a_common_value_of_a_quantity_is_named(tmp_path):
-    told = target_lines(columns(tmp_path, x=[0] * 50 + list(range(50)), y=range(100)))
-    assert told[0].endswith("mean 12.25, 51% are 0")
+    lines = target_lines(columns(tmp_path, x=[0] * 50 + list(range(50)), y=range(100)))
+    assert lines[0].endswith("mean 12.25, 51% are 0")
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6))
 def test_a_share_is_all_or_nothing_only_where_it_is(part, whole):
-    told = percent(min(part, whole), whole)
-    assert (told == "0%") == (part == 0) and (told == "100%") == (part >= whole)
+    share = percent(min(part, whole), whole)
+    assert (share == "0%") == (part == 0) and (share == "100%") == (part >= whole)
 
 
 @pytest.mark.parametrize(
-    ("part", "told"), [(1, "< 0.1%"), (56, "0.6%"), (1234, "12%"), (9876, "98.8%"), (9999, "> 99.9%")]
+    ("part", "written"), [(1, "< 0.1%"), (56, "0.6%"), (1234, "12%"), (9876, "98.8%"), (9999, "> 99.9%")]
 )
-def test_a_share_has_as_many_digits_as_it_needs(part, told):
-    assert percent(part, 10_000) == told
+def test_a_share_has_as_many_digits_as_it_needs(part, written):
+    assert percent(part, 10_000) == written

@@ -9,24 +9,24 @@ def compared(tmp_path, train, test, header=("id", "x", "y")):
     return text.split("## Training rows against rows to predict\n")[-1].split("\n\n")[0]
 
 
-def test_nothing_is_said_of_parts_that_are_alike(tmp_path):
+def test_nothing_is_reported_on_parts_that_are_alike(tmp_path):
     train, test = [[f"r{n}", n / 8, n] for n in range(200)], [[f"t{n}", n / 2 + 0.3] for n in range(50)]
     assert "against" not in preview(competition(tmp_path, train, test), card())
 
 
 @pytest.mark.parametrize("name", ["city", "shop_id"])
-def test_the_share_of_groups_that_training_has_too_is_told(tmp_path, name):
+def test_the_share_of_groups_that_training_has_too_is_reported(tmp_path, name):
     value = {"city": "c{}", "shop_id": "{}"}[name].format
     train = [[f"r{n}", value(n % 20), n] for n in range(100)]
     test = [[f"t{n}", value(n % 30)] for n in range(60)]
-    told = compared(tmp_path, train, test, ("id", name, "y"))
-    assert f"{name}: train.csv has 20 of the 30 values in test.csv (67% of its rows)" in told
+    lines = compared(tmp_path, train, test, ("id", name, "y"))
+    assert f"{name}: train.csv has 20 of the 30 values in test.csv (67% of its rows)" in lines
 
 
-def test_groups_of_which_training_has_none_are_told(tmp_path):
+def test_groups_of_which_training_has_none_are_reported(tmp_path):
     train = [[f"r{n}", f"a{n % 20}", n] for n in range(100)]
-    told = compared(tmp_path, train, [[f"t{n}", f"b{n % 20}"] for n in range(60)], ("id", "city", "y"))
-    assert "city: train.csv has none of the 20 values in test.csv" in told
+    lines = compared(tmp_path, train, [[f"t{n}", f"b{n % 20}"] for n in range(60)], ("id", "city", "y"))
+    assert "city: train.csv has none of the 20 values in test.csv" in lines
 
 
 def test_a_quantity_of_whole_numbers_is_no_group(tmp_path):
@@ -36,38 +36,38 @@ def test_a_quantity_of_whole_numbers_is_no_group(tmp_path):
 
 def test_repeated_rows_are_counted_with_those_of_another_label(tmp_path):
     train = [[f"r{n}", n / 8, n] for n in range(90)] + [["s0", 0.0, 0], ["s1", 0.125, 7]]
-    told = compared(tmp_path, train, [["t0", 0.25], ["t1", 1000.5]])
-    assert "2 rows of train.csv (2.2%) repeat an earlier one in all features, 1 of them with another label." in told
-    assert "Rows with all the features of a row of train.csv: 1 of test.csv (50%)." in told
+    lines = compared(tmp_path, train, [["t0", 0.25], ["t1", 1000.5]])
+    assert "2 rows of train.csv (2.2%) repeat an earlier one in all features, 1 of them with another label." in lines
+    assert "Rows with all the features of a row of train.csv: 1 of test.csv (50%)." in lines
 
 
 def test_rows_of_few_values_are_no_copies(tmp_path):
-    told = compared(tmp_path, [[f"r{n}", n % 3, n] for n in range(90)], [["t0", 1]])
-    assert "The 90 rows of train.csv have 3 different combinations of features." in told and "repeat" not in told
+    lines = compared(tmp_path, [[f"r{n}", n % 3, n] for n in range(90)], [["t0", 1]])
+    assert "The 90 rows of train.csv have 3 different combinations of features." in lines and "repeat" not in lines
 
 
 def test_equal_ids_of_other_rows_are_warned_of(tmp_path):
     train, test = [[n, n / 8, n] for n in range(90)], [[n, n * 100.5] for n in range(80, 100)]
-    told = compared(tmp_path, train, test)
-    assert "10 of the 20 ids of test.csv are ids of train.csv too; they mean other rows: never join by id." in told
+    lines = compared(tmp_path, train, test)
+    assert "10 of the 20 ids of test.csv are ids of train.csv too; they mean other rows: never join by id." in lines
 
 
-def test_shares_of_missing_values_are_told_where_they_differ(tmp_path):
+def test_shares_of_missing_values_are_reported_where_they_differ(tmp_path):
     train = [[f"r{n}", "" if n < 10 else n / 8, n] for n in range(100)]
-    told = compared(tmp_path, train, [[f"t{n}", "" if n < 5 else n / 9] for n in range(10)])
-    assert "x is missing in 10% of train.csv, 50% of test.csv" in told
+    lines = compared(tmp_path, train, [[f"t{n}", "" if n < 5 else n / 9] for n in range(10)])
+    assert "x is missing in 10% of train.csv, 50% of test.csv" in lines
 
 
-def test_times_and_medians_of_both_are_told(tmp_path):
+def test_times_and_medians_of_both_are_reported(tmp_path):
     train = [[f"r{n}", f"2011-01-{n + 1:02d}", n, n] for n in range(20)]
-    told = compared(
+    lines = compared(
         tmp_path, train, [[f"t{n}", f"2012-02-{n + 1:02d}", n + 50] for n in range(9)], ("id", "when", "x", "y")
     )
-    assert "when: 2011-01-01 to 2011-01-20 in train.csv, 2012-02-01 to 2012-02-09 in test.csv" in told
-    assert "x: median 9.5 in train.csv, 54 in test.csv" in told
+    assert "when: 2011-01-01 to 2011-01-20 in train.csv, 2012-02-01 to 2012-02-09 in test.csv" in lines
+    assert "x: median 9.5 in train.csv, 54 in test.csv" in lines
 
 
-def test_of_many_such_columns_the_first_are_told(tmp_path):
+def test_of_many_such_columns_the_first_are_reported(tmp_path):
     names = [f"c{n}" for n in range(30)]
     train, test = [[f"r{n}", *[n] * 30, n] for n in range(20)], [[f"t{n}", *[n + 50] * 30] for n in range(9)]
     assert "… and 22 more columns like that" in compared(tmp_path, train, test, ("id", *names, "y"))

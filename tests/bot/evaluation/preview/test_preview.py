@@ -116,7 +116,7 @@ def test_of_very_many_columns_of_text_a_few_examples_are_shown(tmp_path):
     assert "cat0 … cat99 (100 columns): text, 3 distinct each, e.g. cat0 'A0', cat1 'B1', cat2 'C2'" in text
 
 
-def test_a_view_says_how_its_rows_were_drawn(tmp_path):
+def test_a_view_shows_how_its_rows_were_drawn(tmp_path):
     rows = [[f"r{n}", n % 7, "ab"[n % 4 == 0]] for n in range(200)]
     data, task = competition(tmp_path / "all", rows, [["t0", 1]]), card("accuracy")
     info = build_view(data, task, "holdout", 0, tmp_path / "data", tmp_path / "labels")
@@ -136,7 +136,7 @@ def test_data_that_cannot_be_split_says_why(tmp_path):
     )
 
 
-def test_what_guards_doubt_is_said(data):
+def test_what_guards_doubt_is_stated(data):
     text = preview(data, card("accuracy"), doubts=["a fifth of the rows\n## repeat themselves"])
     assert "## Found in the data\na fifth of the rows ## repeat themselves" in text
 
@@ -153,7 +153,7 @@ def test_files_of_rows_are_named_by_their_ids(tmp_path):
     assert "images, by 20 of them: 8 to 8 wide, 8 to 10 high, most often 8 × 8 pixels, L" in text
 
 
-def test_a_sample_in_another_order_is_told(tmp_path):
+def test_a_sample_in_another_order_is_reported(tmp_path):
     data = competition(tmp_path, [[n, n, n / 2] for n in range(50)], [["t0", 0], ["t1", 1]])
     write(data / "sample_submission.csv", ["id", "y"], [["t1", 0], ["t0", 0]])
     assert "One row for each of test.csv, in another order: go by the id." in preview(data, card())

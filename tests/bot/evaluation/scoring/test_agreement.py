@@ -36,7 +36,7 @@ def test_the_same_order_on_another_scale_disagrees_for_a_quantity(tmp_path):
     assert not result.agrees and "standard deviations" in result.message
 
 
-def test_that_a_constant_has_moved_is_told_without_its_standard_deviation(tmp_path):
+def test_that_a_constant_has_moved_is_reported_without_its_standard_deviation(tmp_path):
     message = compare(tmp_path, np.full(200, 3.0), np.linspace(4, 6, 200), "rmse").message
     assert "one file predicts 3 for every row, where the mean of the other is 5" in message
     assert "inf" not in message
@@ -129,6 +129,6 @@ def test_masks_agree_by_their_pixels_and_sentences_by_their_words(tmp_path):
     moved = ["" if n % 2 else f"{n + 11} 100" for n in range(200)]
     assert compare(tmp_path, masks, moved, "dice").correlation == pytest.approx((1 + 0.9) / 2)
     assert not compare(tmp_path, masks[1:] + masks[:1], masks, "dice").agrees
-    said = ["he went to the old house"] * 200
-    assert compare(tmp_path, said, ["he went to that old house"] * 200, "levenshtein").agrees
-    assert not compare(tmp_path, said, ["nobody knows"] * 200, "levenshtein").agrees
+    first = ["he went to the old house"] * 200
+    assert compare(tmp_path, first, ["he went to that old house"] * 200, "levenshtein").agrees
+    assert not compare(tmp_path, first, ["nobody knows"] * 200, "levenshtein").agrees

@@ -51,8 +51,8 @@ def test_text_that_is_not_utf_8_or_holds_a_nul_is_no_prediction(sample, metric, 
 
 
 def test_bytes_that_are_not_utf_8_are_named_where_they_make_an_id_another(sample):
-    said = saying(sample, b"id,y\n1,1\n2\xe9,1\n", card())
-    assert said == r"submission.csv, row 2, column 'id': bytes that are not UTF-8 (0xE9): '2\xe9'."
+    message = saying(sample, b"id,y\n1,1\n2\xe9,1\n", card())
+    assert message == r"submission.csv, row 2, column 'id': bytes that are not UTF-8 (0xE9): '2\xe9'."
 
 
 def test_an_id_in_the_bytes_of_the_sample_is_taken_and_shown_as_such(tmp_path):
@@ -84,7 +84,7 @@ for name in sys.argv[4:]:
 
 
 def in_little_memory(allowed, sample, kind, paths):
-    """Return what a child says of each file that may take so many bytes above what it takes before it reads any."""
+    """Return the message of a child on each file that may take so many bytes above what it takes before it reads any."""
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, str(allowed), str(sample), kind, *map(str, paths)],
         capture_output=True,
@@ -110,7 +110,7 @@ def test_no_file_makes_the_reader_of_numbers_take_more_than_fifty_megabytes(samp
     os.truncate(sparse, 2_000_000_000)
     hole = made(tmp_path / "hole.csv", b"")
     os.truncate(hole, 9_000_000)
-    said = {
+    files = {
         sparse: "has 2,000,000,000 bytes; at most 10,002,100 are sensible.",
         hole: "holds a NUL byte, which no text in UTF-8 has.",
         made(tmp_path / "cell.csv", b"id,y\n1,", 9 * MEGABYTE): "row 1 is longer than 1,048,876 characters.",
@@ -126,18 +126,18 @@ def test_no_file_makes_the_reader_of_numbers_take_more_than_fifty_megabytes(samp
         made(tmp_path / "rows.csv", b"id,y\n", 9 * MEGABYTE, b"1,0.50.\n"): "row 1 (id '1'): the value of 'y' is not a",
         made(tmp_path / "same.csv", b"id,y\n", 9 * MEGABYTE, b"1,0.500\n"): "row 2: the id '1' appears too often.",
     }
-    lines = in_little_memory(50 * MEGABYTE, sample, "number", said)
-    assert [line for line, expected in zip(lines, said.values(), strict=True) if expected not in line] == []
+    lines = in_little_memory(50 * MEGABYTE, sample, "number", files)
+    assert [line for line, expected in zip(lines, files.values(), strict=True) if expected not in line] == []
 
 
 def test_no_file_makes_the_reader_of_texts_take_more_than_three_hundred_megabytes(sample, tmp_path):
     wide = "\U0001f600".encode()
-    said = {
+    files = {
         made(tmp_path / "wide.csv", b"id,y\n1," + wide, 60 * MEGABYTE): "row 1 is longer than 8,388,908 characters.",
         made(tmp_path / "mask.csv", b"id,y\n2,x\n3,x\n1," + wide, 7 * MEGABYTE, b"12 34567"): "valid",
     }
-    lines = in_little_memory(300 * MEGABYTE, sample, "text", said)
-    assert [line for line, expected in zip(lines, said.values(), strict=True) if expected not in line] == []
+    lines = in_little_memory(300 * MEGABYTE, sample, "text", files)
+    assert [line for line, expected in zip(lines, files.values(), strict=True) if expected not in line] == []
 
 
 @pytest.mark.parametrize("kind", ["number", "label", "text"])

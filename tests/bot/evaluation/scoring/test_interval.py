@@ -1,4 +1,4 @@
-"""Intervals: the hidden score of the same model lies inside as often as is said, and each part of it does what it is for."""
+"""Intervals: the hidden score of the same model lies inside as often as promised, and each part of it does what it is for."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation.answers import Interval, LabelledView
-from bot.evaluation.scoring.interval import validation_interval
+from bot.evaluation.scoring.interval import FEWEST, validation_interval
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from tests.bot.evaluation.graders.parts import ABSOLUTE
@@ -47,13 +47,13 @@ def laid_out(
     return write(folder / "own.csv", ["id", "y"], zip(ids, labels + errors, strict=True))
 
 
-def told(folder: Path, task: TaskCard = MAE, grader: Path | None = None, **more: Any) -> Interval:
+def interval_of(folder: Path, task: TaskCard = MAE, grader: Path | None = None, **more: Any) -> Interval:
     view = LabelledView(folder / "view", folder / "labels", task, grader)
     return validation_interval(view, folder / "own.csv", 0, **more)
 
 
 def width(folder: Path, **more: Any) -> float:
-    found = told(folder, **{"refit": False, **more})
+    found = interval_of(folder, **{"refit": False, **more})
     return float(found.high - found.low)
 
 
@@ -63,7 +63,7 @@ def test_the_score_of_other_rows_lies_inside_nearly_always(tmp_path: Path) -> No
         rng = np.random.default_rng(seed)
         errors = rng.standard_exponential(ROWS + HIDDEN)
         laid_out(tmp_path / str(seed), errors[:ROWS])
-        found = told(tmp_path / str(seed), refit=False)
+        found = interval_of(tmp_path / str(seed), refit=False)
         inside += found.low <= errors[ROWS:].mean() <= found.high
     assert inside >= 17
     assert (found.test_rows, found.together) == (HIDDEN, None)
@@ -82,7 +82,7 @@ def test_it_is_wider_than_the_mean_is_uncertain_and_the_more_so_the_smaller_the_
 
 def test_a_refit_moves_the_better_end_alone(tmp_path: Path) -> None:
     laid_out(tmp_path, np.random.default_rng(1).standard_exponential(ROWS))
-    plain, refitted = told(tmp_path, refit=False), told(tmp_path)
+    plain, refitted = interval_of(tmp_path, refit=False), interval_of(tmp_path)
     assert refitted.high == plain.high
     assert 0 < refitted.low < plain.low
 
@@ -93,7 +93,7 @@ def test_rows_that_go_together_make_it_wider(tmp_path: Path, how: dict[str, Any]
     errors = 1 + np.repeat(rng.standard_exponential(12), ROWS // 12) + 0.1 * rng.normal(size=ROWS)
     laid_out(tmp_path / "alone", errors)
     laid_out(tmp_path / "together", errors, **how)
-    assert told(tmp_path / "together").together == ("id" if "dates" in how else "of")
+    assert interval_of(tmp_path / "together").together == ("id" if "dates" in how else "of")
     assert width(tmp_path / "together") > 1.5 * width(tmp_path / "alone")
 
 
@@ -123,7 +123,7 @@ def test_rows_of_one_id_are_drawn_together(tmp_path: Path, keyed: bool) -> None:
         [[f"h{n // 20}", *([n % 20] if keyed else []), 0] for n in range(HIDDEN)],
     )
     task = MAE.model_copy(update={"key_columns": key[1:]})
-    found = told(tmp_path, task, refit=False)
+    found = interval_of(tmp_path, task, refit=False)
     assert found.together == "id"
     assert found.high - found.low > 3 * 2 * 1.96 * errors.std() / np.sqrt(ROWS)
 
@@ -134,29 +134,44 @@ def test_a_graders_score_that_is_no_mean_over_rows_has_no_interval_and_none_goes
     laid_out(tmp_path, errors, 4)
     grader = tmp_path / "grade.py"
     grader.write_text(ABSOLUTE.replace(".mean()", ".sum()"))
-    found = told(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
+    found = interval_of(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
     assert found.low is None and "it is no mean over rows" in found.note
     grader.write_text(ABSOLUTE)
-    found = told(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
+    found = interval_of(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
     assert found.low >= 0.0
 
 
 def test_a_score_without_a_single_error_is_not_believed_to_the_last_digit(tmp_path: Path) -> None:
     laid_out(tmp_path, np.zeros(ROWS))
-    found = told(tmp_path, refit=False)
+    found = interval_of(tmp_path, refit=False)
     assert found.low == 0 < found.high < 1
 
 
-def test_a_metric_that_is_not_defined_has_no_interval_and_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_a_metric_that_is_not_defined_has_no_interval_and_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     laid_out(tmp_path, np.ones(ROWS))
-    assert (found := told(tmp_path, card("roc_auc"))).low is None and found.draws == 0
+    assert (found := interval_of(tmp_path, card("roc_auc"))).low is None and found.draws == 0
     assert "gives the validation rows as a whole no score" in found.note
     (tmp_path / "own.csv").unlink()
     with pytest.raises(InvalidSubmission):
-        told(tmp_path)
+        interval_of(tmp_path)
     (tmp_path / "labels" / "labels.csv").unlink()
     with pytest.raises(InfrastructureFailure, match="labels"):
-        told(tmp_path)
+        interval_of(tmp_path)
+
+
+def test_draws_on_which_the_metric_is_not_defined_do_not_count(tmp_path: Path) -> None:
+    laid_out(tmp_path, np.ones(40))
+    ids = [f"v{n}" for n in range(40)]
+    write(tmp_path / "labels" / "labels.csv", ["id", "y"], ([id, int(n < 2)] for n, id in enumerate(ids)))
+    write(tmp_path / "own.csv", ["id", "y"], ([id, (7 * n) % 40] for n, id in enumerate(ids)))
+    found = interval_of(tmp_path, card("roc_auc"), seconds=0.0)
+    assert (found.note, found.draws) == (None, FEWEST), "some have no row of the rare class, and no score"
+    write(tmp_path / "view" / "sample_submission.csv", ["id", "y"], [["h0", 0]])
+    found = interval_of(tmp_path, card("roc_auc"), seconds=0.0)
+    assert (found.low, found.note) == (
+        None,
+        "the metric roc_auc gave a score on 0 draws of the validation rows; 60 are needed",
+    )
 
 
 @pytest.mark.integration
@@ -170,7 +185,7 @@ def test_the_interval_of_a_competitions_own_grader_is_that_of_the_same_metric(
     laid_out(tmp_path, errors, kinds.get("hidden", HIDDEN), groups=groups)
     grader = tmp_path / "grade.py"
     grader.write_text(ABSOLUTE.replace("    return", CAREFUL + "    return"))
-    own, known = told(tmp_path, card("grade.py"), grader=grader, seconds=1e6), told(tmp_path, seconds=1e6)
+    own, known = interval_of(tmp_path, card("grade.py"), grader=grader, seconds=1e6), interval_of(tmp_path, seconds=1e6)
     assert (own.draws, own.together, own.note) == (known.draws, known.together, None)
     assert own.low < errors.mean() < own.high
     assert (own.high - own.low) / (known.high - known.low) == pytest.approx(1.0, abs=0.25)
@@ -183,5 +198,5 @@ def test_where_a_grader_scores_whole_files_only_there_is_no_interval_and_it_says
     write(tmp_path / "labels" / "labels.csv", ["id", "y"], [*rows, ["another", 1.0]])
     grader = tmp_path / "grade.py"
     grader.write_text("def grade(submission, answers):\n    return 0.5\n")
-    found = told(tmp_path, card("grade.py"), grader=grader)
+    found = interval_of(tmp_path, card("grade.py"), grader=grader)
     assert found.low is None and "scores whole files only" in found.note

@@ -35,18 +35,18 @@ def found(here: Path, other: str | None = "b", task: TaskCard | None = None, **m
 
 def test_it_is_the_standard_error_of_the_mean_where_the_score_is_a_mean(here: Path) -> None:
     values = [abs(float(line.split(",")[1])) for line in (here / "a.csv").read_text().splitlines()[1:]]
-    told = found(here, None)
-    assert told.score_error == pytest.approx(np.std(values) / math.sqrt(ROWS), rel=0.15)
-    assert (told.gain, told.gain_error, told.rows) == (None, None, ROWS)
+    result = found(here, None)
+    assert result.score_error == pytest.approx(np.std(values) / math.sqrt(ROWS), rel=0.15)
+    assert (result.gain, result.gain_error, result.rows) == (None, None, ROWS)
 
 
 def test_a_paired_difference_is_far_less_uncertain_and_oriented(here: Path) -> None:
-    told = found(here)
-    assert told.gain > 0, "the first errs less, and less is better"
-    assert told.gain_error < told.score_error / 3
-    assert found(here) == told, "seeded"
+    result = found(here)
+    assert result.gain > 0, "the first errs less, and less is better"
+    assert result.gain_error < result.score_error / 3
+    assert found(here) == result, "seeded"
     view = LabelledView(here / "view", here / "labels", card("mae"))
-    assert score_noise(view, here / "b.csv", here / "a.csv", 0).gain == pytest.approx(-told.gain)
+    assert score_noise(view, here / "b.csv", here / "a.csv", 0).gain == pytest.approx(-result.gain)
 
 
 def test_another_that_cannot_be_read_is_none(here: Path) -> None:
@@ -59,14 +59,14 @@ def test_another_that_cannot_be_read_is_none(here: Path) -> None:
 
 
 def test_a_metric_that_is_not_defined_on_the_draws_gives_none(here: Path) -> None:
-    told = found(here, task=card("roc_auc"))
+    result = found(here, task=card("roc_auc"))
     note = "the metric roc_auc gave a score on 0 of 200 draws in the time there was; 30 are needed"
-    assert told == Noise(rows=ROWS, draws=200, note=note)
+    assert result == Noise(rows=ROWS, draws=200, note=note)
 
 
 def test_a_slow_metric_is_computed_on_fewer_rows_and_scaled(here: Path) -> None:
     quick = found(here)
-    told = found(here, seconds=1e-3)
-    assert told.rows < ROWS and told.draws >= noise.FEWEST
-    assert told.score_error == pytest.approx(quick.score_error, rel=0.5)
+    result = found(here, seconds=1e-3)
+    assert result.rows < ROWS and result.draws >= noise.FEWEST
+    assert result.score_error == pytest.approx(quick.score_error, rel=0.5)
     assert found(here, seconds=0.0).draws == noise.FEWEST

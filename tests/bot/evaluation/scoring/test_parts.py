@@ -60,7 +60,7 @@ def test_both_parts_are_asked_for_and_scored_apart_in_every_layout(layout, tmp_p
     original = read_layout(data, view.card)
     split = split_rows(original, 0, VERSION)
     units = {original.form.unit(truth[place][0]) for place in apart}
-    assert {original.ids[row] for row in split.rows("final") if original.form.asks(row)} == units
+    assert {original.ids[row] for row in split.rows("final") if original.form.has_prediction_rows(row)} == units
 
 
 # A wide table's rows cannot stand in for test rows.
@@ -137,7 +137,7 @@ def test_nothing_but_the_final_score_depends_on_the_labels_of_final(twins):
 def test_guards_still_doubt_what_is_found_on_the_holdout_part(tmp_path):
     here = ground(tmp_path)
     constant = Left(here, lambda labels, _: [0.3] * len(labels))
-    assert constant.says("constant").verdict == "suspicious"
+    assert constant.finding("constant").verdict == "suspicious"
     files = constant.files
     printed = guard_execution(here.labels, here.data, *files, here.card, constant.score, "validation score: 0.0001")
     assert next(one for one in printed if one.guard == "printed score").verdict == "suspicious"

@@ -54,7 +54,7 @@ def test_rows_and_columns_may_come_in_any_order(sample):
         ("<html>not found</html>", "lacks the columns 'id', 'y'"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_row_and_column(sample, content, expected):
+def test_a_fault_is_reported_with_its_row_and_column(sample, content, expected):
     assert expected in rejection(sample, content)
 
 
@@ -66,7 +66,7 @@ def test_a_file_far_larger_than_its_sample_is_not_even_read(sample):
         read_submission(path, sample, card())
 
 
-def test_a_missing_file_is_said_to_be_missing(sample):
+def test_a_missing_file_is_reported_as_missing(sample):
     with pytest.raises(InvalidSubmission, match=r"nothing\.csv does not exist"):
         read_submission(sample.with_name("nothing.csv"), sample, card())
 

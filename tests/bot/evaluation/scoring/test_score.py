@@ -29,7 +29,7 @@ def test_predictions_are_scored_by_the_official_metric(view):
     )
 
 
-def test_score_and_validity_are_told_apart(view):
+def test_score_and_validity_are_independent(view):
     good = view / "view" / "sample_validation.csv"
     bad = write(view / "submission.csv", ["id", "y"], [["t0", 1]])
     result = scored(view, good, bad)
@@ -56,8 +56,8 @@ def test_a_truth_that_cannot_be_scored_is_no_fault_of_the_files(view):
     sample = view / "view" / "sample_validation.csv"
     result = scored(view, sample, view / "view" / "sample_submission.csv", card("roc_auc"))
     assert result.score is None and result.fine
-    said = "metric roc_auc cannot be computed on these rows: the truth of column y (1) is constant in all 20 rows."
-    assert said in result.message
+    message = "metric roc_auc cannot be computed on these rows: the truth of column y (1) is constant in all 20 rows."
+    assert message in result.message
     with pytest.raises(UnsupportedLayout, match=r"cannot score this view's labels .*: the truth of column y \(1\)"):
         check_view_scorable(LabelledView(view / "view", view / "labels", card("roc_auc")))
 

@@ -22,7 +22,7 @@ WHOLE_ONLY = """
 def grade(submission, answers):
     assert isinstance(answers, list)
     truth = {answer["example"]: answer["long"] for answer in answers}
-    return sum(truth[one.split("_")[0]] == said for one, said in zip(submission["id"], submission["y"])) / len(submission)
+    return sum(truth[one.split("_")[0]] == label for one, label in zip(submission["id"], submission["y"])) / len(submission)
 """
 WEIGHTED = ABSOLUTE.replace('(submission["y"] - answers["y"])', '((submission["y"] - answers["y"]) * answers["keep"])')
 
@@ -187,7 +187,7 @@ def test_a_file_that_only_the_grader_chokes_on_is_invalid(tmp_path: Path, deed: 
 
 
 @pytest.mark.integration
-def test_a_grader_that_chokes_on_everything_says_nothing_of_a_file(tmp_path: Path) -> None:
+def test_a_grader_that_fails_on_everything_is_no_verdict_on_a_file(tmp_path: Path) -> None:
     folder = snapshot(tmp_path / "one", "import os\n\n\ndef grade(submission, answers):\n    os._exit(1)\n")
     with closing(open_scorer(task(), folder / "private" / "grade.py")) as scorer:
         truth = scorer.truth(folder / "private" / "answers.csv", folder / "data" / "sample_submission.csv")

@@ -52,7 +52,7 @@ def as_somebody():
         os.seteuid(before)
 
 
-def test_a_file_that_may_not_be_read_is_said_to_be_so():
+def test_a_file_that_may_not_be_read_is_reported():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "submission.csv"
         path.write_text(GOOD)

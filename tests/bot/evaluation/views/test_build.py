@@ -212,7 +212,7 @@ def test_what_a_mac_puts_into_a_zip_is_in_none_of_a_view(data, name):
     assert rows["test.csv.zip"] == len(read(out / "sample_submission.csv")) - 1
 
 
-def test_a_fork_does_not_tell_of_which_class_a_withheld_file_is(tmp_path):
+def test_a_fork_does_not_reveal_of_which_class_a_withheld_file_is(tmp_path):
     data, task = write_layout("plant_seedlings", tmp_path)
     with zipfile.ZipFile(data / "train.zip", "w") as archive:
         for path in sorted((data / "train").glob("*/*")):

@@ -84,7 +84,7 @@ def test_nothing_of_a_moved_file_but_its_content_goes_with_its_label(seedlings, 
         assert not [n for n in withheld if f"{species}/{n}".encode() in texts]
 
 
-def test_names_that_tell_the_class_give_way_to_numbers_after_those_of_the_test(cats):
+def test_names_that_reveal_the_class_give_way_to_numbers_after_those_of_the_test(cats):
     data, task = cats
     info, out, labels = view_of(data, task)
     ids = column(out / "validation.csv", "id")
@@ -110,7 +110,7 @@ def test_names_that_count_through_the_classes_give_way_too(tmp_path):
     assert not set(tests) & set(column(out / "validation.csv", "file"))
 
 
-def test_the_same_names_in_several_folders_are_told_apart(tmp_path):
+def test_the_same_names_in_several_folders_are_distinguished(tmp_path):
     info, _, labels = view_of(*write_layout("speech_commands", tmp_path))
     assert info.train_rows + info.validation_rows == 60
     assert len(set(column(labels, "fname"))) == info.validation_rows
@@ -157,9 +157,9 @@ def test_swapped_files_stand_where_the_test_files_stood(cats):
     assert not (out / "validation.csv").exists() and not (out / "sample_validation.csv").exists()
 
 
-def test_two_classes_of_which_nothing_says_which_is_one_are_refused(cats):
+def test_two_classes_of_which_it_is_unclear_which_is_one_are_refused(cats):
     data, task = cats
-    with pytest.raises(UnsupportedLayout, match="of the classes cat and dog; nothing says which of them is 1"):
+    with pytest.raises(UnsupportedLayout, match="of the classes cat and dog; it is unclear which of them is 1"):
         view_of(data, task.model_copy(update={"description": ""}))
 
 

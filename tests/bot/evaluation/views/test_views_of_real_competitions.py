@@ -87,7 +87,7 @@ def test_no_withheld_label_can_be_had_from_any_file_of_a_view(built, name):
     assert set(column(labels, card.id_column)) <= withheld.keys()
     assert len(withheld) + len(shown) == len(rows)
     at = [header.index(c) for c in info.withheld_columns]
-    told = []
+    leaked = []
     for file, text in text_of(out):
         if file in ("test.csv", "sample_submission.csv"):
             original = (data / file).read_text()
@@ -95,16 +95,16 @@ def test_no_withheld_label_can_be_had_from_any_file_of_a_view(built, name):
         elif file.endswith(".csv"):
             table = list(csv.reader(io.StringIO(text, newline="")))
             columns = set(table[0]) & set(info.withheld_columns)
-            told += [row for row in table[1:] if columns and row[table[0].index(card.id_column)] in withheld]
+            leaked += [row for row in table[1:] if columns and row[table[0].index(card.id_column)] in withheld]
             assert file != "validation.csv" or not columns
             if file == "sample_validation.csv":
                 assert len({tuple(row[1:]) for row in table[1:]}) == 1
-                told = [row for row in told if row not in table]
+                leaked = [row for row in leaked if row not in table]
         else:
             identifier = file.split("/")[1]
             if file.startswith("train/") and identifier in withheld:
-                told += [cell for i in at if (cell := withheld[identifier][i]) in text.split()]
-    assert not told
+                leaked += [cell for i in at if (cell := withheld[identifier][i]) in text.split()]
+    assert not leaked
 
 
 def test_names_in_archives_do_not_sort_the_images(built):

@@ -164,7 +164,7 @@ def test_ids_that_two_columns_make_up_keep_the_rows_of_the_first_together(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["sample", "holdout", "fold 1/4"])
-def test_several_rows_of_masks_make_up_one_label_and_their_number_is_not_told(tmp_path, name):
+def test_several_rows_of_masks_make_up_one_label_and_their_number_is_not_revealed(tmp_path, name):
     data, task = write_layout("ship_detection", tmp_path)
     _, out, labels = view_of(data, task, name)
     asked, ships = column(out / "validation.csv", "ImageId"), read(data / "train_ship_segmentations_v2.csv")[1:]
@@ -192,7 +192,7 @@ def test_equal_rows_of_an_id_stay_on_one_side(tmp_path):
     assert column(labels, "Comment") == column(out / "validation.csv", "Comment") and info.split_kind == "stratified"
 
 
-def test_rows_of_one_id_are_told_apart_by_their_order_where_the_sample_repeats_ids_too(tmp_path):
+def test_rows_of_one_id_are_distinguished_by_their_order_where_the_sample_repeats_ids_too(tmp_path):
     data, task = write_layout("insults", tmp_path)
     rows = [[n % 3 % 2, f"comment number {n % 50} of them"] for n in range(120)]
     write(data / "train.csv", ["Insult", "Comment"], rows)
@@ -201,8 +201,8 @@ def test_rows_of_one_id_are_told_apart_by_their_order_where_the_sample_repeats_i
     asked = column(labels, "Comment")
     assert len(set(asked)) < len(asked)
     for comment in set(asked):
-        told = [row[1] for row in read(labels)[1:] if row[0] == comment]
-        assert told == [str(label) for label, one in rows if one == comment], "in the order of the training table"
+        kept = [row[1] for row in read(labels)[1:] if row[0] == comment]
+        assert kept == [str(label) for label, one in rows if one == comment], "in the order of the training table"
 
 
 def test_a_key_column_that_training_rows_lack_is_beyond_views(tmp_path):
@@ -218,7 +218,7 @@ def test_key_columns_of_a_layout_that_knows_none_are_beyond_views(tmp_path):
     header, *rows = read(data / "sample_submission.csv")
     paired = [[row[0], part, *row[1:]] for row in rows for part in ("left", "right")]
     write(data / "sample_submission.csv", [header[0], "part", *header[1:]], paired)
-    with pytest.raises(UnsupportedLayout, match="not told apart by file and part"):
+    with pytest.raises(UnsupportedLayout, match="not identified by file and part"):
         view_of(data, task.model_copy(update={"key_columns": ("part",)}))
 
 
@@ -262,8 +262,8 @@ def test_no_cell_of_a_withheld_label_is_in_any_file_of_the_view(tmp_path):
         task, secrets = _layout_with_secrets(layout, data)
         for name in ("sample", "holdout", "fold 1/3", "swap"):
             _, out, labels = view_of(data, task, name)
-            told = labels.read_text()
-            withheld = {secret for secret in secrets if secret in told}
+            kept = labels.read_text()
+            withheld = {secret for secret in secrets if secret in kept}
             assert withheld
             for path in (p for p in out.rglob("*") if p.is_file()):
                 content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

@@ -51,10 +51,10 @@ from mlebench.grade_helpers import InvalidSubmissionError
 def grade(submission: pd.DataFrame, answers: list[dict]) -> float:
     if set(submission["example_id"]) != {row["example_id"] for row in answers}:
         raise InvalidSubmissionError("ids do not match")
-    said = dict(zip(submission["example_id"], submission["PredictionString"]))
+    spans = dict(zip(submission["example_id"], submission["PredictionString"]))
     overlaps = []
     for row in answers:
-        start, end = (int(part) for part in said[row["example_id"]].split(":"))
+        start, end = (int(part) for part in spans[row["example_id"]].split(":"))
         true = row["annotation"]
         both = max(0, min(end, true["end"]) - max(start, true["start"]))
         overlaps.append(2 * both / max(1, (end - start) + (true["end"] - true["start"])))

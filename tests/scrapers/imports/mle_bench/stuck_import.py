@@ -4,8 +4,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scrapers.imports.mle_bench.finding import FoundMetric, Question
-from scrapers.imports.mle_bench.importing import Importing
+from scrapers.imports.mle_bench.importing import BenchImport
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.imports.mle_bench.places import find_places
 
 
@@ -13,11 +13,11 @@ def _find(question: Question) -> FoundMetric:
     if question.slug == "second":
         print(f"asking for the metric of {question.slug}", flush=True)
         sys.stdin.read()
-    return FoundMetric("rmse", "minimize", "as the test says")
+    return FoundMetric("rmse", "minimize", "for the test")
 
 
 def _main(root: Path) -> None:
-    importing = Importing(root / "out", {"rmse": "minimize"}, _find, datetime(2026, 11, 20, tzinfo=UTC))
+    importing = BenchImport(root / "out", {"rmse": "minimize"}, _find, datetime(2026, 11, 20, tzinfo=UTC))
     for place in find_places([root / "data"], root / "competitions"):
         importing.run(place)
 

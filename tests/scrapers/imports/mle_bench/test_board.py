@@ -35,14 +35,14 @@ def test_a_score_keeps_its_digits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("scores", "lower"), [((1, 2, 2), True), ((2, 1), False), ((1, 1, 1), None), ((1,), None)])
-def test_the_order_says_which_way_is_better(tmp_path: Path, scores: tuple[int, ...], lower: bool | None) -> None:
+def test_the_order_shows_which_way_is_better(tmp_path: Path, scores: tuple[int, ...], lower: bool | None) -> None:
     assert read_board(board(tmp_path, *((1, "", score) for score in scores))).lower_is_better is lower
 
 
 @pytest.mark.parametrize(
-    ("scores", "said"),
+    ("scores", "sentence"),
     [
-        ((1, 3, 2, 4), "leaderboard.csv:4: is not best first: 2 stands below 3"),
+        ((1, 3, 2, 4), "leaderboard.csv:4: is not best first: 2 is below 3"),
         ((1, 2, 1), "leaderboard.csv:3: is not best first"),
         ((1, "nan", 2), "leaderboard.csv:3: `score` is 'nan', not a finite number"),
         ((1, "none", 2), "leaderboard.csv:3: `score` is 'none', not a finite number"),
@@ -50,8 +50,8 @@ def test_the_order_says_which_way_is_better(tmp_path: Path, scores: tuple[int, .
         ((), "leaderboard.csv: has no entries"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, scores: tuple[object, ...], said: str) -> None:
-    with pytest.raises(SnapshotError, match=said):
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, scores: tuple[object, ...], sentence: str) -> None:
+    with pytest.raises(SnapshotError, match=sentence):
         read_board(board(tmp_path, *((1, "", score) for score in scores)))
 
 

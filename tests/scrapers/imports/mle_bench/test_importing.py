@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.imports.mle_bench.finding import FoundMetric, Question
-from scrapers.imports.mle_bench.importing import Importing, Outcome
+from scrapers.imports.mle_bench.importing import BenchImport, Outcome
 from scrapers.imports.mle_bench.manifest import Dates
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.imports.mle_bench.places import find_places
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.snapshot import Snapshot
@@ -33,19 +33,19 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 MIDSUMMER = Dates(datetime(2019, 6, 1, tzinfo=UTC), datetime(2019, 7, 1, tzinfo=UTC), "given by hand")
 
 
-def says(name: str, direction: Direction = "minimize") -> Callable[[Question], FoundMetric]:
-    return lambda question: FoundMetric(name, direction, "as the test says")
+def finds(name: str, direction: Direction = "minimize") -> Callable[[Question], FoundMetric]:
+    return lambda question: FoundMetric(name, direction, "for the test")
 
 
 def imported(
     root: Path, found: Callable[[Question], FoundMetric] | None = None, dates: Dates | None = None
 ) -> dict[str, Outcome]:
     places = find_places([root / "data"], root / "competitions")
-    importing = Importing(root / "out", METRICS, found or says("rmse"), NOW, dates)
+    importing = BenchImport(root / "out", METRICS, found or finds("rmse"), NOW, dates)
     return {place.slug: importing.run(place) for place in places}
 
 
-def told(outcome: Outcome) -> str:
+def problems_of(outcome: Outcome) -> str:
     return " | ".join(map(str, outcome.problems))
 
 
@@ -104,7 +104,7 @@ def test_dates_are_those_of_the_board_and_each_entry_keeps_its_own(tmp_path: Pat
 def test_without_dates_on_the_board_they_must_be_given(tmp_path: Path) -> None:
     numbers("sums", tmp_path)
     write_board(tmp_path / "competitions/sums/leaderboard.csv", dated=False)
-    assert "give the competition's dates with --enabled-at and --deadline" in told(imported(tmp_path)["sums"])
+    assert "give the competition's dates with --enabled-at and --deadline" in problems_of(imported(tmp_path)["sums"])
     assert imported(tmp_path, dates=MIDSUMMER)["sums"].status == "imported"
     manifest = json.loads((tmp_path / "out/sums/snapshot.json").read_text())
     assert (manifest["enabled_at"], "enabled_at and deadline: given by hand" in manifest["sources"]) == (
@@ -113,20 +113,24 @@ def test_without_dates_on_the_board_they_must_be_given(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("many", "said"), [(1, "1 entry without a score is"), (2, "2 entries without a score are")])
-def test_entries_of_the_board_without_a_score_are_left_out_and_told(tmp_path: Path, many: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("many", "sentence"), [(1, "1 entry without a score is"), (2, "2 entries without a score are")]
+)
+def test_entries_of_the_board_without_a_score_are_left_out_and_problems_of(
+    tmp_path: Path, many: int, sentence: str
+) -> None:
     numbers("sums", tmp_path)
     with (tmp_path / "competitions/sums/leaderboard.csv").open("a") as board:
         board.write("".join(f",{900 + team},True,2019-01-11 10:20:30,,False\n" for team in range(many)))
     outcome = imported(tmp_path)["sums"]
     assert (outcome.status, outcome.teams) == ("imported", 12)
-    assert f"{said} left out of leaderboard.csv" in outcome.notes
+    assert f"{sentence} left out of leaderboard.csv" in outcome.notes
 
 
 def test_of_private_only_the_sample_submission_reaches_the_data(tmp_path: Path) -> None:
     folder = spoken("spoken", tmp_path)
     (folder / "prepared/private/notes.txt").write_text("how the answers were made")
-    outcome = imported(tmp_path, says("accuracy", "maximize"))["spoken"]
+    outcome = imported(tmp_path, finds("accuracy", "maximize"))["spoken"]
     assert outcome.status == "imported"
     assert files(tmp_path / "out/spoken/data") == {"sample_submission.csv"}
     assert "only sample_submission.csv was taken from private/" in outcome.notes
@@ -160,7 +164,7 @@ def test_the_answers_are_left_out_as_json_and_under_other_names_too(tmp_path: Pa
     (public / "test.json").write_text(json.dumps([{"id": id, "x": 1, "y": y} for id, y in known]))
     write_table(public / "labels.txt", ("image", "label"), known)
     outcome = imported(tmp_path)["sums"]
-    assert outcome.status == "imported", told(outcome)
+    assert outcome.status == "imported", problems_of(outcome)
     assert [one.split()[0] for one in outcome.left_out] == ["labels.txt", "test.json"]
     assert all("gives the answers away" in one for one in outcome.left_out)
     assert not (tmp_path / "out/sums/data/test.json").exists()
@@ -169,14 +173,14 @@ def test_the_answers_are_left_out_as_json_and_under_other_names_too(tmp_path: Pa
 def test_a_gold_submission_is_left_out_though_its_bytes_are_not_those_of_the_answers(tmp_path: Path) -> None:
     prepared = questions("asked", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/gold_submission.csv", prepared / "public/gold.csv")
-    outcome = imported(tmp_path, says("grade.py", "maximize"))["asked"]
+    outcome = imported(tmp_path, finds("grade.py", "maximize"))["asked"]
     assert outcome.left_out == ("gold.csv is a copy of private/gold_submission.csv",)
 
 
 def test_a_sample_submission_that_is_the_answers_fails(tmp_path: Path) -> None:
     prepared = numbers("sums", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/answers.csv", prepared / "public/sample_submission.csv")
-    assert "as the sample submission is a copy of private/answers.csv" in told(imported(tmp_path)["sums"])
+    assert "as the sample submission is a copy of private/answers.csv" in problems_of(imported(tmp_path)["sums"])
     assert not list((tmp_path / "out").iterdir())
 
 
@@ -207,7 +211,7 @@ def test_pointers_of_git_lfs_are_named_with_what_to_do(tmp_path: Path, file: str
     outcome = imported(tmp_path)["sums"]
     assert outcome.status == "failed"
     assert [problem.file for problem in outcome.problems] == [named]
-    assert "`git lfs pull`" in told(outcome)
+    assert "`git lfs pull`" in problems_of(outcome)
 
 
 @pytest.mark.parametrize("packed", ["sample_submission.csv.zip", "sample_submission.zip"])
@@ -239,13 +243,13 @@ def test_a_sample_submission_of_another_name_gets_the_usual_one(tmp_path: Path) 
 def test_a_grader_of_its_own_comes_with_its_modules_and_the_whole_answers(tmp_path: Path) -> None:
     authors("authors", tmp_path)
     questions("asked", tmp_path)
-    outcomes = imported(tmp_path, says("grade.py", "minimize"))
+    outcomes = imported(tmp_path, finds("grade.py", "minimize"))
     assert outcomes["authors"].status == "imported"
     private = tmp_path / "out/authors/private"
     assert files(private) == {"answers.csv", "whole_answers.csv", "grade.py", "classes.py"}
     # The board of the other one points upwards.
-    assert "is not best first" in told(outcomes["asked"])
-    imported(tmp_path, says("grade.py", "maximize"))
+    assert "is not best first" in problems_of(outcomes["asked"])
+    imported(tmp_path, finds("grade.py", "maximize"))
     manifest = json.loads((tmp_path / "out/asked/snapshot.json").read_text())
     assert manifest["metric"]["params"] == {"answers": "test.jsonl"}
     assert files(tmp_path / "out/asked/private") == {"answers.csv", "grade.py", "test.jsonl"}
@@ -254,7 +258,7 @@ def test_a_grader_of_its_own_comes_with_its_modules_and_the_whole_answers(tmp_pa
 
 def test_a_metric_of_the_registry_needs_no_grader_beside_the_answers(tmp_path: Path) -> None:
     authors("authors", tmp_path)
-    imported(tmp_path, says("log_loss"))
+    imported(tmp_path, finds("log_loss"))
     assert files(tmp_path / "out/authors/private") == {"answers.csv"}
 
 
@@ -262,11 +266,11 @@ def test_what_is_there_already_is_skipped_and_never_replaced(tmp_path: Path) -> 
     numbers("sums", tmp_path)
     assert imported(tmp_path)["sums"].status == "imported"
     before = (tmp_path / "out/sums/snapshot.json").stat().st_mtime_ns
-    again = imported(tmp_path, says("accuracy"))["sums"]
+    again = imported(tmp_path, finds("accuracy"))["sums"]
     assert (again.status, again.metric) == ("there already", "rmse")
     assert (tmp_path / "out/sums/snapshot.json").stat().st_mtime_ns == before
     (tmp_path / "out/sums/snapshot.json").unlink()
-    assert "is in the way" in told(imported(tmp_path)["sums"])
+    assert "is in the way" in problems_of(imported(tmp_path)["sums"])
     assert (tmp_path / "out/sums/leaderboard.csv").is_file()
 
 
@@ -282,11 +286,11 @@ def test_one_that_cannot_be_imported_stops_no_other(tmp_path: Path) -> None:
         "raw-only": "failed",
         "sums": "imported",
     }
-    assert "config.yaml:3: is not YAML" in told(outcomes["broken"])
-    assert "`mlebench prepare -c raw-only`" in told(outcomes["raw-only"])
+    assert "config.yaml:3: is not YAML" in problems_of(outcomes["broken"])
+    assert "`mlebench prepare -c raw-only`" in problems_of(outcomes["raw-only"])
 
 
-def test_rows_that_only_two_columns_together_tell_apart_have_both_as_their_key(tmp_path: Path) -> None:
+def test_rows_that_only_two_columns_together_identify_have_both_as_their_key(tmp_path: Path) -> None:
     rows = [(case, organ, "1 5") for case in range(20) for organ in ("liver", "lung")]
     sample = [(case, organ, "") for case, organ, _ in rows]
     write_competition(
@@ -299,13 +303,13 @@ def test_rows_that_only_two_columns_together_tell_apart_have_both_as_their_key(t
         lower_is_better=True,
     )
     outcome = imported(tmp_path)["organs"]
-    assert outcome.status == "imported", told(outcome)
-    assert "rows are told apart by 'id', 'class' together" in outcome.notes
+    assert outcome.status == "imported", problems_of(outcome)
+    assert "rows are distinguished by 'id', 'class' together" in outcome.notes
     card = Snapshot.load(tmp_path / "out/organs", METRICS).card
     assert (card.id_column, card.key_columns, card.prediction_columns) == ("id", ("class",), ("predicted",))
 
 
-def test_ids_that_repeat_as_often_in_the_answers_are_told_apart_by_their_order(tmp_path: Path) -> None:
+def test_ids_that_repeat_as_often_in_the_answers_are_distinguished_by_their_order(tmp_path: Path) -> None:
     rows = [(row % 2, f"2012-0{row % 9}", f"comment {row}") for row in range(40)]
     rows += [(1, "", "comment 7"), (1, "", "comment 7")]
     write_competition(
@@ -318,13 +322,13 @@ def test_ids_that_repeat_as_often_in_the_answers_are_told_apart_by_their_order(t
         lower_is_better=True,
     )
     outcome = imported(tmp_path)["insults"]
-    assert outcome.status == "imported", told(outcome)
-    assert "'Comment', 'Date' repeats in 1 of 42 rows, which are told apart by their order" in outcome.notes
+    assert outcome.status == "imported", problems_of(outcome)
+    assert "'Comment', 'Date' repeats in 1 of 42 rows, which are distinguished by their order" in outcome.notes
     card = Snapshot.load(tmp_path / "out/insults", METRICS).card
     assert (card.id_column, card.key_columns, card.prediction_columns) == ("Comment", ("Date",), ("Insult",))
 
 
-def test_too_many_ids_that_repeat_are_told_of_by_their_own_column(tmp_path: Path) -> None:
+def test_too_many_ids_that_repeat_are_reported_by_their_own_column(tmp_path: Path) -> None:
     rows = [(row % 2, f"comment {row}") for row in [*range(20), *range(0, 20, 5)]]
     write_competition(
         tmp_path,
@@ -334,7 +338,7 @@ def test_too_many_ids_that_repeat_are_told_of_by_their_own_column(tmp_path: Path
         sample=[(0, comment) for _, comment in rows],
         grader="grade = None\n",
     )
-    assert "'Comment' repeats in 4 of 24 rows, too many for an id" in told(imported(tmp_path)["insults"])
+    assert "'Comment' repeats in 4 of 24 rows, too many for an id" in problems_of(imported(tmp_path)["insults"])
 
 
 def test_the_id_is_a_later_column_where_the_first_does_not_name_each_row(tmp_path: Path) -> None:
@@ -390,11 +394,11 @@ def test_answers_without_the_samples_column_are_kept_for_the_grader_alone(tmp_pa
 
     def grade(question: Question) -> FoundMetric:
         asked.append(question)
-        return FoundMetric("grade.py", "minimize", "as the test says", {"predictions": "number"})
+        return FoundMetric("grade.py", "minimize", "for the test", {"predictions": "number"})
 
     renamed(tmp_path)
     outcome = imported(tmp_path, grade)["renamed"]
-    assert outcome.status == "imported", told(outcome)
+    assert outcome.status == "imported", problems_of(outcome)
     assert asked[0].truth is None
     assert "no table has the true 'prediction': 'toxicity', 'identity' of answers.csv is kept" in outcome.notes[0]
     snapshot = Snapshot.load(tmp_path / "out/renamed", METRICS)
@@ -410,8 +414,8 @@ def test_a_public_table_with_one_of_those_labels_is_left_out(tmp_path: Path, nam
     renamed(tmp_path)
     public = tmp_path / "data/renamed/prepared/public"
     write_table(public / name, ("id", "x", "toxicity"), [(row, 1, row / 30) for row in range(30)])
-    outcome = imported(tmp_path, says("grade.py"))["renamed"]
-    assert outcome.status == "imported", told(outcome)
+    outcome = imported(tmp_path, finds("grade.py"))["renamed"]
+    assert outcome.status == "imported", problems_of(outcome)
     assert [one.split()[0] for one in outcome.left_out] == [name]
     assert (tmp_path / "out/renamed/private/answers.csv").read_text().startswith("id,toxicity,identity\n")
 
@@ -420,7 +424,7 @@ def test_a_training_table_whose_ids_are_the_tests_makes_no_label_public(tmp_path
     renamed(tmp_path)
     public = tmp_path / "data/renamed/prepared/public"
     write_table(public / "train.csv", ("id", "text", "toxicity"), [(row, f"c {row}", row % 5) for row in range(60)])
-    outcome = imported(tmp_path, says("grade.py"))["renamed"]
+    outcome = imported(tmp_path, finds("grade.py"))["renamed"]
     assert (outcome.status, outcome.left_out) == ("imported", ())
     assert "'toxicity', 'identity' of answers.csv" in outcome.notes[0]
 
@@ -445,7 +449,7 @@ def test_a_class_or_a_prediction_is_never_taken_for_an_id(tmp_path: Path, what: 
     write_competition(tmp_path, "wrong", header=header, answers=answers, sample=sample, grader="grade = None\n")
     outcome = imported(tmp_path)["wrong"]
     assert outcome.status == "failed"
-    assert "no column names the same rows as answers.csv: by 'id'" in told(outcome)
+    assert "no column names the same rows as answers.csv: by 'id'" in problems_of(outcome)
 
 
 def test_a_prediction_that_is_the_same_everywhere_is_no_part_of_a_key(tmp_path: Path) -> None:
@@ -456,7 +460,7 @@ def test_a_prediction_that_is_the_same_everywhere_is_no_part_of_a_key(tmp_path: 
         tmp_path, "rare", header=header, answers=rows, sample=sample, grader="grade = None\n", lower_is_better=True
     )
     outcome = imported(tmp_path)["rare"]
-    assert outcome.status == "imported", told(outcome)
+    assert outcome.status == "imported", problems_of(outcome)
     card = Snapshot.load(tmp_path / "out/rare", METRICS).card
     assert (card.id_column, card.key_columns, card.prediction_columns) == ("text", (), ("rare", "insult"))
 
@@ -466,7 +470,7 @@ def test_a_metric_that_cannot_be_found_fails_with_its_reason_and_leaves_nothing(
         raise SnapshotError([Problem("grade.py", 3, "needs cv2")])
 
     numbers("sums", tmp_path)
-    assert told(imported(tmp_path, nothing)["sums"]) == "grade.py:3: needs cv2"
+    assert problems_of(imported(tmp_path, nothing)["sums"]) == "grade.py:3: needs cv2"
     assert list((tmp_path / "out").iterdir()) == []
 
 

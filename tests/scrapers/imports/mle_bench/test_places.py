@@ -42,7 +42,7 @@ def test_a_relative_folder_still_has_its_competitions_name(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("id: !!python/object/apply:os.getcwd []\n", "is not YAML"),
         ("- a list\n", "dictionary"),
@@ -50,9 +50,9 @@ def test_a_relative_folder_still_has_its_competitions_name(tmp_path: Path, monke
         ("\x00", "is not YAML"),
     ],
 )
-def test_a_configuration_that_cannot_be_used_says_why(tmp_path: Path, text: str, said: str) -> None:
+def test_a_configuration_that_cannot_be_used_says_why(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "config.yaml").write_text(text)
-    with pytest.raises(SnapshotError, match=said):
+    with pytest.raises(SnapshotError, match=sentence):
         read_config(tmp_path / "config.yaml")
 
 

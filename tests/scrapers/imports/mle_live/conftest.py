@@ -6,26 +6,26 @@ from typing import Any
 
 import pytest
 
-from scrapers.imports.mle_live.importing import Outcome, Wish, import_mle_live
+from scrapers.imports.mle_live.importing import ImportRequest, Outcome, import_mle_live
 from tests.scrapers.imports.mle_live.hand_written import SLUG, write_newer, write_tasks
 from tests.scrapers.small import METRICS
 from tests.state.conftest import StandingClock
 
 
 @pytest.fixture
-def wish(tmp_path: Path) -> Wish:
-    return Wish(write_newer(tmp_path / "live"), write_tasks(tmp_path / "tasks"), tmp_path / "out")
+def wanted(tmp_path: Path) -> ImportRequest:
+    return ImportRequest(write_newer(tmp_path / "live"), write_tasks(tmp_path / "tasks"), tmp_path / "out")
 
 
-def run(wish: Wish) -> list[Outcome]:
-    return list(import_mle_live(wish, METRICS, StandingClock(), lambda _: None))
+def run(wanted: ImportRequest) -> list[Outcome]:
+    return list(import_mle_live(wanted, METRICS, StandingClock(), lambda _: None))
 
 
-def only(wish: Wish) -> Outcome:
-    (outcome,) = run(wish)
+def only(wanted: ImportRequest) -> Outcome:
+    (outcome,) = run(wanted)
     return outcome
 
 
-def rows(wish: Wish, name: str) -> list[dict[str, Any]]:
-    text = (wish.out / SLUG / f"community/{name}.jsonl").read_text(encoding="utf-8")
+def rows(wanted: ImportRequest, name: str) -> list[dict[str, Any]]:
+    text = (wanted.out / SLUG / f"community/{name}.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]

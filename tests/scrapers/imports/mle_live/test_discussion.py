@@ -1,4 +1,4 @@
-"""Discussions told apart from their text."""
+"""Discussions read from their text."""
 
 import string
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapers.imports.mle_live.discussion import Said, Thread, read_thread
+from scrapers.imports.mle_live.discussion import Thread, ThreadMessage, read_thread
 
 TEXT = """# What works (so far)
 (Ann O'Nym <TIER: 3>) I tried:
@@ -27,19 +27,19 @@ print("(x <TIER: 9>)")
 Really."""
 
 
-def test_a_discussion_is_told_apart_as_it_was_written():
+def test_a_discussion_is_parsed_as_it_was_written():
     thread = read_thread(TEXT)
     assert thread is not None
     opening = 'I tried:\n\n    + scaling\n    + nothing else\n\n```python\nprint("(x <TIER: 9>)")\n```'
     assert thread == Thread(
         "What works (so far)",
         (
-            Said("Ann O'Nym", "MASTER", opening, None),
-            Said("Bob (the 2nd)", None, "Nice. But\n+ why?", 0),
-            Said("Ann O'Nym", "MASTER", "Because.", 1),
-            Said("李", "NOVICE", "好", 2),
-            Said("Carl", "ORGANIZATION", "", 1),
-            Said("Dora", "EXPERT", "Thanks!\n\nReally.", 0),
+            ThreadMessage("Ann O'Nym", "MASTER", opening, None),
+            ThreadMessage("Bob (the 2nd)", None, "Nice. But\n+ why?", 0),
+            ThreadMessage("Ann O'Nym", "MASTER", "Because.", 1),
+            ThreadMessage("李", "NOVICE", "好", 2),
+            ThreadMessage("Carl", "ORGANIZATION", "", 1),
+            ThreadMessage("Dora", "EXPERT", "Thanks!\n\nReally.", 0),
         ),
     )
 

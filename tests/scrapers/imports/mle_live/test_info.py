@@ -98,7 +98,7 @@ def test_a_list_that_is_no_file_is_broken(tmp_path: Path):
     assert str(broken.reasons[0]).startswith("1 list of kernels whose file is no plain file of its folder")
 
 
-def test_a_missing_list_is_told(tmp_path: Path):
+def test_a_missing_list_is_reported(tmp_path: Path):
     remarks, broken = Tally(), Tally()
     assert read_info(tmp_path, "kernels", Tally(), remarks, broken) == {}
     assert broken.reasons == ()

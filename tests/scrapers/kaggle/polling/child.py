@@ -13,7 +13,7 @@ from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import Patience
 from scrapers.posts.cleaners import Cleaners
 from state.clock import FastClock
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 
 READY, SETTLED, GO_ON, DONE = "ready", "settled", "go on", "done"
@@ -26,7 +26,7 @@ PATIENCE = Patience(connect=5.0, silence=0.5)
 
 @dataclass(frozen=True)
 class Task:
-    """What a poller has to do, as it is told to another process."""
+    """The work of a poller, as it is passed to another process."""
 
     database: Path
     url: str
@@ -37,12 +37,12 @@ class Task:
     end: datetime
 
 
-def run(task: Task, told: Connection) -> None:
-    """Poll, and tell when that begins, when what is due is read after the end, and when all there is was read again."""
-    asyncio.run(_poll(task, told))
+def run(task: Task, reports: Connection) -> None:
+    """Poll, and report when that begins, when everything due after the end is read, and when everything was read again."""
+    asyncio.run(_poll(task, reports))
 
 
-async def _poll(task: Task, told: Connection) -> None:
+async def _poll(task: Task, reports: Connection) -> None:
     clock = FastClock(task.start, task.speed, task.began)
     key = Credentials("KGAT_rehearsal")
     with Store.open(task.database, clock) as store:
@@ -51,20 +51,20 @@ async def _poll(task: Task, told: Connection) -> None:
                 http, lambda: key, clock, RequestMeter(store), url=f"{task.url}/v1", patience=PATIENCE
             )
             poller = Poller(client, store, cleaners, SETTINGS)
-            told.send(READY)
+            reports.send(READY)
             while clock.now() < task.end:
                 await poller.cycle(task.slug)
                 await clock.sleep(max(60.0, poller.wait(task.slug)))
             await _settle(poller, task.slug, clock)
-            told.send(SETTLED)
-            assert told.recv() == GO_ON
+            reports.send(SETTLED)
+            assert reports.recv() == GO_ON
             while (await poller.cycle(task.slug, everything=True)).failed:
                 await clock.sleep(3600.0)
-            told.send(DONE)
+            reports.send(DONE)
 
 
 async def _settle(poller: Poller, slug: str, clock: FastClock) -> None:
-    """Run cycles until the lists tell of nothing that is not read."""
+    """Run cycles until the lists show nothing that is not read."""
     while True:
         await clock.sleep(3600.0)
         cycle = await poller.cycle(slug)

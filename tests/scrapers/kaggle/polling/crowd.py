@@ -90,7 +90,7 @@ class Crowd:
             at += timedelta(hours=self._rng.expovariate(1 / 60))
 
     def _read(self, target: str, id: str, at: datetime, author: str, *, score: bool = False) -> None:
-        """Let votes grow, and tell the author's tier and a score now and then."""
+        """Let votes grow, and show the author's tier and a score now and then."""
         votes = 0
         for turn in range(self._rng.randint(1, 6)):
             tier = min(self._tiers[author] + (turn > 3), len(_TIERS) - 1)

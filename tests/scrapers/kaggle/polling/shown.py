@@ -64,13 +64,13 @@ class Reader:
         shown.signals["topic", id, "votes"] = topic.get("votes", 0)
         body = {"topicId": topic["id"], "pageSize": -1, "sortBy": "COMMENT_LIST_SORT_BY_OLD"}
         answer = self._ask(f"{_COMPETITIONS}/ListTopicMessages", competitionName=self._slug, **body)
-        said = list(_flat(answer.get("messages", []), None))
+        served = list(_flat(answer.get("messages", []), None))
         opening = self._ask(f"{_DISCUSSIONS}/GetTopic", id=topic["id"])["topic"]
         text = opening.get("content", "")
-        if text and not any(one.get("content") == text for one, _ in said):
+        if text and not any(one.get("content") == text for one, _ in served):
             at = _time(opening["postDate"])
             shown.messages[f"topic-{id}"] = (id, None, opening["authorName"], at, 0, markdown_of(text))
-        for message, parent in said:
+        for message, parent in served:
             self._message(shown, id, message, parent)
 
     def _message(self, shown: Shown, topic: str, message: Json, parent: str | None) -> None:
@@ -88,11 +88,11 @@ class Reader:
             answer = self._ask(f"{_KERNELS}/GetKernel", missing_is_none=True, **body)
             if not answer:
                 continue
-            told, blob, id = answer["metadata"], answer["blob"], f"{kernel['id']}/v{number}"
+            metadata, blob, id = answer["metadata"], answer["blob"], f"{kernel['id']}/v{number}"
             kind, source = blob["kernelType"], blob.get("source", "")
             text = text_of(source, language=blob["language"], kernel_type=kind)
-            shown.versions[id] = (told["ref"], number, told["title"], told["author"], kind, text, source)
-            shown.run_at[id] = _time(told["lastRunTime"])
+            shown.versions[id] = (metadata["ref"], number, metadata["title"], metadata["author"], kind, text, source)
+            shown.run_at[id] = _time(metadata["lastRunTime"])
         shown.current.add(id)
         shown.signals["kernel", id, "votes"] = kernel.get("totalVotes", 0)
 

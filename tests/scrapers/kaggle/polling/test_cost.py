@@ -18,7 +18,7 @@ from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock
 from state.errors import RateLimited
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import SetClock

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from scrapers.kaggle.polling.poller import Poller
-from state.series import history, last, rules_hash
+from state.series import history, last_reading, rules_hash
 from state.store import Store
 from tests.scrapers.kaggle.parts import answer
 from tests.scrapers.kaggle.polling.world import SLUG, World
@@ -71,7 +71,7 @@ async def test_boards_are_series_without_repetitions(world: World, store: Store,
         assert (await poller.poll(SLUG, part)).ids("board changed") == ["whole" if part == "board" else "top"]
     with store.read() as session:
         top, whole = history(session, SLUG, "board", "top"), history(session, SLUG, "board", "whole")
-        newest = last(session, SLUG, "board", "whole")
+        newest = last_reading(session, SLUG, "board", "whole")
     assert [row.data for row in top] == [row.data for row in whole] == [{"teams": 2}, {"teams": 3}]
     assert newest is not None and newest.at == world.clock.now()
     rows = json.loads(store.blob(newest.sha256 or ""))

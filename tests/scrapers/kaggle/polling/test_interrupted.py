@@ -77,7 +77,7 @@ async def test_wherever_a_poll_is_cut_short_the_next_ones_store_what_one_poll_wo
     path = tmp_path / "bot.db"
     assert await polled(path, ends) > 3
     assert known(path, LISTED) == known(straight, LISTED)
-    # After an error the parts that come later are read all the same, such as the search, which tells of what is known then.
+    # After an error the later parts are read nevertheless, such as the search, which applies to what is known then.
     assert known(path, SEARCHED) == known(straight, SEARCHED) or ends == "error"
 
 

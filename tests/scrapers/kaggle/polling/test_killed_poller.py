@@ -1,4 +1,4 @@
-"""Sixty days of a competition, on a site with bad days, read by a poller that is killed twenty times: nothing is lost."""
+"""Sixty days of a competition, on a site with bad days, read by a poller that is killed ten times: nothing is lost."""
 
 import multiprocessing
 import random
@@ -32,9 +32,9 @@ from tests.scrapers.kaggle.polling.crowd import Crowd
 from tests.scrapers.kaggle.polling.shown import Reader, Shown, stored
 
 DAYS = 60
-SECONDS = 60.0
+SECONDS = 30.0
 """Of the machine, that the days take."""
-KILLS = 20
+KILLS = 10
 CAP = 3_000
 MIX = FaultMix(seed=11, rate_limit=0.02, stall=0.004, stall_seconds=0.7)
 
@@ -103,19 +103,19 @@ def live_through(path: Path, database: Path, settings: SiteSettings, start: date
         # Those that are killed would go on for ever, however slow the machine is.
         endless = replace(task, end=datetime.max.replace(tzinfo=UTC))
         for _ in range(KILLS):
-            with polling(context, endless) as (process, _told):
+            with polling(context, endless) as (process, _reports):
                 time.sleep(rng.uniform(0.0, 2 * SECONDS / (KILLS + 5)))
             assert process.exitcode == -signal.SIGKILL
-        with polling(context, task) as (process, told):
+        with polling(context, task) as (process, reports):
             while clock.now() < clock.end:
                 time.sleep(0.05)
             faults.silence()
-            assert told.recv() == child.SETTLED
+            assert reports.recv() == child.SETTLED
             account(database, faults)
             shown = Reader(url, slug, title).read()
             compare(stored(database), shown, faults.first_source)
-            told.send(child.GO_ON)
-            assert told.recv() == child.DONE
+            reports.send(child.GO_ON)
+            assert reports.recv() == child.DONE
             process.join()
             assert process.exitcode == 0
     found = stored(database)
@@ -138,17 +138,17 @@ def ready_to_fork() -> ForkServerContext:
 @contextmanager
 def polling(context: ForkServerContext, task: child.Task) -> Iterator[tuple[ForkServerProcess, Connection]]:
     """Run a poller, from the moment when it begins to ask until it ends or is killed."""
-    told, tells = context.Pipe()
-    process = context.Process(target=child.run, args=(task, tells))
+    reports, sender = context.Pipe()
+    process = context.Process(target=child.run, args=(task, sender))
     process.start()
-    tells.close()
+    sender.close()
     try:
-        assert told.recv() == child.READY
-        yield process, told
+        assert reports.recv() == child.READY
+        yield process, reports
     finally:
         process.kill()
         process.join()
-        told.close()
+        reports.close()
 
 
 def compare(found: Shown, shown: Shown, first_source: datetime | None) -> None:
@@ -162,7 +162,7 @@ def compare(found: Shown, shown: Shown, first_source: datetime | None) -> None:
     assert found.versions == {id: row for id, row in shown.versions.items() if id not in missing}
     assert found.current == shown.current
     for id, at in found.run_at.items():
-        # Of one that was missed nobody tells when it was run: it is dated later.
+        # Of one that was missed nobody sender when it was run: it is dated later.
         assert at == shown.run_at[id] if id in shown.current else at >= shown.run_at[id]
 
 

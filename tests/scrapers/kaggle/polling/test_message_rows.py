@@ -23,7 +23,7 @@ def given(content: str, author: str = "ann", seconds: float = 0, **more: object)
     return {"content": content, "authorName": author, "postDate": wire_time(START + timedelta(seconds=seconds)), **more}
 
 
-def test_it_is_known_by_what_it_says_wherever_it_stands_and_however_it_is_marked_up() -> None:
+def test_it_is_known_by_its_text_wherever_it_stands_and_however_it_is_marked_up() -> None:
     assert opening(given("thanks", seconds=90), given("Hello <strong>all</strong>\n", seconds=300)) == "2"
 
 

@@ -98,7 +98,7 @@ async def test_an_edit_is_dated_with_when_it_was_seen(world: World, store: Store
     assert [post.id for post in then.messages()] == ["100", "102"]
 
 
-async def test_markdown_that_is_told_only_now_and_then_is_no_edit(world: World, store: Store, poller: Poller) -> None:
+async def test_markdown_that_is_served_only_now_and_then_is_no_edit(world: World, store: Store, poller: Poller) -> None:
     world.thread(1)
     post = world.comment(1, 101, minutes=1, text="<i>a</i>")
     for turn, raw in enumerate(("", "*a*", "", "*a*")):
@@ -122,7 +122,7 @@ async def test_an_address_that_is_good_for_a_while_only_is_no_edit(world: World,
     assert (await poll(poller))["message edited"] == ["101"]
 
 
-async def test_a_message_that_says_again_what_another_did_is_told_while_both_are_there(
+async def test_a_message_that_repeats_another_is_reported_while_both_are_there(
     world: World, store: Store, poller: Poller
 ) -> None:
     def repeats() -> dict[str, Repeat]:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapers.kaggle.polling.passes import Limits, Listed, Pass, after, falls
+from scrapers.kaggle.polling.passes import Limits, Listed, Pass, is_descending, next_pass
 from tests.scrapers.kaggle.parts import START
 
 SIZE = 3
@@ -24,45 +24,45 @@ def down_to(hours: float | None, overlap: float = 0.0) -> Limits:
 
 
 def test_times_fall_if_those_that_are_pinned_are_left_aside() -> None:
-    assert falls([item(9, 1, pinned=True), item(3, 5), item(2, 5), item(1, 4)])
-    assert falls([item(1, 5), Listed("2", None), item(3, 4)])
-    assert not falls([item(3, 4), item(2, 5)])
+    assert is_descending([item(9, 1, pinned=True), item(3, 5), item(2, 5), item(1, 4)])
+    assert is_descending([item(1, 5), Listed("2", None), item(3, 4)])
+    assert not is_descending([item(3, 4), item(2, 5)])
 
 
 def test_a_page_that_reaches_below_the_watermark_is_the_last() -> None:
-    assert after(Pass(), [item(2, 5), item(1, 3)], down_to(4), START).listed
-    assert not after(Pass(), [item(2, 5), item(1, 4.5, changed=True)], down_to(4), START).listed
+    assert next_pass(Pass(), [item(2, 5), item(1, 3)], down_to(4), START).listed
+    assert not next_pass(Pass(), [item(2, 5), item(1, 4.5, changed=True)], down_to(4), START).listed
 
 
-def test_a_pinned_item_says_nothing_of_how_low_a_page_reaches() -> None:
-    assert not after(Pass(), [item(9, 1, pinned=True), item(2, 5)], down_to(4), START).listed
-    assert after(Pass(), [item(9, 7, pinned=True), item(2, 5)], down_to(None), START).high == at(5)
+def test_a_pinned_item_does_not_show_how_low_a_page_reaches() -> None:
+    assert not next_pass(Pass(), [item(9, 1, pinned=True), item(2, 5)], down_to(4), START).listed
+    assert next_pass(Pass(), [item(9, 7, pinned=True), item(2, 5)], down_to(None), START).high == at(5)
 
 
 def test_just_below_the_watermark_a_page_is_the_last_only_if_nothing_on_it_is_news() -> None:
     limits = down_to(4, overlap=3600)
-    assert after(Pass(), [item(2, 5), item(1, 3.5)], limits, START).listed
-    assert not after(Pass(), [item(2, 5), item(1, 3.5, changed=True)], limits, START).listed
+    assert next_pass(Pass(), [item(2, 5), item(1, 3.5)], limits, START).listed
+    assert not next_pass(Pass(), [item(2, 5), item(1, 3.5, changed=True)], limits, START).listed
 
 
 def test_the_watermark_to_be_is_the_latest_time_of_the_first_page() -> None:
-    first = after(Pass(), [item(2, 5), item(1, 4)], down_to(None), START)
-    assert after(first, [item(3, 9)], down_to(None), START).high == at(5)
+    first = next_pass(Pass(), [item(2, 5), item(1, 4)], down_to(None), START)
+    assert next_pass(first, [item(3, 9)], down_to(None), START).high == at(5)
 
 
 def test_a_list_ends_with_its_total_or_an_empty_page_or_some_without_anything_new() -> None:
-    first = after(Pass(), [item(2, 5), item(1, 4)], down_to(None), START, total=3)
+    first = next_pass(Pass(), [item(2, 5), item(1, 4)], down_to(None), START, total=3)
     assert (first.listed, first.page) == (False, 2)
-    assert after(first, [item(3, 3)], down_to(None), START, total=3).listed
-    assert after(after(Pass(), [item(2, 5)], down_to(None), START), [], down_to(None), START).listed
+    assert next_pass(first, [item(3, 3)], down_to(None), START, total=3).listed
+    assert next_pass(next_pass(Pass(), [item(2, 5)], down_to(None), START), [], down_to(None), START).listed
     for _ in range(2):
-        first = after(first, [item(1, 4)], down_to(None), START)
+        first = next_pass(first, [item(1, 4)], down_to(None), START)
         assert not first.listed
-    assert after(first, [item(1, 4)], down_to(None), START).listed
+    assert next_pass(first, [item(1, 4)], down_to(None), START).listed
 
 
 def test_a_pass_that_has_waited_for_long_begins_anew_unless_its_list_is_read() -> None:
-    first = after(Pass(), [item(2, 5), item(1, 4)], down_to(None), START, total=3)
+    first = next_pass(Pass(), [item(2, 5), item(1, 4)], down_to(None), START, total=3)
     assert first.resumed(at(1)) == first
     assert first.resumed(at(1.1)) == Pass()
     ended = first.model_copy(update={"listed": True})
@@ -84,7 +84,7 @@ def test_what_was_there_before_and_after_a_pass_and_did_not_move_is_seen(
     while not under_way.listed:
         start = (under_way.page - 1) * SIZE
         page = [item(id, id) for id in world[start : start + SIZE]]
-        under_way = after(under_way, page, down_to(None), START, total=len(world) if page else 0)
+        under_way = next_pass(under_way, page, down_to(None), START, total=len(world) if page else 0)
         what, which = pending.pop(0) if pending else ("nothing", 0)
         if what == "new" or not world:
             newest += 1

@@ -10,7 +10,7 @@ import pytest
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.schedule import ORDER
 from state.errors import NotAuthenticated, NotFound, RateLimited, SiteUnavailable
-from state.polled import watermarks
+from state.polling import watermarks
 from state.store import Store
 from state.tables import Watermark
 from tests.scrapers.kaggle.parts import answer

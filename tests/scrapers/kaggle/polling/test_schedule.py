@@ -18,7 +18,7 @@ def after(seconds: float, lasts: dict[Part, Last] | None = None, schedule: Sched
     return (schedule or Schedule(SETTINGS)).due(lasts or NOTHING_DUE, START + timedelta(seconds=seconds))
 
 
-def test_what_was_never_read_is_due_at_once_but_for_what_lists_have_to_tell_of_first() -> None:
+def test_what_was_never_read_is_due_at_once_except_what_lists_must_show_first() -> None:
     assert set(Schedule(SETTINGS).due({}, START)) == set(get_args(Part)) - UNTIMED - {"scores", "tiers"}
     assert Schedule(SETTINGS).wait({}, START) == 0
     lists: dict[Part, Last] = {"topics": Last(at=START), "kernels": Last(at=START)}
@@ -40,7 +40,7 @@ def test_what_is_nearly_due_is_due_so_that_a_steady_tick_skips_nothing() -> None
     assert after(89, schedule=Schedule(PollingSettings(topics=100))) == []
 
 
-def test_what_lists_have_told_of_is_due_until_it_is_read() -> None:
+def test_what_lists_have_shown_is_due_until_it_is_read() -> None:
     schedule = Schedule(SETTINGS, waiting=frozenset(("messages",)))
     assert after(0, schedule=schedule) == ["messages"]
     assert schedule.wait(NOTHING_DUE, START) == 0

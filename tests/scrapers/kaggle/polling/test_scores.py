@@ -86,7 +86,7 @@ async def test_tiers_of_those_who_wrote_stand_for_their_posts_that_the_search_do
     assert readings(store, "message", "102") == [(None, "GRANDMASTER")]
 
 
-async def test_a_name_that_two_have_tells_no_tier(world: World, store: Store, poller: Poller) -> None:
+async def test_a_name_that_two_have_gives_no_tier(world: World, store: Store, poller: Poller) -> None:
     for id in (1, 2, 3):
         world.thread(id)
     await poller.poll(SLUG, "topics")

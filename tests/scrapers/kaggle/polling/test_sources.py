@@ -108,9 +108,7 @@ async def test_of_many_missed_versions_the_last_ones_are_read(world: World, stor
         assert await poll(poller) == ["1/v6", "1/v7", "1/v8"]
 
 
-async def test_a_number_that_lists_do_not_tell_is_told_with_the_source(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_number_missing_from_lists_comes_with_the_source(world: World, store: Store, poller: Poller) -> None:
     world.numbers_listed = False
     world.kernel(1)
     assert await poll(poller) == ["1/v1"]

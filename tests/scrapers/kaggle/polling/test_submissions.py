@@ -3,7 +3,7 @@
 from typing import Any
 
 from scrapers.kaggle.polling.poller import Poller
-from state.series import history, last
+from state.series import history, last_reading
 from state.store import Store
 from tests.scrapers.kaggle.polling.world import SLUG, World
 
@@ -27,7 +27,7 @@ async def test_a_submission_is_followed_to_its_score(world: World, store: Store,
     assert (await poller.poll(SLUG, "submissions")).ids("submission changed") == ["7"]
     assert statuses(store, 7) == [("PENDING", ""), ("COMPLETE", "0.5")]
     with store.read() as session:
-        limits = last(session, SLUG, "limits")
+        limits = last_reading(session, SLUG, "limits")
         assert limits is not None and limits.data["num_allowed_now"] == 4
 
 

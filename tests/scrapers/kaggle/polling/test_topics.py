@@ -8,7 +8,7 @@ from sqlmodel import select
 from scrapers.kaggle.polling.poller import Poller
 from state.community import CommunityView
 from state.errors import SiteUnavailable
-from state.polled import watermark
+from state.polling import watermark
 from state.store import Store
 from state.tables import Observation, Topic
 from tests.scrapers.kaggle.parts import START

@@ -14,7 +14,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.app import App
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
-from bot.rehearsal.time_shift import begun_together
+from bot.rehearsal.time_shift import align_starts
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -23,7 +23,7 @@ from scrapers.kaggle.settings import Pace
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.cleaning import readable
 from scrapers.snapshots.snapshot import Snapshot
-from state.polled import RequestMeter
+from state.polling import RequestMeter
 from state.store import Store
 from state.tables import KernelVersion, Message, PolledTopic, Topic
 from tests import needs
@@ -38,19 +38,19 @@ Rows = dict[str, Counter[tuple[Any, ...]]]
 
 def visible(snapshot: Snapshot, now: datetime) -> Rows:
     """Return what a snapshot's rows say is there at a time: topics, messages, kernel versions."""
-    said = snapshot.community
-    topics = {row.id: row for row in said.topics if row.posted_at and row.posted_at <= now}
+    community = snapshot.community
+    topics = {row.id: row for row in community.topics if row.posted_at and row.posted_at <= now}
     return {
         "topics": Counter((row.title, row.author, row.posted_at) for row in topics.values()),
         "messages": Counter(
             (topics[row.topic_id].title, row.author, row.posted_at, readable(row.markdown or ""))
-            for row in said.messages
+            for row in community.messages
             if row.topic_id in topics and not row.deleted
             if row.posted_at and max(row.posted_at, row.edited_at or row.posted_at) <= now
         ),
         "versions": Counter(
             (row.title, row.author, row.version, row.created_at)
-            for row in said.kernels
+            for row in community.kernels
             if row.created_at and row.created_at <= now
         ),
     }
@@ -75,10 +75,10 @@ def moments(snapshots: Sequence[Snapshot], end: datetime) -> Iterator[datetime]:
     """Yield a second after each time at which something appears, and the end."""
     times: set[datetime] = set()
     for snapshot in snapshots:
-        said = snapshot.community
-        times |= {time for row in (*said.topics, *said.messages) if (time := row.posted_at)}
-        times |= {time for row in said.messages if (time := row.edited_at)}
-        times |= {time for row in said.kernels if (time := row.created_at)}
+        community = snapshot.community
+        times |= {time for row in (*community.topics, *community.messages) if (time := row.posted_at)}
+        times |= {time for row in community.messages if (time := row.edited_at)}
+        times |= {time for row in community.kernels if (time := row.created_at)}
     yield from (time + timedelta(seconds=1) for time in sorted(times) if time < end)
     yield end
 
@@ -120,4 +120,4 @@ async def test_two_real_competitions_of_different_months_are_read_apart(store: S
     for path in paths:
         if not path.is_dir():
             needs.missing(f"the folder of snapshots has no {path.name}")
-    await watch(begun_together([Snapshot.load(path, METRIC_DIRECTIONS) for path in paths]), store)
+    await watch(align_starts([Snapshot.load(path, METRIC_DIRECTIONS) for path in paths]), store)

@@ -42,12 +42,12 @@ class Post:
     replies: list["Post"] = field(default_factory=list)
 
     def shown(self) -> Json:
-        said = {} if self.deleted else {"content": f"<p>{self.text}</p>", "authorName": self.author}
+        text = {} if self.deleted else {"content": f"<p>{self.text}</p>", "authorName": self.author}
         raw = {"rawMarkdown": self.raw} if self.raw and not self.deleted else {}
         replies = [reply.shown() for reply in self.replies]
         return {
             **{"id": self.id, "postDate": wire_time(self.at), "votes": self.votes, "isDeleted": self.deleted},
-            **{**said, **raw, "replies": replies},
+            **{**text, **raw, "replies": replies},
         }
 
     def all(self) -> Iterator["Post"]:
@@ -122,7 +122,7 @@ class World:
     numbers_listed: bool = True
     bad: dict[str, list[Answer]] = field(default_factory=dict)
     before: Callable[[str, Json], None] = lambda method, body: None
-    """Told of each request before it is answered."""
+    """Called with each request before it is answered."""
     asked: list[tuple[str, Json]] = field(default_factory=list)
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:

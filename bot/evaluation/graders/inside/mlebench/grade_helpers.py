@@ -1,4 +1,4 @@
-"""How a grader says that a submission cannot be scored."""
+"""The exception by which a grader refuses a submission."""
 
 
 class InvalidSubmissionError(Exception):

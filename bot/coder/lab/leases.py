@@ -1,0 +1,34 @@
+"""A lab's lease: the cores and GPUs that its commands, background processes and scored scripts share while any of them runs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from bot.execution.leasing import Leasing
+from sandbox import Lease
+
+
+class LabLease:
+    """Held as long as anybody needs it, and waited for only by the first: what a lab runs side by side shares its cores."""
+
+    def __init__(self, leasing: Leasing) -> None:
+        self._leasing = leasing
+        self._lock = asyncio.Lock()
+        self._held = AsyncExitStack()
+        self._lease: Lease | None = None
+        self._users = 0
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncIterator[Lease]:
+        """Hold it; raises as `Leasing.hold`."""
+        async with self._lock:
+            if self._lease is None:
+                self._lease = await self._held.enter_async_context(self._leasing.hold())
+            self._users += 1
+        try:
+            yield self._lease
+        finally:
+            self._users -= 1
+            if self._users == 0:
+                held, self._held, self._lease = self._held, AsyncExitStack(), None
+                await held.aclose()

@@ -1,0 +1,79 @@
+"""The end of a live run: the leaderboard takes the place of a hidden test, and the run's files are written."""
+
+import shutil
+from pathlib import Path
+from typing import get_args
+
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.evaluation.answers import HiddenScore
+from bot.evaluation.client.worker import Worker
+from bot.leaderboard.rank import read_leaderboard
+from bot.leaderboard.verdict import Verdict, entries_of
+from bot.report.result import LiveGrade, RunResult
+from bot.report.run_files import EndedRun, GradedRun, write_run_files
+from bot.submission.files import HandedInAs
+from bot.submission.handing_in import HandedIn
+
+
+async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunResult:
+    """Write result.json, report.html and all else that a run leaves, from what was polled; returns the result.
+
+    It may be called again, before the end and after it, and rewrites everything: once private scores and the board
+    that ranks by them were polled, the result rests on these, and its `score_kind` is `private`.
+
+    Args:
+        ended: the run; its folder names the database that it shares.
+        files: the folder of what was sent, `<sha256>.csv` each.
+        worker: draws the page.
+
+    Raises:
+        InfrastructureFailure: the worker process failed; only a page that cannot be drawn is passed over.
+        OSError: the files cannot be written.
+    """
+    context, card = ended.context, ended.context.card
+    with context.store.read() as session:
+        leaderboard = read_leaderboard(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
+        entries = entries_of(session, context.run_id, leaderboard.sent if leaderboard else ())
+    verdict = Verdict(context.run_id, card, entries, leaderboard)
+    counted = verdict.counted
+    if counted is not None:
+        _place(files / f"{counted.row.file_sha}.csv", ended.folder.submission)
+    pairs = [(one.validation, one.public) for one in entries if one.validation is not None and one.public is not None]
+    correlation = await worker.rank_correlation([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    grade = LiveGrade(
+        **verdict.report(),
+        created_at=context.clock.now().isoformat(),
+        submission_path=str(ended.folder.submission),
+        # The grader of the validation scores: on the leaderboard the site itself grades.
+        grader="registry" if context.executor.settings.grader is None else "competition",
+    )
+    nodes = {node: HiddenScore(score, beaten) for node, (score, beaten) in verdict.nodes().items()}
+    graded = GradedRun(grade, nodes, correlation, verdict.regret())
+    return await write_run_files(ended, _handed(context, verdict), graded, worker)
+
+
+def _handed(context: RunContext, verdict: Verdict) -> HandedIn:
+    counted = verdict.counted
+    if counted is None:
+        best = load_tree(context).best()
+        if best is None:
+            return HandedIn(None, None, "nothing was sent, as no node has a score")
+        return HandedIn(best.id, None, f"nothing was sent; node {best.id} has the best validation score")
+    if counted.row.run_id != context.run_id:
+        return HandedIn(None, None, f"what counts is {counted.row.tag}, which the run {counted.row.run_id} sent before")
+    how: HandedInAs = next((name for name in get_args(HandedInAs) if name == counted.row.handed_in), "holdout")
+    if verdict.score(counted) is None:
+        why = "is the latest"
+    else:
+        why = "counts on the private leaderboard" if verdict.private else "has the best public score"
+    return HandedIn(counted.row.node, how, f"what was sent as {counted.row.tag}, which {why}")
+
+
+def _place(file: Path, destination: Path) -> None:
+    """Put a copy of what was sent beside the result; without the file the result does without."""
+    if not file.is_file():
+        return
+    partial = destination.with_name(destination.name + ".partial")
+    shutil.copyfile(file, partial)
+    partial.replace(destination)

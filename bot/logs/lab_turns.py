@@ -1,0 +1,41 @@
+"""A lab's conversation as a terminal would show it: each reply of the coder, and what it saw."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session, col, select
+
+from state.tables import Step
+
+
+@dataclass(frozen=True)
+class TurnText:
+    """One turn that has ended."""
+
+    turn: int
+    at: datetime
+    reply: str
+    seen: str
+
+
+def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[TurnText]:
+    """Return the turns of a lab after one of them, oldest first."""
+    seen = (
+        select(Step)
+        .where(Step.run_id == run_id, Step.node == lab, Step.name == "lab.turn", col(Step.attempt) > after)
+        .where(Step.status == "finished")
+        .order_by(col(Step.attempt))
+    )
+    turns = session.exec(seen).all()
+    names = [f"turn:{step.attempt}" for step in turns]
+    asked = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
+    replies = {step.name: (step.result or {}).get("text", "") for step in session.exec(asked).all()}
+    return [
+        TurnText(
+            step.attempt,
+            step.ended_at or step.started_at,
+            replies.get(f"turn:{step.attempt}", ""),
+            (step.result or {}).get("text", ""),
+        )
+        for step in turns
+    ]

@@ -1,0 +1,47 @@
+"""Grading after a replay's search: what was handed in, and every node, on the hidden test."""
+
+from pathlib import Path
+
+from bot.engine.attempts import load_tree
+from bot.evaluation.answers.beyond_board import board_finding
+from bot.evaluation.answers.board import read_leaderboard
+from bot.evaluation.client.worker import Worker
+from bot.execution.record import GUARDED
+from bot.report.result import RunResult
+from bot.report.run_files import EndedRun, GradedRun, write_run_files
+from bot.submission.handing_in import HandedIn
+
+
+async def grade_and_report(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> RunResult:
+    """Grade the run and write its files; returns the content of result.json.
+
+    A run touches the hidden test here for the first time, when nothing of it can flow back.
+    """
+    ended.context.say("grading")
+    with ended.stopwatch.measure("grading"):
+        graded = await _grade(ended, handed, snapshot, worker)
+    return await write_run_files(ended, handed, graded, worker)
+
+
+async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> GradedRun:
+    context = ended.context
+    grade = await worker.grade(snapshot, context.card, ended.folder.submission)
+    valid = load_tree(context).valid()
+    # A failed script's file does not count, though it may look like a result (a copy of the sample submission).
+    files = {node.id: context.executor.submission_of(node.id, GUARDED) for node in valid}
+    hidden = await worker.grade_nodes(
+        snapshot,
+        context.card,
+        {node: file for node, file in files.items() if file.is_file()},
+        {node.id: node.score for node in valid if node.score is not None},
+    )
+    board = read_leaderboard(snapshot / "leaderboard.csv")
+    return GradedRun(
+        grade=grade,
+        nodes=hidden.nodes,
+        rank_correlation=hidden.rank_correlation,
+        # Between hold-out runs, so that like is compared with like; a refit does not count.
+        selection_regret=None if handed.node is None else hidden.regret.get(handed.node),
+        # The real leaderboard may be used now that the run is over.
+        findings=() if grade.score is None else (board_finding(grade.score, board, context.card),),
+    )

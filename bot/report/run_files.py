@@ -1,0 +1,207 @@
+"""The files of a run that has ended, live or replayed: its exports, its solution, its result and its page."""
+
+import resource
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sqlmodel import select
+
+from bot.budgets.figures import figures, share
+from bot.engine.attempts import code, load_tree
+from bot.engine.context import RunContext
+from bot.evaluation.answers import Grade, HiddenScore
+from bot.evaluation.answers.findings import Finding
+from bot.evaluation.client.worker import Worker
+from bot.execution.folder import RunFolder
+from bot.execution.stopwatch import Stopwatch
+from bot.report.confidence import expected_interval, findings_of_run
+from bot.report.export import export_events, export_prompts
+from bot.report.result import NodeFinding, RunResult, write_result
+from bot.report.solution import write_solution
+from bot.report.stream_record import stream_record
+from bot.report.words import cutoff_note
+from bot.submission.handing_in import HandedIn, is_baseline
+from sandbox import ExitReason, SandboxDescription
+from state.errors import BotError
+from state.ledgers import worked_seconds
+from state.tables import Execution, Node, Run
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """A run whose search has ended."""
+
+    folder: RunFolder
+    context: RunContext
+    sandbox: SandboxDescription
+    stopwatch: Stopwatch
+    status: str
+    """As `RunResult.status`."""
+    stopped_by: str | None = None
+    misconfigured: bool = False
+    dated_at_deadline: Mapping[str, int] | None = None
+    """Posts by kind without a time of their own, which were dated at the deadline on import; None: there were none."""
+
+
+@dataclass(frozen=True)
+class GradedRun:
+    """A run's grade: on a snapshot's hidden test, or on a live competition's leaderboard."""
+
+    grade: Grade
+    """The grade of what was handed in."""
+    nodes: Mapping[int, HiddenScore] = field(default_factory=dict)
+    rank_correlation: float | None = None
+    """Between validation scores and those of `nodes`."""
+    selection_regret: float | None = None
+    """By how much the chosen node is worse in `nodes` than the best one."""
+    findings: tuple[Finding, ...] = ()
+    """What guards found in the chosen node with the help of the grade."""
+
+
+async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
+    """Write all files of an ended run into its folder, over those of an earlier end; returns the content of result.json."""
+    context, folder = ended.context, ended.folder
+    export_events(context.store, context.run_id, folder.events)
+    export_prompts(context.store, context.run_id, folder.prompts)
+    write_solution(context, handed, folder.solution)
+    result = await _result(ended, handed, graded, worker)
+    write_result(folder, result)  # the page is made from it
+    with ended.stopwatch.measure("report"):
+        error = await _report(ended, worker)
+    _, executions, run = _rows(context)
+    times = _times(ended, run, executions, result.valid_nodes)  # again, as making the page took time
+    result = result.model_copy(update={"report_error": error, **times})
+    write_result(folder, result)
+    return result
+
+
+async def _report(ended: EndedRun, worker: Worker) -> str | None:
+    """Render report.html; a page that cannot be drawn must not cost the result."""
+    say, folder = ended.context.say, ended.folder
+    say("writing the report")
+    try:
+        await worker.write_report(folder.path, folder.database)
+    except BotError as error:
+        say(f"report.html was not written: {error}")
+        return str(error)
+    return None
+
+
+async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
+    """Return the content of result.json; wall time and overhead are those until now."""
+    context, node = ended.context, handed.node
+    with ended.stopwatch.measure("evaluation"):
+        interval, interval_note = await expected_interval(context, handed, worker)
+    tree, (nodes, executions, run) = load_tree(context), _rows(context)
+    graded_there = graded.grade.model_dump()
+    hidden = None if graded_there.get("score_kind") == "public" else graded.grade.score
+    valid = [one for one in nodes if one.status == "valid"]
+    ended_nodes = [one for one in nodes if one.status != "running"]
+    totals, budget, times = context.asker.totals, context.budget, _times(ended, run, executions, len(valid))
+    done = share(len(nodes), budget.steps, times["wall_seconds"], budget.seconds)
+    seconds = [worked_seconds(run.gaps, run.created_at, one.ended_at) for one in valid if one.ended_at]
+    late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
+    return RunResult(
+        **graded_there,
+        run_id=run.id,
+        agent=run.agent,
+        model=run.model,
+        seed=run.seed,
+        cutoff=run.cutoff,
+        cutoff_note=cutoff_note(run.cutoff, context.card.deadline),
+        pace="live" if run.cutoff is None else run.config["pace"],
+        stream=stream_record(context),
+        signals=run.signals,
+        community=None if context.community is None else asdict(context.community.counts()),
+        dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
+        isolation=ended.sandbox.isolation,
+        sandbox=ended.sandbox.name,
+        status=ended.status,
+        stopped_by=ended.stopped_by,
+        misconfigured=ended.misconfigured,
+        chosen_node=node,
+        handed_in=handed.how,
+        handed_in_note=handed.note,
+        baseline_handed_in=is_baseline(handed),
+        self_reported=context.executor.self_reported,
+        validation_score=None if node is None else tree[node].score,
+        validation_interval=interval,
+        validation_interval_note=interval_note,
+        score_in_interval=None if interval is None or hidden is None else interval[0] <= hidden <= interval[1],
+        guards=(*findings_of_run(context, node), *late),
+        # A run that was stopped may go on, and goes on without knowing it.
+        final_score=context.executor.final_score(node) if node is not None and ended.status == "finished" else None,
+        code_length=None if node is None else len(code(context, node)),
+        nodes=len(nodes),
+        valid_nodes=len(valid),
+        executions=len(executions),
+        **times,
+        bot_peak_memory_bytes=peak_memory(),
+        budget=figures(context.spending, done),
+        llm=asdict(totals),
+        exit_reasons=dict(Counter(one.reason for one in executions if one.reason).most_common()),
+        seconds_to_first_valid=round(min(seconds), 3) if seconds else None,
+        failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),
+        timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
+        tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
+        best_over_time=_best_over_time(context, valid, graded.nodes, run),
+        rank_correlation=graded.rank_correlation,
+        selection_regret=graded.selection_regret,
+        hidden_scores={id: found.score for id, found in graded.nodes.items()},
+    )
+
+
+def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: int) -> dict[str, Any]:
+    """Return how the time was spent until now, under the names of `RunResult`.
+
+    A live run lasts as long as its competition, over any number of starts of the bot: its wall time is the clock's since it
+    began, and times that were not measured throughout are left out.
+    """
+    watch, measured = ended.stopwatch, {}
+    if run.cutoff is None:
+        wall = (ended.context.clock.now() - run.created_at).total_seconds()
+        training = sum(one.seconds or 0.0 for one in executions)
+    else:
+        wall, training = watch.wall(), watch.of("executions")
+        spans = {"overhead": watch.overhead(), "waiting": watch.of("waiting"), "session": watch.of("sessions")}
+        measured = {f"{name}_seconds": round(span, 3) for name, span in spans.items()}
+    return {
+        "wall_seconds": round(wall, 3),
+        **measured,
+        "training_share": _ratio(training, wall),
+        "valid_nodes_per_hour": _ratio(3600 * valid, wall),
+    }
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    """Return a share to four digits; None if the whole is zero."""
+    return round(part / whole, 4) if whole > 0 else None
+
+
+def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Run]:
+    with context.store.read() as session:
+        nodes = session.exec(select(Node).where(Node.run_id == context.run_id)).all()
+        executions = session.exec(select(Execution).where(Execution.run_id == context.run_id)).all()
+        return nodes, executions, session.get_one(Run, context.run_id)
+
+
+def peak_memory() -> int:
+    """Return this process's peak resident memory so far in bytes, without its children's."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _best_over_time(
+    context: RunContext, valid: Sequence[Node], graded: Mapping[int, HiddenScore], run: Run
+) -> list[tuple[float, float, float | None]]:
+    ended = [(node.ended_at, node.score, node.id) for node in valid if node.ended_at and node.score is not None]
+    series: list[tuple[float, float, float | None]] = []
+    for at, score, id in sorted(ended):
+        if not series or context.card.oriented(score) > context.card.oriented(series[-1][1]):
+            there = graded.get(id)
+            seconds = round(worked_seconds(run.gaps, run.created_at, at), 3)
+            series.append((seconds, score, there.win_rate if there else None))
+    return series

@@ -1,0 +1,102 @@
+"""Responses of strangers' servers: at most one content coding, bounded while unpacked, never too slow."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx2
+
+CODING = "gzip"
+"""The one content coding that is requested and accepted; several would multiply what a few kilobytes unpack to."""
+SLOWEST = 20_000
+"""Bytes a second of a download; a slower one would never end."""
+WINDOW = 60.0
+"""Seconds over which that is measured."""
+_MOST_CONTAINERS = 200_000
+_MOST_VALUES = 2_000_000
+"""Lists and objects, and commas, in a JSON text: more would block the loop for seconds and take gigabytes."""
+
+
+async def receive(response: httpx2.Response, most: int) -> bytes:
+    """Return a body, unpacked; other tasks may run after each piece of at most a megabyte.
+
+    Args:
+        response: opened as a stream.
+        most: bytes, unpacked.
+
+    Raises:
+        DecodingError: its coding is not `CODING`, or there are several; it is damaged, or has more bytes.
+        Also what httpx2 raises if the connection breaks.
+    """
+    codings = _codings(response)
+    if codings not in ([], [CODING]):
+        raise httpx2.DecodingError(
+            f"its body has the coding {', '.join(codings)[:100]!r}, and only a single {CODING} is accepted"
+        )
+    parts, length = [], 0
+    async for part in response.aiter_bytes():
+        length += len(part)
+        if length > most:
+            raise httpx2.DecodingError(f"its body has more than {most:,} bytes")
+        parts.append(part)
+        await asyncio.sleep(0)
+    return b"".join(parts)
+
+
+async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> AsyncIterator[bytes]:
+    """Yield a download's bytes as they arrive.
+
+    Args:
+        response: opened as a stream, without coding.
+        window: seconds over which at least `SLOWEST` bytes a second must arrive.
+
+    Raises:
+        DecodingError: it is encoded.
+        ReadTimeout: it is too slow.
+        Also what httpx2 raises if the connection breaks.
+    """
+    if _codings(response):
+        raise httpx2.DecodingError("it is encoded, which was not asked for")
+    now = asyncio.get_running_loop().time
+    began, came = now(), 0
+    async for part in response.aiter_bytes():
+        came += len(part)
+        if (took := now() - began) >= window:
+            if came < SLOWEST * took:
+                raise httpx2.ReadTimeout(f"only {came:,} bytes came in {took:.0f} s")
+            began, came = now(), 0
+        yield part
+
+
+def _codings(response: httpx2.Response) -> list[str]:
+    given = (one.strip().lower() for one in response.headers.get_list("Content-Encoding", split_commas=True))
+    return [one for one in given if one not in ("", "identity")]
+
+
+def read_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, or it has more lists, objects or values than any honest answer.
+        RecursionError: it is nested deeper than any answer.
+    """
+    if text.count("[") + text.count("{") > _MOST_CONTAINERS or text.count(",") > _MOST_VALUES:
+        raise ValueError("it has too many parts")
+    return json.loads(text)
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds in a Retry-After header, which may hold a number or a date; None if it holds neither."""
+    if not value:
+        return None
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", value.strip()):
+        return float(value)
+    try:
+        time = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):  # a year of twenty digits
+        return None
+    return max(0.0, (time.replace(tzinfo=time.tzinfo or UTC) - now).total_seconds())

@@ -1,0 +1,114 @@
+"""A run with one lab whose coder follows a script; everything else in it is real."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from bot.coder.lab.playbook import LabAssignment, LabPlaybook
+from bot.coder.lab.settings import LabSettings
+from bot.engine.context import RunContext
+from bot.engine.search import Search
+from bot.engine.strategy import Action, Strategy
+from bot.engine.tree import Tree
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.models import CallLimits, Completion, Message, Prompt, Usage
+from sandbox.bubblewrap import BubblewrapSandbox
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import ReplayClock
+from state.tables import Step
+from tests.bot.engine.parts import RUN, opened_on
+from tests.tiny_snapshot import write_tiny
+
+AnswerT = TypeVar("AnswerT")
+
+SOLUTION = """
+import numpy as np, pandas as pd
+from sklearn.linear_model import LogisticRegression
+train, rows, test = (pd.read_csv(f"data/{name}.csv") for name in ("train", "validation", "test"))
+model = LogisticRegression(C=STRENGTH).fit(train[["a", "b", "c"]], train["label"])
+for asked, out in ((rows, "validation_predictions.csv"), (test, "submission.csv")):
+    pd.DataFrame({"id": asked["id"], "label": model.predict_proba(asked[["a", "b", "c"]])[:, 1]}).to_csv(out, index=False)
+print("fitted", len(train))
+"""
+OUT_OF_FOLD = """
+import numpy as np, pandas as pd
+from sklearn.linear_model import LogisticRegression
+train = pd.read_csv("data/train.csv").merge(pd.read_csv("/lab/folds.csv"), on="id")
+parts = []
+for fold in range(5):
+    fit, asked = train[train.fold != fold], train[train.fold == fold]
+    model = LogisticRegression(C=STRENGTH).fit(fit[["a", "b", "c"]], fit["label"])
+    parts.append(pd.DataFrame({"id": asked["id"], "label": model.predict_proba(asked[["a", "b", "c"]])[:, 1]}))
+pd.concat(parts).to_csv("oof.csv", index=False)
+"""
+
+
+def sh(command: str) -> str:
+    """Return a reply that is one command."""
+    return f"```sh\n{command}\n```"
+
+
+def written(name: str, text: str, then: str, strength: float = 1.0) -> str:
+    """Return a reply that writes a script and then runs a command."""
+    return sh(f"cat > {name} <<'EOF'\n{text.replace('STRENGTH', str(strength))}\nEOF\n{then}")
+
+
+class Scripted:
+    """A model whose replies are given, one a turn; it keeps the conversations that it was sent."""
+
+    def __init__(self, replies: Sequence[str]) -> None:
+        self.replies = list(replies)
+        self.sent: list[Sequence[Message]] = []
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Give the next reply; `lab done`, twice, when there is none."""
+        self.sent.append(prompt.messages())
+        turn = sum(message.role == "assistant" for message in prompt.messages())
+        text = self.replies[turn] if turn < len(self.replies) else sh("lab done; lab done")
+        return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
+
+
+class OneLab:
+    """A policy and a briefing for one lab."""
+
+    def next_actions(self, tree: Tree, budget: object, free_slots: int, rng: object) -> Sequence[Action]:
+        """Open it once."""
+        return [Action("lab", draft_id=1)] if len(tree.nodes) == 1 else []
+
+    async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
+        """Return its task."""
+        return LabAssignment(title="a test", draft="Do as the script says.")
+
+    async def closed(self, action: Action, node: int, tree: Tree) -> None:
+        """Do nothing."""
+
+
+@asynccontextmanager
+async def lived(
+    folder: Path, model: Scripted, settings: LabSettings | None = None, sandbox: BubblewrapSandbox | None = None
+) -> AsyncIterator[RunContext]:
+    """Give a run after its one lab has ended; one that is in the folder already goes on."""
+    folder.mkdir(exist_ok=True)
+    if not (folder / "tiny").is_dir():
+        write_tiny(folder / "tiny")
+    snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
+    clock, box = ReplayClock(snapshot.card.deadline), sandbox or BubblewrapSandbox()
+    async with opened_on(snapshot, folder, None, clock, model, sandbox=box) as context:
+        one = OneLab()
+        playbook = LabPlaybook(context, one, settings or LabSettings())
+
+        async def finish(tree: Tree) -> None:
+            """Do nothing."""
+
+        await Search(context, Strategy("test", one, {"lab": playbook}, finish)).run()
+        yield context
+
+
+def turns(context: RunContext) -> list[str]:
+    """Return what the coder saw, turn by turn."""
+    from sqlmodel import col, select
+
+    with context.store.read() as session:
+        found = select(Step).where(Step.run_id == RUN, Step.name == "lab.turn").order_by(col(Step.attempt))
+        return [step.result["text"] for step in session.exec(found).all() if step.result]

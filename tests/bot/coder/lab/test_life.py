@@ -1,0 +1,143 @@
+"""Tests of a lab's life with a coder that follows a script, under bubblewrap."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.coder.lab.settings import LabSettings
+from bot.engine.attempts import load_tree
+from state.labs import labs
+from tests import needs
+from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, Scripted, lived, sh, turns, written
+from tests.bot.engine.parts import RUN
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(autouse=True)
+def walls() -> None:
+    """These labs need bubblewrap."""
+    needs.bubblewrap()
+
+
+async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    replies = [
+        sh(
+            "ls /lab /lab/data data; lab status; lab board; lab ideas; head -2 /lab/folds.csv; cat /lab/community/index.md"
+        ),
+        "First I think for a while.",
+        written(
+            "oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, weak' --oof oof.csv --note first; lab board", 0.01
+        ),
+        written("oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, strong' --oof oof.csv", 1.0),
+        written("solution.py", SOLUTION, "lab score solution.py --note 'strong ridge'", 1.0),
+        sh("lab score solution.py; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"),
+        written("broken.py", "import nothing_such", "lab score broken.py"),
+        written("solution.py", SOLUTION, "printf 'believed: ridge\\nseen: it works\\nwhy: linear\\n' | lab done", 2.0),
+    ]
+    model = Scripted(replies)
+    async with lived(tmp_path / "run", model) as context:
+        seen = turns(context)
+        tree = load_tree(context)
+        (row,) = labs(context.store, RUN)
+    assert "solution.py" not in seen[0]
+    for part in (
+        "TASK.md",
+        "sample_validation.csv",
+        "looks left",
+        "node 1 ·",
+        "there are no ideas",
+        "id,fold",
+        "Public scripts",
+    ):
+        assert part in seen[0], part
+    assert "No command was found" in seen[1]
+    assert "folds · ridge, weak" in seen[2]
+    assert [hint["name"] for hint in row.hints] == ["ridge, weak", "ridge, strong"]
+    weak, strong = (hint["score"] for hint in row.hints)
+    assert strong < weak
+    assert "node 2: log_loss" in seen[4]
+    assert "4 looks" in seen[4]
+    assert "scored before" in seen[5]
+    assert "nowhere.py" in seen[5]
+    assert "does not compile" in seen[5]
+    assert "4 looks" in seen[5]
+    assert "node 3 has no score" in seen[6]
+    assert "nothing_such" in seen[6]
+    assert row.report == {"believed": "ridge", "seen": "it works", "why": "linear"}
+    assert row.notes == ["b helps"]
+    assert row.reason == "its coder was done"
+    # The last look went to what lay in work/solution.py at the end.
+    assert [(node.id, node.state, node.parents) for node in tree.nodes[1:]] == [
+        (2, "valid", ()),
+        (3, "buggy", (2,)),
+        (4, "valid", (2,)),
+    ]
+    assert tree[2].score is not None
+    assert tree[2].score < 0.6
+    # Each conversation begins as the one before: endpoints keep such a beginning.
+    for before, after in zip(model.sent, model.sent[1:], strict=False):
+        assert list(after[: len(before)]) == list(before)
+
+
+async def test_looks_are_rationed_and_the_last_is_kept(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    replies = [written("solution.py", SOLUTION, "lab score solution.py", 1.0 + n) for n in range(4)]
+    async with lived(tmp_path / "run", Scripted(replies), LabSettings(looks=3)) as context:
+        seen = turns(context)
+        assert "no looks are left" in seen[2]
+        assert [node.state for node in load_tree(context).nodes[1:]] == ["valid"] * 3
+        assert "as its lab left it" in str(context.results[-1].title)
+
+
+async def test_a_score_in_the_background_is_told_with_what_is_seen_next(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    replies = [
+        written("solution.py", SOLUTION, "lab score --background solution.py; echo typed on"),
+        sh("while ! lab board | grep -q 'node 2'; do sleep 0.2; done; sleep 1"),
+    ]
+    async with lived(tmp_path / "run", Scripted(replies)) as context:
+        seen = turns(context)
+        assert "typed on" in seen[0]
+        assert "node 2: log_loss" in "".join(seen[:3])
+        assert "[meanwhile]" in "".join(seen[:3])
+        assert [node.state for node in load_tree(context).nodes[1:]] == ["valid"]
+
+
+async def test_a_lab_without_a_script_leaves_a_failed_node_and_a_reason(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    async with lived(tmp_path / "run", Scripted(["I do not know what to do."] * 20)) as context:
+        (row,) = labs(context.store, RUN)
+        assert row.reason == "10 replies in a row held no command"
+        node = load_tree(context)[2]
+        assert node.buggy
+        assert "no script that was scored" in str(context.results[-1].error)
+
+
+async def test_what_breaks_in_a_lab_is_an_observation(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    replies = [
+        sh("exit 5"),
+        sh("echo 'open"),
+        sh("yes | head -c 3000000; echo"),
+        sh("rm -rf /lab/work; cd /; rm -rf /lab/work/*; ls -la /lab/work"),
+        sh("pwd; echo alive > alive.txt; kill -9 $$"),
+        sh("cat alive.txt; sleep 300 & echo started"),
+        sh("pkill -f 'sleep 300'; echo; (sleep 200; echo late) > late.log 2>&1 & jobs"),
+        sh("python -c \"import socket; socket.create_connection(('1.1.1.1', 53), 2)\""),
+        sh("cat /etc/shadow; ls /root /home; env | grep -i -c key"),
+    ]
+    async with lived(tmp_path / "run", Scripted(replies)) as context:
+        seen = turns(context)
+    assert "exit 5" in seen[0]
+    assert "unexpected EOF" in seen[1]
+    assert len(seen[2]) < 12_000
+    assert "/lab/logs/3.txt" in seen[2]
+    assert "alive" not in seen[3]
+    assert "exit 137" in seen[4]
+    assert "alive" in seen[5]
+    assert "1 background process running" in seen[5]
+    assert "exit 1" in seen[7]
+    assert "root:x" not in seen[8]
+    assert "\n0\n" in seen[8]

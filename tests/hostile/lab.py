@@ -1,0 +1,173 @@
+"""The engine's end of a lab's socket, in a process of its own: what attacks on it meet, and how it fares.
+
+`python -m tests.hostile.lab SOCKET` serves until its stdin ends.
+"""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.source_tree import ROOT
+
+CLIENT = ROOT / "sandbox" / "lab" / "client.py"
+DESCRIPTORS = 26
+"""That the server has open at the most: 16 connections, what Python needs, and the files that it writes."""
+MEMORY = 60_000_000
+"""Bytes by which it may grow."""
+_PATIENCE = 60.0
+"""Seconds that an honest client waits at the most."""
+
+
+@dataclass
+class LabEnd:
+    """A server of the lab's socket, and honest clients of it."""
+
+    folder: Path
+    answers: list[tuple[int, float]] = field(default_factory=list)
+    """Exit status of each honest command, and the seconds it took."""
+    descriptors: int = 0
+    memory: int = 0
+    """Bytes by which it grew."""
+    end: dict[str, int] = field(default_factory=dict)
+    """What it said when it ended."""
+    said: str = ""
+    """What it had to complain about."""
+
+    @property
+    def mounts(self) -> Mapping[str, Path]:
+        """What an attack finds beside its data."""
+        return {"lab": self.folder / "socket", "bin": self.folder / "bin"}
+
+    @property
+    def taken(self) -> str:
+        """All that came through to the handler, as lines of JSON."""
+        return (self.folder / "taken").read_text(encoding="utf-8")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is not as it must be, once it has ended."""
+        if self.descriptors > DESCRIPTORS:
+            yield f"the server had {self.descriptors} descriptors open"
+        if self.memory > MEMORY:
+            yield f"the server grew by {self.memory} bytes"
+        if self.end != {"faults": 0, "news": min(20, self.end.get("news", -1)), "left": 0} or self.said:
+            yield f"the server ended as {self.end}, and said {self.said[-1500:]}"
+        if not self.answers or any(status != 0 or seconds > _PATIENCE for status, seconds in self.answers):
+            yield f"honest clients got {self.answers}"
+        for line in self.taken.splitlines():
+            texts = [text for text in json.loads(line).values() if isinstance(text, str)]
+            if any(len(text) > 2100 or not text.replace("\n", "").isprintable() for text in texts):
+                yield f"the handler got {line[:500]}"
+
+    def ask(self) -> None:
+        """Ask as an honest client does."""
+        begin = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-I", str(CLIENT), "status"],
+            env={"LAB_SOCKET": str(self.folder / "socket" / "socket")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=2 * _PATIENCE,
+            check=False,
+        )
+        self.answers.append((done.returncode, round(time.monotonic() - begin, 1)))
+
+
+@contextmanager
+def serve_lab(folder: Path) -> Iterator[LabEnd]:
+    """Serve a lab's socket in this folder, which is made anew, with honest clients that ask all the while."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "bin").mkdir(parents=True)
+    shutil.copy(CLIENT, folder / "bin" / "lab")
+    lab, over = LabEnd(folder), threading.Event()
+    process = subprocess.Popen(
+        [sys.executable, "-W", "default", "-m", "tests.hostile.lab", str(folder / "socket" / "socket")],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    threads = [threading.Thread(target=_watch, args=(lab, process.pid, over))]
+    threads += [threading.Thread(target=_ask, args=(lab, over))]
+    try:
+        assert process.stdout is not None
+        if process.stdout.readline() != "ready\n":
+            raise AssertionError(process.communicate()[1])
+        for thread in threads:
+            thread.start()
+        yield lab
+    finally:
+        over.set()
+        for thread in threads:
+            if thread.is_alive():
+                thread.join()
+        try:
+            out, lab.said = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, lab.said = process.communicate()
+    lab.end = json.loads(out or "{}")
+
+
+def _ask(lab: LabEnd, over: threading.Event) -> None:
+    while not over.wait(0.5):
+        lab.ask()
+    lab.ask()
+
+
+def _watch(lab: LabEnd, pid: int, over: threading.Event) -> None:
+    process = psutil.Process(pid)
+    idle = process.memory_info().rss
+    while not over.wait(0.01):
+        lab.descriptors = max(lab.descriptors, process.num_fds())
+        lab.memory = max(lab.memory, process.memory_info().rss - idle)
+
+
+async def main(socket: Path) -> None:
+    """Serve until stdin ends, and print how it went."""
+    from bot.coder.lab.calls import Board, LabAnswer, LabCall, Score
+    from bot.coder.lab.server import LabServer
+
+    faults: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(str(context)))
+
+    class Writing:
+        """Writes down what it gets; a score takes a while."""
+
+        def __init__(self) -> None:
+            self.news: list[str] = []
+            self.calls = 0
+
+        async def __call__(self, call: LabCall) -> LabAnswer:
+            self.calls += 1
+            size = None if call.file is None else call.file.stat().st_size
+            with (socket.parent.parent / "taken").open("a", encoding="utf-8") as file:
+                text = call.script if call.script is None else call.script[:2000]
+                file.write(json.dumps({**asdict(call.arguments), "script": text, "size": size}) + "\n")
+            if isinstance(call.arguments, Score):
+                await asyncio.sleep(2)
+            return LabAnswer(0, "x" * 150_000 if isinstance(call.arguments, Board) else f"answer {self.calls}")
+
+    handler = Writing()
+    async with LabServer(socket, handler):
+        print("ready", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+    left = len([path for path in socket.parent.parent.iterdir() if path.name not in ("socket", "bin", "taken")])
+    print(
+        json.dumps({"faults": len(faults), "news": len(handler.news), "left": left + len([*socket.parent.iterdir()])})
+    )
+    print(*faults, sep="\n", end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))

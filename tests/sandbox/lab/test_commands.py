@@ -1,0 +1,137 @@
+"""Tests of what a command finds, prints and leaves to the next."""
+
+import asyncio
+import time
+from dataclasses import replace
+
+import pytest
+
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.lab import LabRequest
+from state.redaction import Redactor
+from tests.sandbox.lab.conftest import Shell
+
+
+async def test_a_command_starts_beside_the_data_and_finds_the_rest_above_it(shell: Shell) -> None:
+    assert await shell.prints("pwd; cat data/train.csv ../data/train.csv ../TASK.md; ls weights ..") == (
+        "/lab/work\nid,x\n1,2\nid,x\n1,2\nPredict y.\n"
+        "..:\nTASK.md\nbin\ncommunity\ndata\nlogs\nweights\nwork\n\nweights:"
+    )
+
+
+async def test_the_next_command_starts_where_the_last_one_ended(shell: Shell) -> None:
+    result = await shell.type("mkdir -p 'a b/c'; cd 'a b/c'")
+    assert result.folder == "/lab/work/a b/c"
+    assert await shell.prints("pwd; cd ../..") == "/lab/work/a b/c"
+    assert await shell.prints("pwd") == "/lab/work"
+
+
+async def test_a_folder_that_is_gone_gives_way_to_the_working_folder(shell: Shell) -> None:
+    await shell.type("mkdir a; cd a")
+    await shell.type("rm -r ../a")
+    assert await shell.prints("pwd") == "/lab/work"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("exit 7", 7, ""),
+        ("exec echo gone", 0, "gone"),
+        ("echo 'open", 2, "unexpected EOF"),
+        ("for i in 1 2; do", 2, "unexpected end of file"),
+        ("cat <<END\nno end", 0, "no end"),
+        ("kill -9 $$", 137, ""),
+        ("read line; echo \"read '$line'\"", 0, "read ''"),
+        ("set -e; false; echo never", 1, ""),
+        ("echo a\0b", 0, "ab"),
+        ("#" * 200_000 + "\necho read", 0, "read"),
+        ("#" * 2_000_000, 126, "could not be started"),
+        ("echo \ud800", 0, "?"),
+        ("sleep 77 & pkill -f 'sleep 77'; echo alive", 0, "alive"),
+    ],
+)
+async def test_a_broken_command_does_the_lab_no_harm(shell: Shell, command: str, code: int, says: str) -> None:
+    result = await shell.type(command)
+    assert result.exit_code == code, result
+    assert says in result.output
+    assert await shell.prints("echo still here") == "still here"
+
+
+async def test_errors_stand_where_they_were_printed(shell: Shell) -> None:
+    assert await shell.prints("echo one; echo two >&2; echo three") == "one\ntwo\nthree"
+
+
+async def test_a_result_shows_what_a_terminal_would(shell: Shell) -> None:
+    said = await shell.prints(r"printf '\033[31mred\033[0m\n10%%\r20%%\r\nbell\a \000\xff.\n'")
+    assert said == "red\n20%\nbell ?."
+
+
+async def test_a_long_output_is_cut_and_names_the_log_that_has_all(shell: Shell) -> None:
+    result = await shell.type("seq 10000")
+    assert result.output.startswith("1\n2\n")
+    assert result.output.endswith("\n9999\n10000\n")
+    assert "left out; the whole is in /lab/logs/1.txt ...]" in result.output
+    assert len(result.output) < 10_100
+    assert await shell.prints("wc -l </lab/logs/1.txt; touch /lab/logs/9.txt 2>/dev/null || echo refused") == (
+        "10000\nrefused"
+    )
+
+
+async def test_300_mb_of_output_keep_20_and_take_seconds(shell: Shell) -> None:
+    began = time.monotonic()
+    result = await shell.type("echo first; yes 'a line that is fairly long' | head -c 300000000; echo last")
+    assert time.monotonic() - began < 20
+    assert (result.exit_code, result.ended) == (0, None)
+    assert result.output.startswith("first\na line")
+    assert result.output.endswith("last\n")
+    assert "/lab/logs/1.txt holds all but 2" in result.output
+    log = shell.request.folder / "logs" / "1.txt"
+    assert 20_000_000 < log.stat().st_size < 20_500_000
+    assert log.read_bytes().endswith(b"last\n")
+
+
+async def test_a_command_knows_its_time_and_its_cores(shell: Shell) -> None:
+    result = await shell.type("echo $BOT_TIME_LIMIT $BOT_CPUS $OMP_NUM_THREADS; nproc", seconds=12.5, cpus=(0,))
+    assert result.output == "12.5 1 1\n1\n"
+
+
+async def test_a_script_may_import_what_lies_beside_it(shell: Shell) -> None:
+    assert await shell.prints("echo 'x = 5' >part.py; echo 'import part; print(part.x)' >all.py; python3 all.py") == "5"
+
+
+async def test_a_command_costs_less_than_50_ms(bubblewrap: BubblewrapSandbox, lab_request: LabRequest) -> None:
+    async with bubblewrap.open_lab(lab_request) as lab:
+        shell = Shell(lab, lab_request)
+        times = []
+        for _ in range(10):
+            began = time.monotonic()
+            await shell.type("true")
+            times.append(time.monotonic() - began)
+    assert sorted(times)[5] < 0.05
+
+
+async def test_secrets_stay_out_of_logs_and_results(bubblewrap: BubblewrapSandbox, lab_request: LabRequest) -> None:
+    secret = "sk-9f8a7b6c5d4e3f2a1b0c"
+    request = replace(lab_request, redactor=Redactor({secret: "KEY"}))
+    async with bubblewrap.open_lab(request) as lab:
+        shell = Shell(lab, request)
+        result = await shell.type(f"printf 'a {secret[:9]}'; sleep 0.2; printf '{secret[9:]} b sk-9'")
+    assert result.output == "a [secret] b sk-9"
+    assert shell.log == "a [secret] b sk-9"
+
+
+async def test_only_one_command_runs_in_the_foreground(shell: Shell) -> None:
+    first = asyncio.create_task(shell.type("sleep 1; echo first"))
+    await asyncio.sleep(0.2)
+    with pytest.raises(RuntimeError, match="one command at a time"):
+        await shell.lab.run(9, "echo second", seconds=5, cpus=())
+    assert (await first).output == "first\n"
+
+
+async def test_a_log_that_cannot_be_written_is_no_reason_to_end(
+    bubblewrap: BubblewrapSandbox, lab_request: LabRequest
+) -> None:
+    async with bubblewrap.open_lab(lab_request) as lab:
+        (lab_request.folder / "logs").rmdir()
+        result = await Shell(lab, lab_request).type("echo shown")
+    assert result.output == "shown\n\n[the log could not be written: No such file or directory]"
