@@ -1,7 +1,7 @@
 """The truth that predictions are scored against: answers or labels, for either source of scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +64,12 @@ class Truth(Protocol):
             InfrastructureFailure: the grade.py takes more than its limits whatever it is given, or does not start.
         """
 
+    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+        """Return a function that scores draws of rows of these predictions, fast where it can; NaN where a draw has no score.
+
+        It raises as `score_or_nan` does.
+        """
+
     def fault(self, rows: Rows | None = None) -> str | None:
         """Say why no predictions at all have a score; None: right ones have one. Raises as `score` does, but no refusal."""
 
@@ -105,6 +111,11 @@ class PartOfTruth:
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         """Score predictions on these rows, or on some of them, numbered within this part."""
         return self.whole.score(predicted, self._places(rows), None if taken is None else self.places[taken])
+
+    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+        """Return a function that scores draws of these rows, numbered within this part."""
+        score = self.whole.draws(predicted)
+        return lambda rows: score(self.places[rows])
 
     def fault(self, rows: Rows | None = None) -> str | None:
         """Say why no predictions of these rows have a score."""
