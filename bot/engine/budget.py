@@ -10,7 +10,7 @@ FINISH_SECONDS = 10.0
 FINISH_SHARE = 0.02
 LONGEST_FINISH = 3600.0
 REFIT_FACTOR = 1.5
-"""A refit and the final check see more rows than the hold-out run did; each may take this much longer."""
+"""A refit sees more rows than the hold-out run did, and may take this much longer."""
 EXECUTION_SHARE = 1 / 6
 """No execution may take more of a run's time than this (the papers' own: 1 h of 5 h)."""
 SHORTEST_EXECUTION = 5.0
@@ -69,18 +69,18 @@ class RunBudget:
     def execution_seconds(self, best_seconds: float | None, later: float = 0.0) -> float | None:
         """Return the time limit of a new hold-out run, or None where nothing can be started any more.
 
-        Whatever is chosen in the end is run twice more (refit, final check), so the limit leaves room for that: for the
-        new node should it become the best, and for the best so far should it not.
+        Whatever is chosen in the end is run once more, on all rows, so the limit leaves room for that: for the new node
+        should it become the best, and for the best so far should it not.
 
         Args:
             best_seconds: what the best node's hold-out run took; None without one.
             later: seconds that pass before the run begins, such as those in which its script is written.
         """
-        after, left = 2 * REFIT_FACTOR, max(0.0, self.left() - later)
-        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + after), self.longest)
+        left = max(0.0, self.left() - later)
+        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + REFIT_FACTOR), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
-            limit = min(limit, left - after * best_seconds)
+            limit = min(limit, left - REFIT_FACTOR * best_seconds)
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
 
@@ -92,16 +92,13 @@ class RunBudget:
         """
         return self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2)
 
-    def repeat_seconds(self, seconds: float, later: int) -> float:
-        """Return the time limit of a node's run on more rows: generous, but not at the cost of what is planned after it.
+    def refit_seconds(self, seconds: float) -> float:
+        """Return the time limit of a node's refit, which is generous, as nothing comes after it.
 
         Args:
-            seconds: What its hold-out run took.
-            later: How many more such runs come after this one; each may take REFIT_FACTOR times as long.
+            seconds: what its hold-out run took.
         """
-        planned = REFIT_FACTOR * seconds
-        generous = max(3 * seconds, min(self.seconds / 10, self.longest))
-        return min(self.left(), max(planned, min(generous, self.left() - later * planned)))
+        return min(self.left(), max(3 * seconds, min(self.seconds / 10, self.longest)))
 
     def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
         """Return what a policy sees; where steps are the budget, time is left out, so that decisions repeat exactly."""
@@ -111,4 +108,4 @@ class RunBudget:
 
     def usable(self, best_seconds: float | None) -> float:
         """Return the seconds that nodes may use: what is left beside handing in the best one."""
-        return max(0.0, self.left() - 2 * REFIT_FACTOR * (best_seconds or 0.0))
+        return max(0.0, self.left() - REFIT_FACTOR * (best_seconds or 0.0))

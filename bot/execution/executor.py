@@ -180,6 +180,12 @@ class Executor:
             kept = kept_execution(session, self._run_id, node, view)
         return self.folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
 
+    def final_score(self, node: int) -> float | None:
+        """Return a node's score on the rows that are scored apart; to be asked for when the search is over, and not before."""
+        with self._store.read() as session:
+            kept = kept_execution(session, self._run_id, node)
+        return None if kept is None or kept.score is None else kept.score.final
+
     def predictions_of(self, node: int) -> Path:
         """Return where a node's predictions of the hold-out's rows lie, if it left any."""
         return self.submission_of(node, GUARDED).with_name(PREDICTIONS)
@@ -328,7 +334,7 @@ class Executor:
                     node, request.execution_id, data, found.score, outcome.output
                 )
             spoiled = any(one.spoils for one in guards)
-            score = Score(value=found.score, noise=noise, guards=guards, spoiled=spoiled)
+            score = Score(value=found.score, noise=noise, guards=guards, final=found.final, spoiled=spoiled)
         passed = score is not None or (found.fine and view in _NEED_NO_SCORE)
         fault = None if passed else why(outcome, request.limits) or found.message or "no score"
         error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"

@@ -41,6 +41,8 @@ class Score(_Kept):
     """How uncertain it is; known on the hold-out view alone."""
     guards: tuple[Finding, ...] = ()
     """What the guards found; nothing on other views than the hold-out one."""
+    final: float | None = None
+    """The score of the rows that are scored apart: shown to nobody, and asked for by nothing, before the run's end."""
     spoiled: bool = False
     """Whether a guard says that the file for the test rows is worth nothing, whatever the value is."""
 

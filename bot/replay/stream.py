@@ -96,7 +96,7 @@ class Stream(AtOnce):
             return clock_progress(len(tree.nodes), budget.steps, size)
         took = [node.seconds for node in tree.nodes if node.state != "running"]
         each = max(1.0, sum(took) / max(1, len(took))) / self._slots
-        usable = budget.seconds - budget.reserve - 2 * REFIT_FACTOR * (best_seconds(context, tree) or 0.0)
+        usable = budget.seconds - budget.reserve - REFIT_FACTOR * (best_seconds(context, tree) or 0.0)
         return clock_progress(budget.elapsed.wall() / each, usable / each, size)
 
     def _note_news(self, move: ClockAdvance, found: Mapping[str, Any]) -> None:

@@ -103,7 +103,7 @@ class RunResult(LiveGrade):
     guards: tuple[NodeFinding, ...] = ()
     """What guards found in the data and in the chosen node, and what did not pass in others."""
     final_score: float | None = None
-    final_note: str | None = None
+    """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
     code_length: int | None = None
     """Characters of the chosen script, as the papers count it."""
 

@@ -132,8 +132,8 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         validation_interval_note=interval_note,
         score_in_interval=None if interval is None or hidden is None else interval[0] <= hidden <= interval[1],
         guards=(*findings_of_run(context, node), *late),
-        final_score=handed.final_score,
-        final_note=handed.final_note,
+        # A run that was stopped may go on, and goes on without knowing it.
+        final_score=context.executor.final_score(node) if node is not None and ended.status == "finished" else None,
         code_length=None if node is None else len(code(context, node)),
         nodes=len(nodes),
         valid_nodes=len(valid),

@@ -26,7 +26,7 @@ OUTPUTS = "outputs"
 
 HandedInAs = Literal["refit", "fold-average", "holdout", "as-left"]
 MARGIN = 1.2
-"""A run on more rows starts only if at least this many times the hold-out run's seconds are left."""
+"""A refit starts only if at least this many times the hold-out run's seconds are left."""
 
 _NOISE_SECONDS = 20.0
 
@@ -147,20 +147,19 @@ class Files:
         return sha
 
 
-async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 0) -> MadeFile:
+async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     """Run a node again on all data, and return the file to hand in: the new one, if it agrees with the scored one.
 
     Args:
         context: the run.
         node: a node with a score.
         worker: compares the two files.
-        later: how many more such runs are to come, for which time must be left.
     """
     scored = context.executor.submission_of(node, "holdout")
     if context.executor.self_reported is not None:
         return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
     context.say(f"refitting node {node} on all data")
-    done = await run_again(context, node, "full", later=later)
+    done = await _run_on_all(context, node)
     if isinstance(done, str):
         return MadeFile(scored, "holdout", f"the scored file, since {done}")
     refitted = context.executor.submission_of(node, "full")
@@ -175,16 +174,16 @@ async def refit(context: RunContext, node: int, worker: Worker, *, later: int = 
     return MadeFile(refitted, "refit", "the refit on all data, which agrees with the scored run")
 
 
-async def run_again(context: RunContext, node: int, view: str, *, later: int) -> Execution | str:
-    """Run a node's script on another view, with `later` more to come; returns a sentence if that was impossible."""
+async def _run_on_all(context: RunContext, node: int) -> Execution | str:
+    """Run a node's script on all data; returns a sentence if that was impossible."""
     seconds = holdout_seconds(context, node) or 0.0
     if context.budget.left() < MARGIN * seconds + 1:
-        return f"too little time was left for a run on `{view}`"
-    limit = context.budget.repeat_seconds(seconds, later)
+        return "too little time was left for a run on `full`"
+    limit = context.budget.refit_seconds(seconds)
     try:
-        return await context.executor.execute(node, code(context, node), view, limit)
+        return await context.executor.execute(node, code(context, node), "full", limit)
     except BotError as error:
-        return f"the run on `{view}` failed: {error}"
+        return f"the run on `full` failed: {error}"
 
 
 async def most_similar_kernel(

@@ -8,9 +8,8 @@ from sqlmodel import col, select
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import Execution
 from bot.submission.exactly_once import ExactlyOnce, Patience
-from bot.submission.files import HandedInAs, MadeFile, refit, run_again
+from bot.submission.files import HandedInAs, MadeFile, refit
 from bot.submission.replay import LOCK, ReplaySubmitter
 from state.errors import BudgetExceeded
 from state.tables import Evaluation, Submission
@@ -26,14 +25,12 @@ class HandedIn:
     """None: nothing was handed in."""
     note: str
     """Why this file, in one sentence."""
-    final_score: float | None = None
-    final_note: str | None = None
 
 
 async def hand_in(
     context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool, own: bool = False
 ) -> HandedIn:
-    """Choose the node with the best validation score, refit it, check it once on the final part, and hand its file in.
+    """Choose the node with the best validation score, refit it, and hand its file in.
 
     It may be called again: a run that was stopped hands in, is resumed, and hands in again.
 
@@ -60,18 +57,15 @@ async def hand_in(
     elif best.score is None:
         made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
         hurried = True
-    final: Execution | None = None
-    final_note = None
     if not hurried:
-        made = await refit(context, best.id, worker, later=1)
-        final, final_note = await _final(context, best.id)
+        made = await refit(context, best.id, worker)
     try:
         async with context.spending.reserve(submissions=1) as held:
             await _place(context, made.file, destination, node=best.id, how=made.how)
             held.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return HandedIn(best.id, made.how, made.note, final.value if final else None, final_note)
+    return HandedIn(best.id, made.how, made.note)
 
 
 def _best(context: RunContext, tree: Tree) -> NodeView | None:
@@ -110,15 +104,6 @@ async def _place(context: RunContext, file: Path, destination: Path, *, node: in
     await ExactlyOnce(context.store, context.run_id, site, context.clock, lock, patience).submit(
         file, node=node, handed_in=how
     )
-
-
-async def _final(context: RunContext, node: int) -> tuple[Execution | None, str | None]:
-    """Score the chosen node once on the part that no node ever saw, which shows how much selection flattered us."""
-    if context.executor.self_reported is not None:
-        return None, f"no part of the data could be withheld: {context.executor.self_reported}"
-    context.say(f"checking node {node} on the final part")
-    done = await run_again(context, node, "final", later=0)
-    return (None, done) if isinstance(done, str) else (done, done.error)
 
 
 def is_baseline(handed: HandedIn) -> bool:

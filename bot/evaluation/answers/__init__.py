@@ -18,7 +18,7 @@ class LabelledView:
     data: Path
     """The folder that scripts see."""
     labels: Path
-    """The folder with labels.csv, for the worker alone."""
+    """The folder with labels.csv, and which of its rows are scored apart, for the worker alone."""
     card: TaskCard
     grader: Path | None = None
     """The competition's grade.py, for a metric that the registry does not know."""
@@ -52,6 +52,8 @@ class ScoredFiles:
     """Whether both files are, even if there is no score because the truth, or these predictions, cannot be scored."""
     message: str | None = None
     """Why there is no score, or what is wrong; None if nothing is."""
+    final: float | None = None
+    """Score of the rows that are scored apart, for the run's end alone; None: there are no such rows, or no score of them."""
 
 
 @dataclass(frozen=True)

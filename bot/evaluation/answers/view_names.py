@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from state.errors import UsageError
 
-ViewKind = Literal["sample", "holdout", "final", "full", "swap", "fold"]
+ViewKind = Literal["sample", "holdout", "full", "swap", "fold"]
 
 VALIDATION = tuple(f"validation.{suffix}" for suffix in ("csv", "tsv", "tab", "json", "jsonl", "ndjson"))
 """Possible names of the table of validation rows, which has the format of the training rows."""

@@ -1,4 +1,7 @@
-"""The traces of an execution for the guards: predictions, submission, output, and the scores of earlier nodes."""
+"""The traces of an execution for the guards: predictions, submission, output, and the scores of earlier nodes.
+
+Validation rows are those of the hold-out part alone, as the score is.
+"""
 
 import math
 from collections import defaultdict
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.metrics.registry import prediction_kind
-from bot.evaluation.scoring import Scorer, open_scorer
+from bot.evaluation.scoring import Scorer, labels_of, open_scorer
 from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
@@ -108,13 +111,18 @@ class Traces:
 
     def noise(self, other: Path | None) -> float | None:
         """Return the standard error of the score, or of its difference to that of other validation predictions."""
-        view = LabelledView(self.view.folder, self.view.labels, self.view.card, self.grader)
-        found = score_noise(view, self.predictions, other, self.seed, NOISE_SECONDS)
+        found = score_noise(self._labelled, self.predictions, other, self.seed, NOISE_SECONDS)
         return found.score_error if other is None else found.gain_error
 
     @cached_property
     def _read(self) -> tuple[list[str], Values]:
-        return read_submission(self.predictions, self.view.folder / "sample_validation.csv", self.view.card)
+        ids, values = read_submission(self.predictions, self.view.folder / "sample_validation.csv", self.view.card)
+        places = list(self.view.places)
+        return [ids[place] for place in places], values[places]
+
+    @cached_property
+    def _labelled(self) -> LabelledView:
+        return LabelledView(self.view.folder, self.view.labels, self.view.card, self.grader)
 
     @cached_property
     def _scorer(self) -> Scorer:
@@ -122,7 +130,7 @@ class Traces:
 
     @cached_property
     def _labels(self) -> Truth:
-        return self._scorer.truth(self.view.labels / "labels.csv", self.view.folder / "sample_validation.csv")
+        return labels_of(self._labelled, self._scorer)
 
     @cached_property
     def _scored_predictions(self) -> Predicted:

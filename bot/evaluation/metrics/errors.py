@@ -27,6 +27,11 @@ def rmse(y_true: Values, y_pred: Values, params: Params) -> float:
     return float(root_mean_squared_error(np.ravel(y_true), np.ravel(y_pred)))
 
 
+def squares(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the mean squared error of each row, (rows, 1)."""
+    return _squared(y_true, y_pred).mean(axis=1, keepdims=True)
+
+
 def mse(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean squared error, all cells pooled."""
     return float(mean_squared_error(np.ravel(y_true), np.ravel(y_pred)))
@@ -35,6 +40,11 @@ def mse(y_true: Values, y_pred: Values, params: Params) -> float:
 def rmsle(y_true: Values, y_pred: Values, params: Params) -> float:
     """Root mean squared error of log(1 + value), all cells pooled."""
     return rmse(np.log1p(np.asarray(y_true, dtype=float)), np.log1p(np.asarray(y_pred, dtype=float)), params)
+
+
+def log_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the mean squared error of log(1 + value) of each row, (rows, 1)."""
+    return column_log_squares(y_true, y_pred, params).mean(axis=1, keepdims=True)
 
 
 def msle(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -47,19 +57,44 @@ def mean_columnwise_rmsle(y_true: Values, y_pred: Values, params: Params) -> flo
     return mean_over_columns(y_true, y_pred, lambda truth, predicted: rmsle(truth, predicted, params))
 
 
+def column_log_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the squared error of log(1 + value) of each cell."""
+    return _squared(np.log1p(np.asarray(y_true, dtype=float)), np.log1p(np.asarray(y_pred, dtype=float)))
+
+
 def mean_columnwise_rmse(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the columns of each column's RMSE (MCRMSE), as Kaggle's OpenVaccine and Africa Soil have it.
 
     Params:
         columns: the places of the prediction columns that count, from 0; all by default.
     """
-    many = y_true.shape[1]
-    chosen = [int(place) for place in numbers(params, "columns", range(many), least=0)]
-    if not chosen or max(chosen) >= many:
-        raise UsageError(f"metric.params.columns is {chosen}; the {many} prediction columns are counted from 0.")
+    chosen = _chosen(y_true.shape[1], params)
     return mean_over_columns(
         y_true[:, chosen], y_pred[:, chosen], lambda truth, predicted: rmse(truth, predicted, params)
     )
+
+
+def column_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the squared error of each cell of the columns that count."""
+    return _squared(y_true, y_pred)[:, _chosen(y_true.shape[1], params)]
+
+
+def _chosen(many: int, params: Params) -> list[int]:
+    chosen = [int(place) for place in numbers(params, "columns", range(many), least=0)]
+    if not chosen or max(chosen) >= many:
+        raise UsageError(f"metric.params.columns is {chosen}; the {many} prediction columns are counted from 0.")
+    return chosen
+
+
+def _squared(y_true: Values, y_pred: Values) -> Values:
+    squared: Values = (np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)) ** 2
+    return squared
+
+
+def absolutes(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the mean absolute error of each row, (rows, 1)."""
+    off: Values = np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))
+    return off.mean(axis=1, keepdims=True)
 
 
 def mae(y_true: Values, y_pred: Values, params: Params) -> float:

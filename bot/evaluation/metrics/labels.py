@@ -20,10 +20,11 @@ from state.errors import UsageError
 
 def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
     """Return an array of objects with `canonical_label` of each cell."""
-    canonical: NDArray[Any] = np.empty(labels.shape, dtype=object)
-    for at, label in np.ndenumerate(labels):
-        canonical[at] = canonical_label(label)
-    return canonical
+    cells = labels.ravel().tolist()
+    known = {label: canonical_label(label) for label in set(cells)}
+    canonical: NDArray[Any] = np.empty(len(cells), dtype=object)
+    canonical[:] = [known[label] for label in cells]
+    return canonical.reshape(labels.shape)
 
 
 def canonical_label(label: object) -> object:
@@ -51,7 +52,18 @@ def accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
     tabular-playground-series-dec-2021, tensorflow-speech-recognition-challenge, and text-normalization-challenge in English
     and Russian (whose grader compares texts letter by letter: there `1.0` is not `1`).
     """
-    return float(np.equal(canonical_labels(y_true), canonical_labels(y_pred)).all(axis=1).mean())
+    return float(right_rows(y_true, y_pred, params).mean())
+
+
+def right_rows(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return 1 for each row whose labels all match and 0 for any other, (rows, 1)."""
+    right: Values = np.equal(canonical_labels(y_true), canonical_labels(y_pred)).all(axis=1, keepdims=True)
+    return right.astype(float)
+
+
+def wrong_rows(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return 1 for each row of which a label does not match, (rows, 1)."""
+    return 1.0 - right_rows(y_true, y_pred, params)
 
 
 def error_rate(y_true: Values, y_pred: Values, params: Params) -> float:

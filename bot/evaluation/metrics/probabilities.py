@@ -22,6 +22,11 @@ def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
     In MLE-bench: spooky-author-identification, leaf-classification, dog-breed-identification, lmsys-chatbot-arena,
     dogs-vs-cats-redux-kernels-edition, statoil-iceberg-classifier-challenge (the last two of one column).
     """
+    return float(log_losses(y_true, y_pred, params).mean())
+
+
+def log_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the negative log likelihood of each row, (rows, 1)."""
     eps = number(params, "eps", _EPS, least=0.0)
     chance = np.asarray(y_pred, dtype=float)
     truth = np.asarray(y_true, dtype=float)
@@ -31,7 +36,8 @@ def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
     elif params.get("normalize", True):
         chance = _rows_to_one(chance)
     chance = np.clip(chance, eps, 1.0 - eps)
-    return float(-(truth * np.log(chance)).sum(axis=1).mean())
+    losses: Values = -(truth * np.log(chance)).sum(axis=1, keepdims=True)
+    return losses
 
 
 def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -40,7 +46,7 @@ def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> 
     Params:
         eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
     """
-    return float(_cell_losses(y_true, y_pred, params).mean())
+    return float(cell_losses(y_true, y_pred, params).mean())
 
 
 def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -54,11 +60,18 @@ def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
         positive: what the weight of a cell whose truth is 1 is multiplied by; 1 by default.
         eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
     """
+    return float(weighted_losses(y_true, y_pred, params).mean())
+
+
+def weighted_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the weighted mean of each row's binary log losses, (rows, 1)."""
     truth = np.asarray(y_true, dtype=float)
     many = truth.shape[1]
     weights = np.array(numbers(params, "weights", [1.0] * many, many=many, least=0.0))
     cells = weights * (1.0 + (number(params, "positive", 1.0, least=0.0) - 1.0) * truth)
-    return float(((_cell_losses(y_true, y_pred, params) * cells).sum(axis=1) / cells.sum(axis=1)).mean())
+    losses = cell_losses(y_true, y_pred, params) * cells
+    means: Values = losses.sum(axis=1, keepdims=True) / cells.sum(axis=1, keepdims=True)
+    return means
 
 
 def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -71,6 +84,11 @@ def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> float:
         eps: predictions are clipped to [eps, 1 - eps]; 1e-15 by default.
         normalize: whether rows of the prediction are divided by their sums; true by default.
     """
+    return float(divergences(y_true, y_pred, params).mean())
+
+
+def divergences(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the divergence of each row, (rows, 1)."""
     eps = number(params, "eps", _EPS, least=0.0)
     truth = np.asarray(y_true, dtype=float)
     chance = np.asarray(y_pred, dtype=float)
@@ -78,10 +96,12 @@ def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> float:
         chance = _rows_to_one(chance)
     chance = np.clip(chance, eps, 1.0 - eps)
     terms = np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / chance), 0.0)
-    return float(terms.sum(axis=1).mean())
+    sums: Values = terms.sum(axis=1, keepdims=True)
+    return sums
 
 
-def _cell_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
+def cell_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return the binary log loss of each cell."""
     eps = number(params, "eps", _EPS, least=0.0)
     truth = np.asarray(y_true, dtype=float)
     chance = np.clip(np.asarray(y_pred, dtype=float), eps, 1.0 - eps)

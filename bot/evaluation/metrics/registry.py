@@ -54,6 +54,10 @@ class Metric:
     """What scikit-learn, and so MLE-bench, refuses is refused."""
     rescaled: Bounds | None = None
     """Whether, with several columns, rows are divided by their sums by default; None: they never are."""
+    rows: str = ""
+    """`file.function` that returns each row's losses (rows, columns), where the score is the mean of them all; else nothing."""
+    rooted: bool = False
+    """Whether it is the mean over these columns of the root of each column's mean."""
     variants: Sequence[Params] = ({},)
     """Parameters that an unknown grader may mean, its own first."""
 
@@ -65,6 +69,13 @@ class Metric:
     def score(self, y_true: "Values", y_pred: "Values", params: Params) -> float:
         """Return the score of predictions; NaN where it is not defined."""
         return self._defined_formula(y_true, y_pred, params)
+
+    def row_losses(self, y_true: "Values", y_pred: "Values", params: Params) -> "Values | None":
+        """Return the losses (rows, columns) that the score is a mean of; None where it is no such mean."""
+        if not self.rows:
+            return None
+        losses: Values = _function(self.rows)(y_true, y_pred, params)
+        return losses
 
     @cached_property
     def _defined_formula(self) -> "ScoreFunction":
@@ -98,6 +109,7 @@ _ALL = (
         least=0.0,
         bounds=_PROBABILITIES,
         rescaled=_SHARES,
+        rows="probabilities.log_losses",
         variants=(*_CLIPS, *_RAW_CLIPS),
     ),
     Metric(
@@ -106,6 +118,7 @@ _ALL = (
         of_classes=True,
         least=0.0,
         bounds=_PROBABILITIES,
+        rows="probabilities.cell_losses",
         variants=_CLIPS,
     ),
     Metric(
@@ -114,6 +127,7 @@ _ALL = (
         of_classes=True,
         least=0.0,
         bounds=_PROBABILITIES,
+        rows="probabilities.weighted_losses",
         variants=_CLIPS,
     ),
     Metric(
@@ -122,6 +136,7 @@ _ALL = (
         least=0.0,
         bounds=_PROBABILITIES,
         rescaled=_SHARES,
+        rows="probabilities.divergences",
         variants=(*_CLIPS, *_RAW_CLIPS),
     ),
     Metric("ranking.roc_auc", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
@@ -130,13 +145,20 @@ _ALL = (
     Metric(
         "ranking.probabilistic_f1", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True, variants=_BETAS
     ),
-    Metric("errors.rmse", "minimize", least=0.0),
-    Metric("errors.mse", "minimize", least=0.0),
-    Metric("errors.rmsle", "minimize", least=0.0, bounds=_LOGARITHMS),
-    Metric("errors.msle", "minimize", least=0.0, bounds=_LOGARITHMS),
-    Metric("errors.mean_columnwise_rmse", "minimize", least=0.0),
-    Metric("errors.mean_columnwise_rmsle", "minimize", least=0.0, bounds=_LOGARITHMS),
-    Metric("errors.mae", "minimize", least=0.0),
+    Metric("errors.rmse", "minimize", least=0.0, rows="errors.squares", rooted=True),
+    Metric("errors.mse", "minimize", least=0.0, rows="errors.squares"),
+    Metric("errors.rmsle", "minimize", least=0.0, bounds=_LOGARITHMS, rows="errors.log_squares", rooted=True),
+    Metric("errors.msle", "minimize", least=0.0, bounds=_LOGARITHMS, rows="errors.log_squares"),
+    Metric("errors.mean_columnwise_rmse", "minimize", least=0.0, rows="errors.column_squares", rooted=True),
+    Metric(
+        "errors.mean_columnwise_rmsle",
+        "minimize",
+        least=0.0,
+        bounds=_LOGARITHMS,
+        rows="errors.column_log_squares",
+        rooted=True,
+    ),
+    Metric("errors.mae", "minimize", least=0.0, rows="errors.absolutes"),
     Metric("errors.median_absolute_error", "minimize", least=0.0),
     Metric("errors.mape", "minimize", least=0.0),
     Metric("errors.smape", "minimize", least=0.0),
@@ -148,8 +170,8 @@ _ALL = (
     Metric("correlations.gini", "maximize", least=-1.0, most=1.0, of_varied=True),
     Metric("correlations.laplace_log_likelihood", "maximize"),
     Metric("correlations.mean_angular_error", "minimize", least=0.0, most=math.pi),
-    Metric("labels.accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0),
-    Metric("labels.error_rate", "minimize", "label", of_classes=True, least=0.0, most=1.0),
+    Metric("labels.accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0, rows="labels.right_rows"),
+    Metric("labels.error_rate", "minimize", "label", of_classes=True, least=0.0, most=1.0, rows="labels.wrong_rows"),
     Metric("labels.balanced_accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0),
     Metric("labels.cohen_kappa", "maximize", "label", of_classes=True, least=-1.0, most=1.0, of_varied=True),
     Metric(

@@ -3,17 +3,20 @@
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.graders import GraderKind
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.metrics.registry import METRICS, metric_named
 from bot.evaluation.scoring.grader_scorer import GraderScorer
 from bot.evaluation.scoring.registry_scorer import RegistryScorer
-from bot.evaluation.scoring.truth import Truth
+from bot.evaluation.scoring.truth import PartOfTruth, Truth
+from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 
-__all__ = ["Scorer", "labels_of", "open_scorer"]
+__all__ = ["Scorer", "labels_of", "open_scorer", "parts_of"]
 
 
 class Scorer(Protocol):
@@ -63,15 +66,31 @@ def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None
 
 
 def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
-    """Open a view's labels.
+    """Open a view's labels, those of `final` left out, which reads predictions of all rows.
 
     Raises:
         InfrastructureFailure: they cannot be read.
     """
+    try:
+        return parts_of(view, scorer)[0]
+    except InvalidSubmission as error:
+        raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+
+
+def parts_of(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
+    """Open a view's labels: those that the search goes by, and those of `final`, None where nothing is scored apart.
+
+    What one of them has read the other scores as well.
+
+    Raises:
+        InvalidSubmission: they cannot be read.
+    """
     own = view.data / "sample_validation.csv"
     # Where withheld rows stand in for the test rows, there is but one sample.
     sample = own if own.is_file() else view.data / "sample_submission.csv"
-    try:
-        return scorer.truth(view.truth, sample)
-    except InvalidSubmission as error:
-        raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+    truth, apart = scorer.truth(view.truth, sample), sorted(final_places(view.labels))
+    if not apart or truth.ids is None:
+        return truth, None
+    final = np.array(apart, dtype=np.int64)
+    rest = np.setdiff1d(np.arange(len(truth.ids)), final)
+    return PartOfTruth(truth, rest), PartOfTruth(truth, final)

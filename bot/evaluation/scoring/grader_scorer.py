@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from bot.evaluation.graders import GraderKind
 from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
 from bot.evaluation.scoring.prediction_file import read_submission
-from bot.evaluation.scoring.truth import Predicted, Rows, Truth
+from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import GraderStopped, InvalidSubmission
@@ -91,14 +91,17 @@ class _GraderTruth:
                 f"The grader does not come to an end with {predicted.name}, though it does with {self.sample.name}: {error}"
             ) from error
 
-    def fault(self) -> str | None:
+    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+        return lambda rows: score_or_nan(self, predicted, rows)
+
+    def fault(self, rows: Rows | None = None) -> str | None:
         with closing(self.perfect(self.path)) as right:
             try:
-                return None if self.score(right) is not None else "even right predictions have none"
+                return None if self.score(right, rows) is not None else "even right predictions have none"
             except InvalidSubmission as error:
                 return f"it refuses even right predictions: {str(error).rstrip('.')}"
 
-    def why_not(self, predicted: Predicted) -> str:
+    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
         return "it is not defined on these predictions"
 
     def _control(self, rows: Rows | None) -> None:

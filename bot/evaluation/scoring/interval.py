@@ -33,9 +33,10 @@ from bot.evaluation.answers import Interval, LabelledView
 from bot.evaluation.scoring import labels_of, open_scorer
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.views.build import view_info
 from bot.evaluation.views.groups import disjoint_group_column
 from bot.evaluation.views.opened_view import OpenedView
-from bot.evaluation.views.split import FINAL_SHARE, HOLDOUT_SHARE
+from bot.evaluation.views.split import withheld_shares
 from bot.evaluation.views.timeline import parse_times, train_stretches
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import Repeats
@@ -89,10 +90,11 @@ def validation_interval(
     how = len(scores), together, test_rows
     if (why := _why_not(scores, score)) is not None:
         return Interval(None, None, f"the {scorer.name} {why}", *how)
-    low, high = _ends(scores, score, draws.ratio)
+    trained, more = _sizes(view)
+    low, high = _ends(scores, score, draws.ratio, trained)
     if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
         if refit:
-            low, high = _with_refit(low, high, perfect, card)
+            low, high = _with_refit(low, high, perfect, card, more)
         # What was stretched away from the score is stretched no further than scores go.
         low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
     return Interval(low, high, None, *how)
@@ -110,18 +112,24 @@ def _why_not(scores: NDArray[np.float64], score: float) -> str | None:
     return None
 
 
-def _ends(scores: NDArray[np.float64], score: float, ratio: float) -> tuple[float, float]:
+def _sizes(view: LabelledView) -> tuple[float, float]:
+    """Return the rows that are validated on as a share of those trained on, and these as a share of a refit's."""
+    if (info := view_info(view.labels)) is not None:
+        return (info.validation_rows - info.final_rows) / info.train_rows, info.train_rows / info.of_rows
+    holdout, final = withheld_shares(0)
+    return holdout / (1 - holdout - final), 1 - holdout - final
+
+
+def _ends(scores: NDArray[np.float64], score: float, ratio: float, trained: float) -> tuple[float, float]:
     """Return the quantiles of the draws, stretched away from the score for a model of other training rows."""
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(scores, [tail, 1 - tail])
-    trained = HOLDOUT_SHARE / (1 - HOLDOUT_SHARE)
     stretch = math.sqrt((1 + ratio + trained) / (1 + ratio))
     return score - stretch * (score - float(low)), score + stretch * (float(high) - score)
 
 
-def _with_refit(low: float, high: float, perfect: float, card: TaskCard) -> tuple[float, float]:
+def _with_refit(low: float, high: float, perfect: float, card: TaskCard, more: float) -> tuple[float, float]:
     """Move the better end towards the perfect score as far as more rows can."""
-    more = (1 - FINAL_SHARE) * (1 - HOLDOUT_SHARE)
     left = math.sqrt(more) if card.metric.name in _ROOTS else more
     if card.lower_is_better:
         return perfect + (low - perfect) * left, high

@@ -98,15 +98,17 @@ def _resampled(
         return np.empty((0, len(sides))), 0, 1.0
     rng = np.random.default_rng(seed)
     many = len(truth.ids)
+    began = time.monotonic()
+    scored = [truth.draws(side) for side in sides]
 
     def draw(rows: int) -> list[float]:
         drawn = rng.integers(0, many, rows) if truth.repeats else rng.choice(many, rows, replace=False)
-        return [score_or_nan(truth, side, drawn) for side in sides]
+        return [score(drawn) for score in scored]
 
-    began = time.monotonic()
     rows = many if truth.repeats else max(1, many // 2)
+    first = time.monotonic()
     scores = [draw(rows)]
-    needed = FEWEST * (time.monotonic() - began)
+    needed = FEWEST * (time.monotonic() - first)
     if needed > seconds and rows > SMALLEST:
         rows = max(SMALLEST, int(rows * seconds / needed))
         scores.clear()

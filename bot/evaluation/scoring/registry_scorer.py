@@ -1,6 +1,6 @@
 """Scores by a metric of the registry, on arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import Metric
-from bot.evaluation.scoring.prediction_file import read_submission, read_truth
+from bot.evaluation.scoring.kept_files import read_answers, read_predicted
+from bot.evaluation.scoring.prediction_file import read_truth
+from bot.evaluation.scoring.resampling import draw_scorer
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth
-from bot.evaluation.tables.csv_table import read_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
 
@@ -36,8 +37,8 @@ class RegistryScorer:
 
     def truth(self, path: Path, sample: Path) -> Truth:
         """Open a file of answers or labels; see `Scorer.truth`."""
-        ids = read_table(sample).keys(self.card.row_columns)
-        return _Values(self.card, self.metric, sample, ids, read_truth(path, ids, self.card))
+        ids, values = read_answers(path, sample, self.card)
+        return _Values(self.card, self.metric, sample, ids, values)
 
     def close(self) -> None:
         """Do nothing: nothing was started."""
@@ -55,7 +56,7 @@ class _Values:
     repeats: bool = True
 
     def read(self, path: Path) -> Predicted:
-        return Predicted(path.name, read_submission(path, self.sample, self.card)[1])
+        return Predicted(path.name, read_predicted(path, self.sample, self.card))
 
     def perfect(self, path: Path) -> Predicted:
         return Predicted(path.name, read_truth(path, self.ids, self.card))
@@ -74,20 +75,24 @@ class _Values:
         score = self.metric.score(truth, values, self.card.metric.params) if len(truth) else np.nan
         return float(score) if np.isfinite(score) else None
 
-    def fault(self) -> str | None:
+    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+        assert predicted.values is not None  # noqa: S101 - read by this class
+        return draw_scorer(self.metric, self.values, predicted.values, self.card.metric.params)
+
+    def fault(self, rows: Rows | None = None) -> str | None:
         """Return why not even right predictions have a score, with the columns; UsageError: a parameter is wrong."""
-        metric, truth, params = self.metric, self.values, self.card.metric.params
+        metric, params = self.metric, self.card.metric.params
+        truth = self.values if rows is None else self.values[rows]
         if np.isfinite(metric.score(truth, truth, params)):
             return None
         faulty = [at for at in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [at]], params)]
         columns = self.card.prediction_columns
         return _constants("truth", truth, faulty, columns) or "even right predictions have none"
 
-    def why_not(self, predicted: Predicted) -> str:
+    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
         assert predicted.values is not None  # noqa: S101 - read by this class
-        found = _constants(
-            "prediction", predicted.values, range(predicted.values.shape[1]), self.card.prediction_columns
-        )
+        values = predicted.values if rows is None else predicted.values[rows]
+        found = _constants("prediction", values, range(values.shape[1]), self.card.prediction_columns)
         return found or "it is not defined on these predictions"
 
 

@@ -1,19 +1,33 @@
 """Scores one execution: its validation predictions against the withheld labels, and the form of its submission."""
 
+import math
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.evaluation.answers import LabelledView, ScoredFiles
-from bot.evaluation.scoring import labels_of, open_scorer
+from bot.evaluation.scoring import open_scorer, parts_of
 from bot.evaluation.scoring.prediction_file import read_submission
-from state.errors import InvalidSubmission, UnsupportedLayout
+from bot.evaluation.scoring.truth import score_or_nan
+from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What predictions are worth: a score or why there is none, whether they are what was asked for, the score of `final`."""
+
+    score: float | None = None
+    readable: bool = False
+    fault: str | None = None
+    final: float | None = None
 
 
 def score_execution(view: LabelledView, predictions: Path | None, submission: Path | None) -> ScoredFiles:
     """Score what one execution wrote.
 
     The score and the validity do not depend on each other: a node is worth something only if it has both. On the
-    view `full` the score is one of training rows and means nothing.
+    view `full` the score is one of training rows and means nothing. Rows of `final` are scored apart: a score is the same
+    whatever is predicted for them.
 
     Args:
         view: what it ran on.
@@ -26,9 +40,10 @@ def score_execution(view: LabelledView, predictions: Path | None, submission: Pa
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    score, readable, fault = _score(view, predictions)
+    scored = _score(view, predictions)
     valid, invalid = _valid(view, submission)
-    return ScoredFiles(score, valid, valid and readable, " ".join(filter(None, (fault, invalid))) or None)
+    message = " ".join(filter(None, (scored.fault, invalid))) or None
+    return ScoredFiles(scored.score, valid, valid and scored.readable, message, scored.final)
 
 
 def score_predictions(view: LabelledView, predictions: Path) -> float:
@@ -37,10 +52,10 @@ def score_predictions(view: LabelledView, predictions: Path) -> float:
     Raises:
         InvalidSubmission: they have no score; says why in one sentence.
     """
-    score, _, fault = _score(view, predictions)
-    if score is None:
-        raise InvalidSubmission(fault or "the predictions have no score")
-    return score
+    scored = _score(view, predictions)
+    if scored.score is None:
+        raise InvalidSubmission(scored.fault or "the predictions have no score")
+    return scored.score
 
 
 def check_view_scorable(view: LabelledView) -> None:
@@ -55,7 +70,7 @@ def check_view_scorable(view: LabelledView) -> None:
     card = view.card
     with closing(open_scorer(card, view.grader)) as scorer:
         try:
-            fault = scorer.truth(view.truth, view.data / "sample_validation.csv").fault()
+            fault = parts_of(view, scorer)[0].fault()
         except InvalidSubmission as error:
             fault = str(error)
     if fault is not None:
@@ -63,29 +78,32 @@ def check_view_scorable(view: LabelledView) -> None:
         raise UnsupportedLayout(f"The {scorer.name} cannot score this view's labels (columns {columns}): {fault}.")
 
 
-def _score(view: LabelledView, predictions: Path | None) -> tuple[float | None, bool, str | None]:
-    """Return the score, whether the predictions are what was asked for, and why there is no score."""
+def _score(view: LabelledView, predictions: Path | None) -> _Scored:
     with closing(open_scorer(view.card, view.grader)) as scorer:
         if predictions is None:
-            return None, False, "validation_predictions.csv was not written."
-        truth = labels_of(view, scorer)
+            return _Scored(fault="validation_predictions.csv was not written.")
+        try:
+            truth, final = parts_of(view, scorer)
+        except InvalidSubmission as error:
+            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
         try:
             predicted = truth.read(predictions)
         except InvalidSubmission as error:
-            return None, False, str(error)
+            return _Scored(fault=str(error))
         refused = None
         try:
             score = truth.score(predicted)
         except InvalidSubmission as error:
             score, refused = None, str(error)
         if score is not None:
-            return score, True, None
+            apart = math.nan if final is None else score_or_nan(final, predicted)
+            return _Scored(score, True, final=apart if math.isfinite(apart) else None)
         if (fault := truth.fault()) is not None:
-            return None, True, f"The {scorer.name} cannot be computed on these rows: {fault}."
+            return _Scored(readable=True, fault=f"The {scorer.name} cannot be computed on these rows: {fault}.")
         if refused is not None:
-            return None, False, refused
+            return _Scored(fault=refused)
         fault = truth.why_not(predicted)
-    return None, True, f"The {scorer.name} gives no finite score for {predictions.name}: {fault}."
+    return _Scored(readable=True, fault=f"The {scorer.name} gives no finite score for {predictions.name}: {fault}.")
 
 
 def _valid(view: LabelledView, submission: Path | None) -> tuple[bool, str | None]:

@@ -1,7 +1,7 @@
 """The truth that predictions are scored against: answers or labels, for either source of scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,11 +64,69 @@ class Truth(Protocol):
             InfrastructureFailure: the grade.py takes more than its limits whatever it is given, or does not start.
         """
 
-    def fault(self) -> str | None:
+    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+        """Return a function that scores draws of rows of these predictions, fast where it can; NaN where a draw has no score.
+
+        It raises as `score_or_nan` does.
+        """
+
+    def fault(self, rows: Rows | None = None) -> str | None:
         """Say why no predictions at all have a score; None: right ones have one. Raises as `score` does, but no refusal."""
 
-    def why_not(self, predicted: Predicted) -> str:
+    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
         """Say why predictions have no finite score, where right ones have one."""
+
+
+@dataclass(frozen=True)
+class PartOfTruth:
+    """A `Truth` of some rows of another, which reads predictions of all rows."""
+
+    whole: Truth
+    places: Rows
+    """The rows, by their numbers in the whole."""
+
+    @property
+    def ids(self) -> Sequence[str] | None:
+        """See `Truth`."""
+        known = self.whole.ids
+        return None if known is None else [known[place] for place in self.places]
+
+    @property
+    def repeats(self) -> bool:
+        """See `Truth`."""
+        return self.whole.repeats
+
+    def read(self, path: Path) -> Predicted:
+        """Read a file of predictions of all rows."""
+        return self.whole.read(path)
+
+    def perfect(self, path: Path) -> Predicted:
+        """Take a file of answers to all rows as predictions."""
+        return self.whole.perfect(path)
+
+    def constant(self, cells: Sequence[Any]) -> Predicted:
+        """Take one prediction for all rows."""
+        return self.whole.constant(cells)
+
+    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
+        """Score predictions on these rows, or on some of them, numbered within this part."""
+        return self.whole.score(predicted, self._places(rows), None if taken is None else self.places[taken])
+
+    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+        """Return a function that scores draws of these rows, numbered within this part."""
+        score = self.whole.draws(predicted)
+        return lambda rows: score(self.places[rows])
+
+    def fault(self, rows: Rows | None = None) -> str | None:
+        """Say why no predictions of these rows have a score."""
+        return self.whole.fault(self._places(rows))
+
+    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
+        """Say why predictions of these rows have none."""
+        return self.whole.why_not(predicted, self._places(rows))
+
+    def _places(self, rows: Rows | None) -> Rows:
+        return self.places if rows is None else self.places[rows]
 
 
 def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float:

@@ -30,7 +30,7 @@ from bot.evaluation.views.write import (
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
-VERSION = 2
+VERSION = 3
 """Increased whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
@@ -52,6 +52,8 @@ class ViewInfo(BaseModel):
     of_rows: int
     """All training rows of the competition."""
     validation_rows: int
+    final_rows: int
+    """Those of them that are scored apart."""
     withheld_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
     split_kind: SplitKind
@@ -76,7 +78,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         seed: of the split; views of one seed share their parts.
         out_dir: becomes the view's `data` folder; replaced if it exists, and there only when complete.
         labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of what is asked for, in the form
-            the metric wants; and what `view_info` reads.
+            the metric wants; what `final_places` reads; and what `view_info` does.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data; the text gives the reason.
@@ -105,6 +107,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         train_rows=len(rows.train),
         of_rows=len(layout.ids),
         validation_rows=len(rows.validation),
+        final_rows=len(rows.final),
         withheld_columns=layout.withheld_columns,
         label_columns=layout.label_columns,
         split_kind=split.kind,
@@ -222,8 +225,6 @@ def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[Vi
         everything = range(len(layout.ids))
         repeated = [row for row in everything if layout.has_label(row) and layout.form.has_prediction_rows(row)]
         return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
-    if view.kind == "final":
-        return ViewRows(sorted(train + holdout), _asked(layout, final, rng), final), split.note
     if view.kind == "sample":
         few = _whole(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
         asked = _whole(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, SAMPLE_PER_CLASS, rng), holdout)
@@ -233,7 +234,9 @@ def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[Vi
         fold = fold_rows(layout, split, view, seed, VERSION)
         hidden = sorted(set(range(len(layout.ids))) - set(fold.train))
         return ViewRows(fold.train, _asked(layout, fold.asked, rng), hidden), fold.note
-    return ViewRows(train, _asked(layout, holdout, rng), sorted(holdout + final)), split.note
+    # Both parts are asked for as one: what a script could see of the difference, it could make use of.
+    asked = _asked(layout, holdout + final, rng)
+    return ViewRows(train, asked, sorted(holdout + final), frozenset(final).intersection(asked)), split.note
 
 
 def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:

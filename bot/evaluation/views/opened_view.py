@@ -1,4 +1,7 @@
-"""A built view, opened to read its rows: its tables as text, and the row that each row of predictions belongs to."""
+"""A built view, opened to read its rows: its tables as text, and the row that each row of predictions belongs to.
+
+Validation rows are those of the hold-out part alone; what is scored apart is looked at by nobody before a run's end.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,6 +16,7 @@ from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.locate_tables import joined_ids, read_any
 from bot.evaluation.layouts.reader import read_view_layout
 from bot.evaluation.tables.csv_table import Rows, read_table
+from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import row_key
 from state.errors import UnsupportedLayout
@@ -74,7 +78,13 @@ class OpenedView:
     @cached_property
     def asked_ids(self) -> list[str]:
         """Keys of the rows of predictions, as `row_key` writes them, in the order of sample_validation.csv."""
-        return read_table(self.folder / "sample_validation.csv").keys(self.card.row_columns)
+        return [self._keys[place] for place in self.places]
+
+    @cached_property
+    def places(self) -> Sequence[int]:
+        """Where the rows of `asked_ids` stand in sample_validation.csv."""
+        apart = final_places(self.labels)
+        return [place for place in range(len(self._keys)) if place not in apart]
 
     @cached_property
     def train_ids(self) -> list[str]:
@@ -96,6 +106,10 @@ class OpenedView:
         return read_any(found)
 
     @cached_property
+    def _keys(self) -> list[str]:
+        return read_table(self.folder / "sample_validation.csv").keys(self.card.row_columns)
+
+    @cached_property
     def _validation_ids(self) -> tuple[str, ...]:
         return joined_ids(self.validation_table, self.layout.id_parts)[: self._most]
 
@@ -105,18 +119,19 @@ class OpenedView:
         form, table = self.layout.form, self.validation_table
         found: dict[str, list[int]] = defaultdict(list)
         if form.several:
-            for place, identifier in enumerate(self.asked_ids):
+            for place, identifier in enumerate(self._keys):
                 found[form.unit(identifier)].append(place)
             asked: list[Sequence[int]] = [found.pop(id, ()) for id in self._validation_ids]
         else:
-            for place in reversed(range(len(self.asked_ids))):
-                found[self.asked_ids[place]].append(place)
+            for place in reversed(range(len(self._keys))):
+                found[self._keys[place]].append(place)
             more = table.columns(self.card.key_columns)
             keys = (row_key((id, *cells)) for id, cells in zip(self._validation_ids, more, strict=False))
             asked = [[found[key].pop()] if found[key] else () for key in keys]
         if not any(asked) or not (all(asked) or form.several):
             raise UnsupportedLayout(f"The rows of {table.path.name} are not those of sample_validation.csv.")
-        return asked
+        at = {place: number for number, place in enumerate(self.places)}
+        return [[at[place] for place in places if place in at] for places in asked]
 
     @property
     def _most(self) -> int:

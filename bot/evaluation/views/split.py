@@ -1,5 +1,6 @@
-"""Draws the parts of the training rows: `final` first, then `holdout`, the rest to train on."""
+"""Draws the parts of the training rows: `final` and `holdout`, which are asked for together, and the rest to train on."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,9 +17,9 @@ from state.errors import UnsupportedLayout
 
 SplitKind = Literal["stratified", "time", "grouped", "random"]
 
-FINAL_SHARE = 0.12
-HOLDOUT_SHARE = 0.20
-"""Of what `final` leaves."""
+_FEW, _MANY = 5_000, 200_000
+_OF_FEW, _OF_MANY = (0.20, 0.10), (0.05, 0.05)
+"""Shares of so few and so many rows with labels that are withheld for `holdout` and for `final`."""
 QUANTILES = 10
 """Bins of a quantity to stratify by."""
 SMALLEST = 10
@@ -62,6 +63,16 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
     if not split.rows("holdout") or not split.rows("final") or not split.rows("train"):
         raise UnsupportedLayout(f"The training rows cannot be split ({split.note}): a part would be empty.")
     return split
+
+
+def withheld_shares(rows: int) -> tuple[float, float]:
+    """Return the shares of rows with labels that are withheld for `holdout` and for `final`.
+
+    They fall with the logarithm of the number of rows: of more rows fewer are enough to score by, though never fewer in number.
+    """
+    way = min(1.0, max(0.0, math.log(max(1, rows) / _FEW) / math.log(_MANY / _FEW)))
+    holdout, final = (few + way * (many - few) for few, many in zip(_OF_FEW, _OF_MANY, strict=True))
+    return holdout, final
 
 
 def _varied(layout: Layout, scored: Sequence[int], split: Split, rng: random.Random) -> Split:
@@ -120,17 +131,17 @@ def _by_time(layout: Layout, scored: Sequence[int]) -> Split | None:
         parts: list[Part] = ["train"] * len(layout.ids)
         for stretch in sorted(set(stretches.values())):
             rows = [row for row in scored if stretches[times[row]] == stretch]
-            _cut_tail(rows, times, parts)
+            _cut_tail(rows, times, parts, withheld_shares(len(scored)))
         count = max(stretches.values()) + 1
         note = f"the latest rows by {column}{f' of each of {count} stretches' if count > 1 else ''}"
         return Split("time", tuple(parts), note, column)
     return None
 
 
-def _cut_tail(rows: Sequence[int], times: Sequence[float], parts: list[Part]) -> None:
+def _cut_tail(rows: Sequence[int], times: Sequence[float], parts: list[Part], shares: tuple[float, float]) -> None:
     """Mark the last rows of a stretch as final and those before them as hold-out; equal times stay together."""
-    final = round(len(rows) * FINAL_SHARE)
-    holdout = final + round((len(rows) - final) * HOLDOUT_SHARE)
+    final = round(len(rows) * shares[1])
+    holdout = final + round(len(rows) * shares[0])
     per_time = Counter(times[row] for row in rows)
     part_of: dict[float, Part] = {}
     after = 0
@@ -164,8 +175,8 @@ def _by_group(layout: Layout, scored: Sequence[int], rng: random.Random) -> Spli
     sizes = Counter(cells[row] for row in scored)
     order = sorted(sizes)
     rng.shuffle(order)
-    final = len(scored) * FINAL_SHARE
-    holdout = final + (len(scored) - final) * HOLDOUT_SHARE
+    shares = withheld_shares(len(scored))
+    final, holdout = len(scored) * shares[1], len(scored) * sum(shares)
     part_of: dict[str, Part] = {}
     before = 0
     for group in order:
@@ -180,12 +191,12 @@ def _by_group(layout: Layout, scored: Sequence[int], rng: random.Random) -> Spli
 def _by_stratum(layout: Layout, scored: Sequence[int], rng: random.Random) -> Split:
     strata, kind, note = strata_of(layout, scored)
     parts: list[Part] = ["train"] * len(layout.ids)
-    units = rows_by_unit(layout, scored)
+    units, shares = rows_by_unit(layout, scored), withheld_shares(len(scored))
     for name in sorted(strata):
         rows = list(strata[name])
         rng.shuffle(rows)
-        final = max(1, round(len(rows) * FINAL_SHARE))
-        holdout = max(1, round((len(rows) - final) * HOLDOUT_SHARE))
+        final = max(1, round(len(rows) * shares[1]))
+        holdout = max(1, round(len(rows) * shares[0]))
         for row in rows[:final]:
             _set(parts, units[row], "final")
         for row in rows[final : final + holdout]:

@@ -1,7 +1,7 @@
 """Writes a view's files: training rows, the rows that are asked for, their labels, and everything else of the competition."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from bot.evaluation.layouts.repeated_ids import Paired
 from bot.evaluation.tables.compressed import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
 from bot.evaluation.views.other_files import carry, is_submission, share_readable, swap_sibling, withheld_from
+from bot.evaluation.views.parts import write_final
 from bot.evaluation.views.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place
 from bot.evaluation.views.row_files import placed
 from state.errors import UnsupportedLayout
@@ -32,6 +33,8 @@ class ViewRows:
     train: Sequence[int]
     validation: Sequence[int]
     withheld: Sequence[int]
+    final: Set[int] = frozenset()
+    """Those of the rows asked for that are scored apart."""
 
 
 def validation_name(table: Rows) -> str:
@@ -99,14 +102,21 @@ def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:
 
 
 def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
-    """Write the labels of the rows asked for, in the form the metric wants."""
+    """Write the labels of the rows asked for, in the form the metric wants, and which of them are scored apart."""
     keys = layout.card.key_columns
-    truth = (
-        (asked.id, *(asked.given[column] for column in keys), *asked.truth)
-        for row in rows.validation
-        for asked in layout.prediction_rows(row)
-    )
-    write_table(labels_dir / "labels.csv", layout.card.columns, truth)
+    apart: list[int] = []
+
+    def truth() -> Iterator[tuple[str, ...]]:
+        place = 0
+        for row in rows.validation:
+            for asked in layout.prediction_rows(row):
+                if row in rows.final:
+                    apart.append(place)
+                place += 1
+                yield asked.id, *(asked.given[column] for column in keys), *asked.truth
+
+    write_table(labels_dir / "labels.csv", layout.card.columns, truth())
+    write_final(labels_dir, apart)
 
 
 def write_others(

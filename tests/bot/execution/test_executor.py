@@ -149,7 +149,7 @@ async def test_what_a_rule_says_reaches_the_coder_and_the_events(trial: Trial) -
     assert done.seconds < 8
     assert done.score is None
     assert done.error is not None
-    assert done.error == f"on the hold-out view, with 169 of 240 training rows (limit 10 s): {done.fault}"
+    assert done.error == f"on the hold-out view, with 168 of 240 training rows (limit 10 s): {done.fault}"
     assert done.fault is not None
     assert done.fault.startswith("the script was killed early: The rule on loss ended it: the loss is not a number")
     assert "loss: nan" in done.error

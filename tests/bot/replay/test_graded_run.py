@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.evaluation.views.parts import final_places
 from tests.bot.replay.conftest import Bot, results
 
 pytestmark = pytest.mark.integration
@@ -62,7 +63,11 @@ def test_validation_and_hidden_scores_are_the_graders_and_the_result_says_so(
     )
     labels = column(run / "evaluator" / "holdout" / "labels.csv")
     predicted = column(run / "executions" / "n1-holdout-0" / "validation_predictions.csv")
-    assert result["validation_score"] == pytest.approx(loss(labels, predicted))
+    apart = final_places(run / "evaluator" / "holdout")
+    parts = ({id: y for at, (id, y) in enumerate(labels.items()) if (at in apart) is own} for own in (False, True))
+    assert [result["validation_score"], result["final_score"]] == pytest.approx(
+        [loss(part, predicted) for part in parts]
+    )
     assert (run / "evaluator" / "grader" / "bounds.py").is_file()
     assert not list((run / "views").rglob("*grade*"))
     assert "the competition&#39;s own grade.py" in (run / "report.html").read_text()

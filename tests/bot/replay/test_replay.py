@@ -58,6 +58,20 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(bot: Bot, comi
     assert bot("audit", folder).exit_code == 0
 
 
+def test_final_scores_are_kept_with_executions_and_shown_at_the_end_alone(comind_run: Finished):
+    result, folder = comind_run.result, comind_run.folder
+    with closing(sqlite3.connect(folder / "state.db")) as database:
+        kept = database.execute("SELECT node, result FROM step WHERE name = 'execute:holdout'").fetchall()
+        rows = [line for line in database.iterdump() if not line.startswith('INSERT INTO "step"')]
+    final = {node: json.loads(found)["score"]["final"] for node, found in kept if json.loads(found)["score"]}
+    assert len(final) == 4 and result["final_score"] == final[result["chosen_node"]]
+    shown = [*rows, *((folder / name).read_text() for name in ("events.jsonl", "prompts.jsonl"))]
+    for score in final.values():
+        # With so many digits it is this number and no other.
+        assert not [text for text in shown if f"{score:.6g}" in text]
+        assert score == result["final_score"] or f"{score:.6g}" not in json.dumps(result)
+
+
 @pytest.mark.integration
 def test_aide_in_slots_asks_for_a_review_once_and_each_role_of_its_own_model_and_sees_no_community(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch

@@ -31,7 +31,7 @@ def test_the_built_in_model_scores_itself_and_the_hidden_test_grades_it(bot: Bot
     assert result["self_reported"] == reason
     assert result["valid_submission"] and result["score"] is not None and result["validation_score"] is not None
     assert (result["handed_in"], result["final_score"]) == ("holdout", None)
-    assert reason in result["final_note"] and "no rows were withheld" in result["handed_in_note"]
+    assert reason in result["self_reported"] and "no rows were withheld" in result["handed_in_note"]
     run = Path(result["run"])
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     ended = [event for event in events if event["type"] == "node.ended" and event["status"] == "valid"]

@@ -6,7 +6,7 @@ from bot.evaluation.answers.view_names import ViewName
 from state.errors import UsageError
 
 
-@pytest.mark.parametrize("name", ["sample", "holdout", "final", "full", "swap", "fold 1/5", "fold 12/12"])
+@pytest.mark.parametrize("name", ["sample", "holdout", "full", "swap", "fold 1/5", "fold 12/12"])
 def test_a_name_is_written_as_it_was_read(name: str) -> None:
     assert str(ViewName.parse(name)) == name
 

@@ -122,7 +122,7 @@ def test_a_view_shows_how_its_rows_were_drawn(tmp_path):
     info = build_view(data, task, "holdout", 0, tmp_path / "data", tmp_path / "labels")
     text = preview(tmp_path / "data", task, tmp_path / "labels")
     assert (
-        f"Of the 200 training rows {info.train_rows} are in train.csv, with labels, and {info.validation_rows} (18%) in "
+        f"Of the 200 training rows {info.train_rows} are in train.csv, with labels, and {info.validation_rows} (30%) in "
         "validation.csv, without: drawn at random, stratified by y: each of 2 classes in every part."
     ) in text
     assert "validation.csv and test.csv have the same columns without y." in text

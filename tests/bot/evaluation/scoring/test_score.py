@@ -24,7 +24,9 @@ def test_predictions_are_scored_by_the_official_metric(view):
     rows = [[row[0], float(row[0][1:]) + 2] for row in read(view / "view" / "sample_validation.csv")[1:]]
     predictions = write(view / "validation_predictions.csv", ["id", "y"], reversed(rows))
     submission = write(view / "submission.csv", ["id", "y"], [["t1", 1], ["t0", 0]])
-    assert scored(view, predictions, submission) == ScoredFiles(pytest.approx(2.0), valid=True, fine=True)
+    assert scored(view, predictions, submission) == ScoredFiles(
+        pytest.approx(2.0), valid=True, fine=True, final=pytest.approx(2.0)
+    )
 
 
 def test_score_and_validity_are_independent(view):

@@ -12,7 +12,7 @@ from tests.bot.evaluation.written_layouts import write_layout
 
 SUBMISSION = ("id", "a", "b")
 TASK = card("log_loss", ("a", "b"))
-VIEWS = ("sample", "holdout", "final", "full")
+VIEWS = ("sample", "holdout", "full")
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ def contents(folder: Path):
     }
 
 
-def test_holdout_withholds_labels_and_leaves_the_final_part_out(data):
+def test_holdout_withholds_labels_of_both_parts(data):
     info, out, labels = view(data)
     assert (info.name, info.seed, info.version, info.split_kind) == ("holdout", 0, VERSION, "stratified")
     assert (info.withheld_columns, info.label_columns) == (("who",), ("who",))
-    assert (info.train_rows, info.validation_rows) == (704, 176)
+    assert (info.train_rows, info.validation_rows, info.final_rows) == (700, 300, 100)
     assert read(out / "validation.csv")[0] == ["id", "x"]
     shown, asked = set(column(out / "train.csv", "id")), column(out / "validation.csv", "id")
-    assert len(shown) == 704 and len(asked) == 176 and not shown & set(asked)
+    assert len(shown) == 700 and len(asked) == 300 and not shown & set(asked)
     assert column(out / "sample_validation.csv", "id") == asked == column(labels, "id")
     assert asked != sorted(asked)
     truth = dict(zip(column(data / "train.csv", "id"), column(data / "train.csv", "who"), strict=True))
@@ -64,16 +64,15 @@ def test_views_of_one_seed_share_their_parts(data):
         _, out, _ = view(data, name)
         ids[name] = (set(column(out / "train.csv", "id")), set(column(out / "validation.csv", "id")))
     everything = set(column(data / "train.csv", "id"))
-    assert ids["final"][0] == ids["holdout"][0] | ids["holdout"][1]
-    assert ids["final"][0] | ids["final"][1] == everything == ids["full"][0]
-    assert not ids["final"][0] & ids["final"][1]
-    assert ids["sample"][0] < ids["holdout"][0] and ids["sample"][1] <= ids["holdout"][1]
+    assert ids["holdout"][0] | ids["holdout"][1] == everything == ids["full"][0]
+    assert not ids["holdout"][0] & ids["holdout"][1]
+    assert ids["sample"][0] < ids["holdout"][0] and ids["sample"][1] < ids["holdout"][1]
     assert ids["full"][1] < everything and len(ids["full"][1]) == 20
 
 
 def test_sample_has_few_rows_and_their_test_rows(data):
     info, out, _ = view(data, "sample")
-    assert (info.train_rows, info.validation_rows) == (400, 176)
+    assert (info.train_rows, info.validation_rows, info.final_rows) == (400, 200, 0)
     assert len(read(out / "test.csv")) == len(read(out / "sample_submission.csv")) == 201
     assert column(out / "test.csv", "id") == column(out / "sample_submission.csv", "id")
 
@@ -131,7 +130,7 @@ def test_another_table_with_labels_is_filtered(data):
     write(data / "features.csv", ["id", "z"], [[identifier, 1] for identifier in both])
     info, out, _ = view(data)
     assert column(out / "extra" / "folds.csv", "id") == column(out / "train.csv", "id")
-    assert "folds.csv: 296 rows of withheld ids dropped" in info.notes
+    assert "folds.csv: 300 rows of withheld ids dropped" in info.notes
     assert (out / "features.csv").samefile(data / "features.csv")
 
 

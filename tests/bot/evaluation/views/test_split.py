@@ -37,7 +37,7 @@ def test_every_part_holds_every_class_of_three_rows_or_more(tmp_path_factory, si
 
 def test_parts_have_their_sizes(tmp_path):
     split = split_rows(classes_of(tmp_path, [500, 500]), 0, 1)
-    assert Counter(split.parts) == {"final": 120, "holdout": 176, "train": 704}
+    assert Counter(split.parts) == {"final": 100, "holdout": 200, "train": 700}
 
 
 def test_classes_too_small_to_part_stay_in_train(tmp_path):
@@ -98,14 +98,14 @@ def test_a_test_set_in_the_future_withholds_the_last_part(tmp_path):
     layout = layout_of(tmp_path, [[t, 0, 1.5] for t in hours(200)], [[t, 0] for t in hours(50, 200)])
     split = split_rows(layout, 0, 1)
     assert split.kind == "time"
-    assert split.parts == ("train",) * 141 + ("holdout",) * 35 + ("final",) * 24
+    assert split.parts == ("train",) * 140 + ("holdout",) * 40 + ("final",) * 20
 
 
 def test_blocks_in_turn_withhold_the_tail_of_each(tmp_path):
     train = [[t, 0, 1.5] for block in range(5) for t in hours(50, 80 * block)]
     test = [[t, 0] for block in range(5) for t in hours(30, 80 * block + 50)]
     split = split_rows(layout_of(tmp_path, train, test), 0, 1)
-    assert split.parts == (("train",) * 35 + ("holdout",) * 9 + ("final",) * 6) * 5
+    assert split.parts == (("train",) * 35 + ("holdout",) * 10 + ("final",) * 5) * 5
 
 
 def test_rows_of_one_time_stay_in_one_part(tmp_path):

@@ -22,7 +22,7 @@ def built(request, tmp_path_factory):
     folder, card = real(request.param)
     place = tmp_path_factory.mktemp("views")
     views = {}
-    for name in ("sample", "holdout", "final", "full"):
+    for name in ("sample", "holdout", "full"):
         info = build_view(folder / "data", card, name, 1, place / name / "data", place / name / "labels")
         views[name] = (info, place / name / "data", place / name / "labels" / "labels.csv")
     return folder / "data", card, views
@@ -48,7 +48,7 @@ def test_classes_are_in_every_part(built):
         return
     label = views["holdout"][0].label_columns[0]
     classes = set(column(data / "train.csv", label))
-    for name in ("sample", "holdout", "final"):
+    for name in ("sample", "holdout"):
         _, out, labels = views[name]
         assert set(column(out / "train.csv", label)) == classes
         assert len({tuple(row[1:]) for row in read(labels)[1:]}) == len(classes)
@@ -76,7 +76,7 @@ def text_of(out):
             yield path.name, path.read_text()
 
 
-@pytest.mark.parametrize("name", ["sample", "holdout", "final"])
+@pytest.mark.parametrize("name", ["sample", "holdout"])
 def test_no_withheld_label_can_be_had_from_any_file_of_a_view(built, name):
     data, card, views = built
     info, out, labels = views[name]

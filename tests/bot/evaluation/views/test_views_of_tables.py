@@ -18,7 +18,7 @@ def icebergs(tmp_path, request):
     return data, task, request.param
 
 
-@pytest.mark.parametrize("name", ["sample", "holdout", "final", "fold 2/4"])
+@pytest.mark.parametrize("name", ["sample", "holdout", "fold 2/4"])
 def test_records_are_written_without_what_is_withheld(icebergs, name):
     data, task, suffix = icebergs
     train = records(data / f"train.{suffix}")
@@ -109,7 +109,7 @@ def couplings(tmp_path):
     return write_layout("scalar_coupling", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["sample", "holdout", "final", "fold 3/3"])
+@pytest.mark.parametrize("name", ["sample", "holdout", "fold 3/3"])
 def test_groups_of_a_shared_key_stay_together_and_their_labels_elsewhere_go(couplings, name):
     data, task = couplings
     info, out, labels = view_of(data, task, name)
@@ -260,7 +260,7 @@ def test_no_cell_of_a_withheld_label_is_in_any_file_of_the_view(tmp_path):
         data = tmp_path / layout / "data"
         data.mkdir(parents=True)
         task, secrets = _layout_with_secrets(layout, data)
-        for name in ("sample", "holdout", "final", "fold 1/3", "swap"):
+        for name in ("sample", "holdout", "fold 1/3", "swap"):
             _, out, labels = view_of(data, task, name)
             kept = labels.read_text()
             withheld = {secret for secret in secrets if secret in kept}

@@ -1,0 +1,60 @@
+"""Files that were read are kept in the worker's memory: score, noise and guards ask for the same few one after another."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bot.evaluation.metrics.registry import PredictionKind, prediction_kind
+from bot.evaluation.scoring.prediction_file import read_submission, read_truth
+from bot.evaluation.tables.csv_table import read_table
+from scrapers.snapshots.card import TaskCard
+
+_MOST = 16
+_LARGEST: Mapping[PredictionKind, int] = {"number": 1 << 25, "label": 1 << 22, "text": 0}
+"""Bytes of a file that is kept: as numbers it takes no more than about as many, as labels several times as many."""
+
+_Version = tuple[str, int, int, int]
+"""Path, inode, time and size of a file: another file under the same name has another one."""
+
+
+def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
+    """Return the values of a prediction file in the order of its sample; not to be written into. Raises as `read_submission`."""
+    if not _may_be_kept(path, sample, card):
+        return read_submission(path, sample, card)[1]
+    return _predicted(_version(path), _version(sample), card.model_dump_json())
+
+
+def read_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str], NDArray[Any]]:
+    """Return the sample's ids and the answers to them; not to be written into. Raises as `read_truth`."""
+    if not _may_be_kept(path, sample, card):
+        return _ids_and_answers(path, sample, card)
+    return _answers(_version(path), _version(sample), card.model_dump_json())
+
+
+def _may_be_kept(path: Path, sample: Path, card: TaskCard) -> bool:
+    # What is missing is for the reader to say.
+    largest = _LARGEST[prediction_kind(card)]
+    return all(file.is_file() and file.stat().st_size <= largest for file in (path, sample))
+
+
+def _version(path: Path) -> _Version:
+    stat = path.stat()
+    return str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=_MOST)
+def _predicted(path: _Version, sample: _Version, card: str) -> NDArray[Any]:
+    return read_submission(Path(path[0]), Path(sample[0]), TaskCard.model_validate_json(card))[1]
+
+
+@lru_cache(maxsize=2)
+def _answers(path: _Version, sample: _Version, card: str) -> tuple[Sequence[str], NDArray[Any]]:
+    return _ids_and_answers(Path(path[0]), Path(sample[0]), TaskCard.model_validate_json(card))
+
+
+def _ids_and_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str], NDArray[Any]]:
+    ids = read_table(sample).keys(card.row_columns)
+    return ids, read_truth(path, ids, card)
