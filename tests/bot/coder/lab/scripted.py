@@ -62,9 +62,13 @@ class Scripted:
         self.sent: list[Sequence[Message]] = []
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Give the next reply; `lab done`, twice, when there is none."""
+        """Give the next reply, again what was interrupted without a score; `lab done`, twice, when there is none."""
         self.sent.append(prompt.messages())
-        turn = sum(message.role == "assistant" for message in prompt.messages())
+        said = [message.content for message in prompt.messages()]
+        seen = [
+            text for message, text in zip(prompt.messages()[1:], said[2:], strict=False) if message.role == "assistant"
+        ]
+        turn = sum("[interrupted" not in text or "\nnode " in text for text in seen)
         text = self.replies[turn] if turn < len(self.replies) else sh("lab done; lab done")
         return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
 

@@ -33,18 +33,17 @@ def test_twenty_kills_change_no_reply_and_no_node(tmp_path: Path) -> None:
     assert kills >= KILLS / 2
     with reading(calm) as undisturbed, reading(killed) as disturbed:
         assert nodes(disturbed) == nodes(undisturbed)
-        replies = answers(disturbed)
-        assert replies == answers(undisturbed)
-        paid = Counter(step for step, _ in replies)
+        paid = Counter(step for step, _ in answers(disturbed))
         assert max(paid.values()) == 1
         interrupted = [text for text in seen(disturbed) if "[interrupted" in text]
+        assert len(seen(disturbed)) <= len(seen(undisturbed)) + len(interrupted)
         with disturbed.read() as session:
             (lab,) = session.exec(select(Lab)).all()
-    assert [hint["name"] for hint in lab.hints] in ([], ["one"])
-    # No command was begun twice, whether it was interrupted or not.
-    ran = (killed / "run/labs/lab2/work/turns.txt").read_text().split()
-    assert len(ran) == len(set(ran))
-    assert len(ran) + len(interrupted) >= len(REPLIES) - 1
+    assert [hint["name"] for hint in lab.hints] == ["one"]
+    # No command ran twice but those that the coder gave again, as they had been interrupted.
+    ran = Counter((killed / "run/labs/lab2/work/turns.txt").read_text().split())
+    assert sum(ran.values()) - len(ran) <= len(interrupted)
+    assert len(ran) == len(REPLIES) - 1
 
 
 def live(folder: Path, seconds: float | None = None) -> bool:
