@@ -53,7 +53,7 @@ CALLED = [
 
 _TARGET = re.compile(rf"""["']((?:{"|".join(PACKAGES)})(?:\.\w+)+)(?::(\w+))?["']""")
 """A string that is a module, and perhaps a name in it."""
-_FORMULA = re.compile(r'(?:Metric\(|_function\()\s*"(\w+)\.(\w+)"')
+_FORMULA = re.compile(r'(?:Metric\(|_function\(|rows=)\s*"(\w+)\.(\w+)"')
 """A metric's formula, by its file and its name in the package of metrics."""
 _ALL = re.compile(r"^__all__\b[^=]*= (?:\[[^\]]*\]|\([^)]*\))", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -29,7 +29,7 @@ def rmse(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the mean squared error of each row, (rows, 1)."""
-    return _squared(y_true, y_pred).mean(axis=1, keepdims=True)
+    return _of_rows(_squared(y_true, y_pred))
 
 
 def mse(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -44,7 +44,7 @@ def rmsle(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def log_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the mean squared error of log(1 + value) of each row, (rows, 1)."""
-    return column_log_squares(y_true, y_pred, params).mean(axis=1, keepdims=True)
+    return _of_rows(column_log_squares(y_true, y_pred, params))
 
 
 def msle(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -86,6 +86,11 @@ def _chosen(many: int, params: Params) -> list[int]:
     return chosen
 
 
+def _of_rows(losses: Values) -> Values:
+    means: Values = losses.mean(axis=1, keepdims=True)
+    return means
+
+
 def _squared(y_true: Values, y_pred: Values) -> Values:
     squared: Values = (np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)) ** 2
     return squared
@@ -93,8 +98,7 @@ def _squared(y_true: Values, y_pred: Values) -> Values:
 
 def absolutes(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the mean absolute error of each row, (rows, 1)."""
-    off: Values = np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))
-    return off.mean(axis=1, keepdims=True)
+    return _of_rows(np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)))
 
 
 def mae(y_true: Values, y_pred: Values, params: Params) -> float:
