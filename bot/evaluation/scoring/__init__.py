@@ -89,8 +89,10 @@ def parts_of(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
     # Where withheld rows stand in for the test rows, there is but one sample.
     sample = own if own.is_file() else view.data / "sample_submission.csv"
     truth, apart = scorer.truth(view.truth, sample), sorted(final_places(view.labels))
-    if not apart or truth.ids is None:
+    if not apart:
         return truth, None
+    if truth.ids is None:
+        raise InvalidSubmission("they are not of the rows that are asked for, so that no part of them can be scored.")
     final = np.array(apart, dtype=np.int64)
     rest = np.setdiff1d(np.arange(len(truth.ids)), final)
     return PartOfTruth(truth, rest), PartOfTruth(truth, final)

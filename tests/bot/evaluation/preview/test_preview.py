@@ -191,7 +191,7 @@ def test_previews_of_real_views_say_what_a_competitor_needs(slug, tmp_path):
 
 
 WANTED = {
-    "aerial-cactus-identification": ("{id} in train.zip: 12,474 of 12,474", "all 32 × 32 pixels, RGB"),
+    "aerial-cactus-identification": ("{id} in train.zip: 14,175 of 14,175", "all 32 × 32 pixels, RGB"),
     "bike-sharing-demand": (
         "the latest rows by datetime of each of 24 stretches",
         "casual, registered, count",
@@ -200,7 +200,7 @@ WANTED = {
     "leaf-classification": ("margin1 … margin64 (64 columns): number", "species: 99 classes of"),
     "nomad2018-predict-transparent-conductors": (
         " of the 240 ids of test.csv are ids of train.csv too; they mean other rows: never join by id.",
-        "train/{id}/geometry.xyz in train_geometry.zip: 1,900 of 1,900",
+        "train/{id}/geometry.xyz in train_geometry.zip: 2,160 of 2,160",
         "repeat an earlier one in all features",
     ),
     "spooky-author-identification": ("text: text of 21 to ", "e.g. 'So I did not abandon the search"),
