@@ -1,9 +1,6 @@
 """The recipe on small data of each kind: always two valid files, and predictions that beat a guess."""
 
-import os
 import re
-import subprocess
-import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +16,7 @@ from bot.agents.builtin import baseline_script
 from bot.agents.builtin.config import FEW_FOLDS, plain_config, script
 from bot.agents.builtin.techniques import vocabulary
 from bot.execution.task import TaskText
+from tests.bot.agents.builtin.running import run_script
 
 RNG_SEED = 5
 TASK = TaskText("T", "D", "log_loss", "minimize", "id", ("a", "b", "c"), "submission.csv")
@@ -54,12 +52,7 @@ def lay_out(
 
 def run(folder: Path, code: str, seconds: float = 60) -> Result:
     """Run a script in its folder and check the two files' rows and columns."""
-    (folder / "solution.py").write_text(code)
-    environment = {**os.environ, "BOT_TIME_LIMIT": str(seconds), "BOT_CPUS": "2"}
-    done = subprocess.run(
-        [sys.executable, "solution.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=100
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed = run_script(folder, code, seconds)
     files = []
     for name, sample in (("submission", "sample_submission"), ("validation_predictions", "sample_validation")):
         answer, wanted = pd.read_csv(folder / f"{name}.csv"), pd.read_csv(folder / "data" / f"{sample}.csv")
@@ -67,7 +60,7 @@ def run(folder: Path, code: str, seconds: float = 60) -> Result:
         assert answer.iloc[:, 0].tolist() == wanted.iloc[:, 0].tolist()
         assert answer.notna().to_numpy().all() or not wanted.notna().to_numpy().all()
         files.append(answer)
-    return Result(files[0], files[1], done.stdout)
+    return Result(files[0], files[1], printed)
 
 
 def leaves(n: int = 360) -> pd.DataFrame:

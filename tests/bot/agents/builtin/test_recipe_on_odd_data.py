@@ -1,9 +1,6 @@
 """The baseline on data that is hard to learn from: two valid files with a score, better than a guess where one can be."""
 
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from bot.execution.task import TaskText
 from scrapers.snapshots.card import TaskCard
+from tests.bot.agents.builtin.running import run_script
 from tests.bot.evaluation.parts import card, write
 
 pytestmark = pytest.mark.integration
@@ -150,15 +148,10 @@ def test_the_baseline_is_valid_and_scored(tmp_path: Path, name: Callable[[Path, 
     task = name(tmp_path / "all", random.Random(3))
     place, labels = tmp_path / "view", tmp_path / "labels"
     build_view(tmp_path / "all", task, "holdout", 0, place / "data", labels)
-    (place / "solution.py").write_text(baseline_script(TaskText.from_card(task), "").code)
-    environment = {**os.environ, "BOT_TIME_LIMIT": "30", "BOT_CPUS": "2"}
-    done = subprocess.run(
-        [sys.executable, "solution.py"], cwd=place, env=environment, capture_output=True, text=True, timeout=90
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stdout, done.stdout
+    printed = run_script(place, baseline_script(TaskText.from_card(task), "").code, 30)
+    assert "Traceback" not in printed, printed
     files = place / "validation_predictions.csv", place / "submission.csv"
     told = score_execution(LabelledView(place / "data", labels, task), *files)
-    assert told.fine and told.score is not None, f"{told['message']}\n{done.stdout}"
+    assert told.fine and told.score is not None, f"{told['message']}\n{printed}"
     least = ODD[name]
-    assert least is None or told.score > least, done.stdout
+    assert least is None or told.score > least, printed
