@@ -143,7 +143,7 @@ def test_on_a_real_competition_the_report_shows_a_post_of_mid_run_and_the_node_t
     stream, run = result["stream"], Path(result["run"])
     assert result["valid_submission"]
     assert {"analyst", "proposer", "coordinator", "coder", "reporter"} <= check_prompts(run)
-    assert "CANARY-" not in (run / "prompts.jsonl").read_text()
+    assert not re.search("CANARY-(AFTER-DEADLINE|LATE-REPLY)", (run / "prompts.jsonl").read_text())
     first = datetime.fromisoformat(stream["moves"][1]["as_of"])
     used = [p for p in stream["posts"] if p["nodes"] and datetime.fromisoformat(p["posted"]) > first]
     assert used, "a post that appeared after the first look, and led to a node"
