@@ -125,7 +125,7 @@ def once(machine: Booted, code: str, drop_in: str = "") -> str:
 
 
 def test_the_second_installation_changes_nothing(machine: Booted) -> None:
-    assert machine.bot("service", "install").stdout.splitlines()[0] == "all is as it should be: nothing to change"
+    assert machine.bot("service", "install").stdout.splitlines()[0] == "everything is up to date: nothing to change"
     assert machine.show(SERVICE, "UnitFileState") == "enabled"
     assert machine.show(TIMER, "ActiveState") == "active"
     assert machine.run("id", "kaggle-bot").stdout.startswith("uid=")
@@ -272,4 +272,4 @@ def test_uninstalled_and_purged_it_leaves_nothing(machine: Booted) -> None:
     found = machine.run("find", "/etc", "/var/lib", "/var/cache", "-name", "*kaggle-bot*").stdout
     assert found == ""
     machine.run("id", "kaggle-bot", status=1)
-    assert machine.bot("service", "uninstall", "--purge").stdout == "all is as it should be: nothing to change\n"
+    assert machine.bot("service", "uninstall", "--purge").stdout == "everything is up to date: nothing to change\n"

@@ -72,6 +72,8 @@ def command_for(place: Path, name: str, sandbox: str) -> list[str]:
         "bot",
         "replay",
         str(place / "tiny"),
+        "--coder",
+        "script",
         "--sandbox",
         sandbox,
         "--out",

@@ -84,7 +84,7 @@ async def test_a_sentence_that_holds_in_full_is_the_scripts_fault_from_then_on(t
     for _ in range(4):
         assert (await trial.run(5000)).state == "buggy"
     assert trial.error(4).startswith(
-        "on the hold-out view, with 633 of 900 training rows (limit 60 s): the script ended"
+        "on the hold-out view, with 630 of 900 training rows (limit 60 s): the script ended"
     )
     assert trial.error(5).startswith("in the debug run")
     assert len(trial.said) == 1

@@ -161,7 +161,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     ("facts", "why"),
     [
         ({"user_has_entered": False}, "not entered"),
-        ({"submissions_disabled": True}, "takes no submissions"),
+        ({"submissions_disabled": True}, "takes no more submissions"),
         ({"is_kernels_submissions_only": True}, "takes notebooks"),
         ({"deadline": "2020-01-10T11:00:00Z"}, "deadline was at"),
     ],
