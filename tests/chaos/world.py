@@ -126,7 +126,7 @@ class World:
             return ["resume", str(self.out), "--json"]
         paths = [str(path) for path in self.snapshots]
         common = ["--model", "openai:x", "--sandbox", self.sandbox, "--out", str(self.out), "--json"]
-        return ["replay", *paths, *common, *self.options]
+        return ["replay", *paths, *common, "--coder", "script", *self.options]
 
     def start(self, *, doom: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Start the bot, or go on with what it was killed in; `doom` says where it kills itself."""
