@@ -32,7 +32,7 @@ from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
 
 _SOLUTION = "solution.py"
-_MOST_PROSE = 10
+_MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 """Replies without a command in a row that close a lab."""
 _COMMAND_SHARE = 0.25
 """Of a lab's time, that one command may take; what runs in the background may take longer."""
@@ -53,6 +53,9 @@ _ENDING = (
     "with `lab done`.]"
 )
 _ENDING_ALONE = "[Your time is nearly over: see that work/submission.csv is your best file.]"
+_PROSE = "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```."
+_DONE = "When you have nothing left to do: `lab done`."
+_DONE_ALONE = "When you have nothing left to do, say so: three replies in a row without a command end your work."
 _EARLIER = (
     "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
     "logs/. Their commands began with:"
@@ -260,7 +263,7 @@ class _Work:
                 return f"its {self.settings.turns} turns were used up"
             if self._left() <= self._last_look():
                 return "its time was used up"
-            if prose >= _MOST_PROSE:
+            if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
                 return f"{prose} replies in a row held no command"
             await self._shorten(turn)
             try:
@@ -296,10 +299,7 @@ class _Work:
             await context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
             started = time.monotonic()
             if reply.command is None:
-                text = (
-                    "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with "
-                    "```sh and ```. When you have nothing left to do: `lab done`."
-                )
+                text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
                 facts: dict[str, Any] = {}
             elif begun:
                 told = await self.looks.finish_begun()

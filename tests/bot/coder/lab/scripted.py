@@ -1,6 +1,6 @@
 """A run with one lab whose coder follows a script; everything else in it is real."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -90,14 +90,17 @@ class OneLab:
 
 @asynccontextmanager
 async def lived(
-    folder: Path, model: Scripted, settings: LabSettings | None = None, sandbox: BubblewrapSandbox | None = None
+    folder: Path,
+    model: Scripted,
+    settings: LabSettings | None = None,
+    agent: Callable[[RunContext], Strategy] | None = None,
 ) -> AsyncIterator[RunContext]:
     """Give a run after its one lab has ended; one that is in the folder already goes on."""
     folder.mkdir(exist_ok=True)
     if not (folder / "tiny").is_dir():
         write_tiny(folder / "tiny")
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
-    clock, box = ReplayClock(snapshot.card.deadline), sandbox or BubblewrapSandbox()
+    clock, box = ReplayClock(snapshot.card.deadline), BubblewrapSandbox()
     async with opened_on(snapshot, folder, None, clock, model, sandbox=box) as context:
         one = OneLab()
         playbook = LabPlaybook(context, one, settings or LabSettings())
@@ -105,7 +108,8 @@ async def lived(
         async def finish(tree: Tree) -> None:
             """Do nothing."""
 
-        await Search(context, Strategy("test", one, {"lab": playbook}, finish)).run()
+        strategy = agent(context) if agent else Strategy("test", one, {"lab": playbook}, finish)
+        await Search(context, strategy).run()
         yield context
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents.solo import solo
 from bot.coder.lab.settings import LabSettings
 from bot.engine.attempts import load_tree
 from state.labs import labs
@@ -141,3 +142,24 @@ async def test_what_breaks_in_a_lab_is_an_observation(tmp_path: Path) -> None:
     assert "exit 1" in seen[7]
     assert "root:x" not in seen[8]
     assert "\n0\n" in seen[8]
+
+
+async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    copy = "cp data/sample_submission.csv submission.csv; wc -l < data/train.csv; ls /lab /lab/data data; lab status"
+    model = Scripted([sh(copy), "I am done.", "I am done.", "I am done."])
+    async with lived(tmp_path / "run", model, agent=solo) as context:
+        seen, tree = turns(context), load_tree(context)
+        (row,) = labs(context.store, RUN)
+        left = context.executor.submission_of(2, "holdout")
+        sample = (context.executor.settings.data / "sample_submission.csv").read_text()
+        assert left.read_text() == sample
+    assert "241" in seen[0], "all labelled rows"
+    assert "validation" not in seen[0]
+    assert "folds.csv" not in seen[0]
+    assert "exit 0" not in seen[0], "there is no command `lab`"
+    assert row.reason == "3 replies in a row held no command"
+    assert (tree[2].state, tree[2].score) == ("valid", None)
+    told = "".join(message.content for message in model.sent[0])
+    assert "lab score" not in told
+    assert "submission.csv" in told
