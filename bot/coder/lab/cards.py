@@ -35,14 +35,10 @@ def families(script: str) -> tuple[str, ...]:
     return found[:_MOST_FAMILIES] or ("other",)
 
 
-def card(context: RunContext, result: Result, rounded: bool = True) -> str:
+def card(context: RunContext, result: Result) -> str:
     """Return the line of one node."""
     noise = f" ± {result.noise:.2g}" if result.noise is not None else ""
-    score = (
-        "no score"
-        if result.score is None
-        else f"{shown(result.score, result.noise) if rounded else result.score}{noise}"
-    )
+    score = "no score" if result.score is None else f"{shown(result.score, result.noise)}{noise}"
     gain = "" if result.gain is None else f" · gain {shown_gain(result.gain, result.gain_error)}"
     family = "baseline" if result.node == BASELINE else " + ".join(families(code(context, result.node)))
     error = f" · failed: {result.error[:200]}" if result.error else ""
@@ -113,7 +109,7 @@ def failures(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def shown(value: float, noise: float | None) -> str:
-    """Return a score as a coder may see it: rounded to two significant digits of its noise, so that it tells no label."""
+    """Return a score as a coder may see it: rounded to two significant digits of its noise, so that it tells few labels."""
     if noise is None or not noise > 0:
         return f"{value:.4g}"
     return f"{value:.{max(0, _decimals(noise))}f}"

@@ -160,7 +160,7 @@ class Looks:
         node, start, limit = self._running
         return f"node {node} is being scored: {time.monotonic() - start:.0f} s of at most {limit:.0f} s"
 
-    async def finish_begun(self, lease: Lease | None = None) -> list[str]:
+    async def finish_begun(self) -> list[str]:
         """Finish what an earlier start of the bot had begun to score, and return what its coder is told of it."""
         told = []
         async with self._lock:
@@ -173,7 +173,7 @@ class Looks:
                         with self.context.store.write() as tx:
                             end_node(tx, self.context.run_id, node, "failed", error=str(error))
                     else:
-                        await self._run(node, code(self.context, node), "", seconds, lease)
+                        await self._run(node, code(self.context, node), "", seconds, None)
                     told.append(self.answer(node))
         return told
 

@@ -3,9 +3,9 @@
 import asyncio
 import shutil
 import time
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -137,7 +137,7 @@ class _Work:
             )
         self.opened = await context.steps.once("lab.open", self._open, node=number)
         self.head = tuple(Message(one["role"], one["content"]) for one in self.opened["head"])
-        self.known = tuple(Item(id, _time(at)) for id, at in self.opened["known"])
+        self.known = tuple(Item(id, datetime.fromisoformat(at)) for id, at in self.opened["known"])
         self.looks = Looks(
             context, number, self.action.draft_id, self._parents, self.assignment.title, self.settings.looks, self._left
         )
@@ -510,12 +510,3 @@ def _tidy(work: Path) -> None:
 
 def _first_line(reply: str) -> str:
     return " ".join(reply.split())[:_COMMAND_SHOWN]
-
-
-def _time(text: str) -> Any:
-    from datetime import datetime
-
-    return datetime.fromisoformat(text)
-
-
-__all__: Sequence[str] = ("LabAssignment", "LabBriefing", "LabPlaybook")

@@ -7,6 +7,7 @@ import pytest
 from bot.agents.solo import solo
 from bot.coder.lab.settings import LabSettings
 from bot.engine.attempts import load_tree
+from bot.report.labs import lab_stories
 from state.labs import labs
 from tests import needs
 from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, Scripted, lived, sh, turns, written
@@ -42,6 +43,11 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
         seen = turns(context)
         tree = load_tree(context)
         (row,) = labs(context.store, RUN)
+        with context.store.read() as session:
+            (story,) = lab_stories(session, RUN)
+    # What the report and `bot logs --lab` show.
+    assert [(turn.reply, turn.seen) for turn in story.turns] == list(zip(replies, seen, strict=True))
+    assert dict(story.report)["believed"] == "ridge"
     assert "solution.py" not in seen[0]
     for part in (
         "TASK.md",
