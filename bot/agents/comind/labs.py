@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 
-from bot.coder.lab.playbook import LabAssignment
+from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import SHORTEST, LabSettings
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance
 from bot.community.pool import idea_texts, reports_of

@@ -3,7 +3,8 @@
 import random
 from collections.abc import Sequence
 
-from bot.coder.lab.playbook import LabAssignment, LabPlaybook
+from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Remaining, Strategy

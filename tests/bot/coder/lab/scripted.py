@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from bot.coder.lab.playbook import LabAssignment, LabPlaybook
+from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.search import Search

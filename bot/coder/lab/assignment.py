@@ -1,0 +1,35 @@
+"""What a lab works on, and who decides it."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.engine.strategy import Action
+from bot.engine.tree import Tree
+from bot.models import Item
+
+
+@dataclass(frozen=True)
+class LabAssignment:
+    """What one lab works on."""
+
+    title: str
+    draft: str
+    codebase: int | None = None
+    """The node whose script it starts from."""
+    parents: tuple[int, ...] = ()
+    """Further nodes that it is to know, such as the second parent of a crossover."""
+    known: tuple[Item, ...] = ()
+    """What the draft was made of."""
+    ideas: tuple[str, ...] = ()
+    alone: bool = False
+    """Whether the coder has the competition's own files and nothing of the engine: no command `lab`, no hold-out, no posts."""
+
+
+class LabBriefing(Protocol):
+    """An agent's way to turn an action into a lab's assignment."""
+
+    async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
+        """Return what the lab works on; may call models (a draft's plan)."""
+
+    async def closed(self, action: Action, node: int, tree: Tree) -> None:
+        """Take up what came of a lab that has closed."""

@@ -1,0 +1,41 @@
+"""A lab's sandbox, opened at its first command, and again when it has died."""
+
+from contextlib import AsyncExitStack
+
+from bot.execution.executor import Executor
+from sandbox import Lease
+from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
+
+
+class Box:
+    """The sandbox of one lab in one start of the bot."""
+
+    def __init__(self, executor: Executor, request: LabRequest) -> None:
+        self._executor = executor
+        self._request = request
+        self._stack: AsyncExitStack | None = None
+        self._lab: Lab | None = None
+
+    async def run(self, turn: int, command: str, seconds: float, lease: Lease) -> CommandResult:
+        """Run a command; a sandbox that dies over it is an observation, and is opened again for the next one."""
+        try:
+            if self._lab is None or not self._lab.alive:
+                await self.close()
+                self._stack = AsyncExitStack()
+                self._lab = await self._stack.enter_async_context(self._executor.open_lab(self._request))
+            return await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
+        except LabDied as error:
+            await self.close()
+            ended = f"the sandbox died and is started again; work/ is as it was left: {error}"
+            return CommandResult("", None, 0.0, False, ended, 0, "/lab/work")
+
+    async def wait_idle(self) -> None:
+        """Return once no background process runs in it."""
+        if self._lab is not None:
+            await self._lab.wait_idle()
+
+    async def close(self) -> None:
+        """End everything in it; work/ stays."""
+        stack, self._stack, self._lab = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()

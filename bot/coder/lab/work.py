@@ -1,0 +1,428 @@
+"""The shell coder at work: one lab from its opening to its close, turn by turn, each turn a step."""
+
+import asyncio
+import shutil
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.box import Box
+from bot.coder.lab.cards import board, failures, lab_cards, lab_notes
+from bot.coder.lab.commands import Commands
+from bot.coder.lab.leases import LabLease
+from bot.coder.lab.looks import Looks, NoLook, look_seconds
+from bot.coder.lab.places import Community, write_bank, write_community
+from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
+from bot.coder.lab.server import LabServer
+from bot.coder.lab.settings import LabSettings
+from bot.engine.attempts import code, load_tree
+from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
+from bot.engine.strategy import Action
+from bot.execution.record import GUARDED
+from bot.models import Item, Message
+from sandbox.collect import collect
+from sandbox.lab import LabLimits, LabRequest
+from state.errors import BudgetExceeded, ModelRefused
+from state.labs import close_lab, end_turn, lab, open_lab
+from state.progress import end_node
+
+_SOLUTION = "solution.py"
+_MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
+"""Replies without a command in a row that close a lab."""
+_COMMAND_SHARE = 0.25
+"""Of a lab's time, that one command may take; what runs in the background may take longer."""
+_SHORTEST_COMMAND = 60.0
+_CLOSING = 15.0
+"""Seconds kept at a lab's end beside those of its last look."""
+_KEPT_TURNS = 8
+"""Turns that stay whole when a conversation has become too long."""
+_COMMAND_SHOWN = 300
+_SCRIPT_BYTES = 100_000
+_WARNING = 300.0
+_INTERRUPTED = (
+    "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
+    "background jobs are gone]"
+)
+_ENDING = (
+    "[Your time is nearly over: see that work/solution.py is your best whole script, score it if it was not scored, and end "
+    "with `lab done`.]"
+)
+_ENDING_ALONE = "[Your time is nearly over: see that work/submission.csv is your best file.]"
+_PROSE = "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```."
+_DONE = "When you have nothing left to do: `lab done`."
+_DONE_ALONE = "When you have nothing left to do, say so: three replies in a row without a command end your work."
+_EARLIER = (
+    "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
+    "logs/. Their commands began with:"
+)
+_KEPT_BYTES = 20_000_000
+_LARGEST_KEPT = 1_000_000
+
+
+@dataclass
+class Work:
+    """The work in one lab, in one start of the bot."""
+
+    context: RunContext
+    settings: LabSettings
+    assignment: LabAssignment
+    action: Action
+    number: int
+    turns: list[tuple[str, str]] = field(default_factory=list)
+    left_out: int = 0
+    """Turns that are no longer sent, as the conversation became too long."""
+    summary: str | None = None
+
+    async def through(self) -> None:
+        """Open the lab, or open it again, have its coder work, and close it."""
+        context, number = self.context, self.number
+        self.folder = context.executor.folder.labs / f"lab{number}"
+        with context.store.write() as tx:
+            open_lab(
+                tx,
+                context.run_id,
+                number,
+                draft_id=None if self.action.draft_id is None else str(self.action.draft_id),
+                parents=self._parents,
+                title=self.assignment.title,
+            )
+        self.opened = await context.steps.once("lab.open", self._open, node=number)
+        self.head = tuple(Message(one["role"], one["content"]) for one in self.opened["head"])
+        self.known = tuple(Item(id, datetime.fromisoformat(at)) for id, at in self.opened["known"])
+        self.looks = Looks(
+            context, number, self.action.draft_id, self._parents, self.assignment.title, self.settings.looks, self._left
+        )
+        self.lease = LabLease(context.executor.leasing)
+        self.commands = Commands(
+            context,
+            number,
+            self.looks,
+            self._left,
+            lambda: max(0, self.settings.turns - len(self.turns) - self.left_out),
+            self.lease,
+            lambda: self.assignment.ideas,
+        )
+        async with AsyncExitStack() as stack:
+            self.stack = stack
+            if not self.assignment.alone:
+                await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", self.commands))
+            stack.push_async_callback(self._stop_waiting)
+            stack.push_async_callback(self.commands.cancel)
+            self.box = Box(context.executor, self._request())
+            stack.push_async_callback(self.box.close)
+            try:
+                reason = await self._converse()
+            except BudgetExceeded as error:
+                await self._close(str(error), money=False)
+                raise
+            await self._close(reason)
+
+    @property
+    def _parents(self) -> tuple[int, ...]:
+        first = () if self.assignment.codebase is None else (self.assignment.codebase,)
+        return (*first, *(one for one in self.assignment.parents if one not in first))
+
+    # opening
+
+    async def _open(self) -> dict[str, Any]:
+        """Write what the coder finds, and return the head of its conversation; done once, so that it never changes."""
+        context, folder = self.context, self.folder
+        await asyncio.to_thread(shutil.rmtree, folder, True)
+        for name in ("work", "logs", "socket", "bank", "community"):
+            (folder / name).mkdir(parents=True)
+        folder.parent.chmod(0o700)
+        alone = self.assignment.alone
+        community = Community() if alone else await asyncio.to_thread(write_community, context, folder / "community")
+        results = () if alone else context.results
+        best = sorted(
+            (one for one in results if one.score is not None),
+            key=lambda one: (-context.card.oriented(one.score or 0.0), one.node),
+        )[:5]
+        nodes = dict.fromkeys((*self._parents, *(one.node for one in best)))
+        await asyncio.to_thread(write_bank, context, folder / "bank", tuple(nodes))
+        if self.assignment.codebase is not None:
+            (folder / "work" / _SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
+        folds = None if alone else await context.executor.folds()
+        if folds is not None:
+            await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
+        seconds = self.settings.seconds(context.budget.seconds, self._room())
+        try:
+            limit = look_seconds(context, seconds)
+        except NoLook as error:
+            raise BudgetExceeded(str(error)) from None
+        prompt = LabTask(
+            task=context.task,
+            preview=context.preview,
+            machine=context.machine,
+            title=self.assignment.title,
+            draft=self.assignment.draft,
+            codebase=None
+            if self.assignment.codebase is None
+            else f"/lab/bank/node{self.assignment.codebase}/{_SOLUTION}",
+            board=() if alone else tuple(board(context, None, everything=True)),
+            cards=() if alone else lab_cards(context, self.number),
+            failures=failures(results),
+            notes=() if alone else lab_notes(context, self.number),
+            kernels=community.kernels,
+            topics=community.topics,
+            posts=len(community.items),
+            folds=folds is not None,
+            seconds=seconds,
+            turns=self.settings.turns,
+            looks=self.settings.looks,
+            score_seconds=limit,
+            lab=not alone,
+        )
+        head = prompt.messages()
+        (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
+        known = {item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items)}
+        return {
+            "head": [{"role": m.role, "content": m.content} for m in head],
+            "known": [[id, at.isoformat()] for id, at in known.items()],
+            "ends_at": context.budget.elapsed.wall() + seconds,
+            "seconds": seconds,
+        }
+
+    def _request(self) -> LabRequest:
+        executor, folder = self.context.executor, self.folder
+        mounts: dict[str, Path] = {name: folder / name for name in ("bank", "community", "TASK.md", "folds.csv")}
+        mounts = {name: path for name, path in mounts.items() if path.exists()}
+        if self.assignment.alone:
+            mounts["data"] = executor.settings.data
+        limits = executor.settings.limits
+        return LabRequest(
+            f"{self.context.run_id}-lab{self.number}",
+            folder,
+            mounts,
+            LabLimits(limits.memory_bytes, self.settings.work_bytes, limits.processes),
+            redactor=self.context.store.redactor,
+        )
+
+    # time
+
+    def _room(self) -> float:
+        """Return the seconds of the run that labs may use: all but what handing in needs."""
+        context = self.context
+        return context.budget.usable(best_seconds(context, load_tree(context)))
+
+    def _left(self) -> float:
+        """Return the seconds that this lab has left."""
+        ends_at: float = self.opened["ends_at"]
+        return max(0.0, min(ends_at - self.context.budget.elapsed.wall(), self._room()))
+
+    def _last_look(self) -> float:
+        """Return the seconds that are kept for the close."""
+        best = best_seconds(self.context, load_tree(self.context))
+        seconds: float = self.opened["seconds"]
+        return _CLOSING + min(best or 0.0, seconds / 5)
+
+    # conversation
+
+    async def _converse(self) -> str:
+        """Take turns until something ends the lab; return what."""
+        context, prose = self.context, 0
+        while True:
+            turn = self.left_out + len(self.turns) + 1
+            if self.commands.done:
+                return "its coder was done"
+            if turn > self.settings.turns:
+                return f"its {self.settings.turns} turns were used up"
+            if self._left() <= self._last_look():
+                return "its time was used up"
+            if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
+                return f"{prose} replies in a row held no command"
+            await self._shorten(turn)
+            try:
+                async with asyncio.timeout(max(1.0, self._left() - self._last_look())):
+                    prompt = LabTurn(self._shown_head, tuple(self.turns), self.known)
+                    reply = await context.asker.ask(prompt, role="coder", name=f"turn:{turn}", node=self.number)
+            except TimeoutError:
+                return "its time was used up"
+            except ModelRefused as error:
+                return f"the model gave no answer: {error}"
+            seen = await self._observe(turn, reply)
+            self.turns.append((reply.text, seen["text"]))
+            prose = 0 if reply.command is not None else prose + 1
+
+    @property
+    def _shown_head(self) -> tuple[Message, ...]:
+        if self.summary is None:
+            return self.head
+        first = self.head[-1]
+        return (*self.head[:-1], replace(first, content=f"{first.content}\n\n{self.summary}"))
+
+    async def _observe(self, turn: int, reply: LabReply) -> dict[str, Any]:
+        """Return what the coder sees after a reply: a step, whose command is never run twice."""
+        context, begun = self.context, True
+
+        async def begin() -> dict[str, Any]:
+            nonlocal begun
+            begun = False
+            return {}
+
+        async def make() -> dict[str, Any]:
+            self.commands.turn = turn
+            await context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
+            started = time.monotonic()
+            if reply.command is None:
+                text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
+                facts: dict[str, Any] = {}
+            elif begun:
+                told = await self.looks.finish_begun()
+                text = "\n".join([_INTERRUPTED, *told])
+                facts = {"interrupted": True}
+            else:
+                text, facts = await self._run(turn, reply.command)
+            news = self.commands.take_news()
+            text = "\n".join([text, *(f"[meanwhile] {one}" for one in news), self._footer(turn)])
+            with context.store.write() as tx:
+                end_turn(
+                    tx,
+                    context.run_id,
+                    self.number,
+                    turn,
+                    command=(reply.command or "")[:_COMMAND_SHOWN],
+                    seconds=round(time.monotonic() - started, 3),
+                    **facts,
+                )
+            return {"text": text, "done": self.commands.done}
+
+        seen = await context.steps.once("lab.turn", make, node=self.number, attempt=turn)
+        self.commands.done = bool(seen["done"])
+        return seen
+
+    async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
+        """Run a command on a lease, which its background jobs keep."""
+        limit = max(_SHORTEST_COMMAND, _COMMAND_SHARE * self.opened["seconds"])
+        seconds = max(5.0, min(limit, self._left() - self._last_look()))
+        async with self.lease.hold() as lease:
+            with self.context.executor.stopwatch.measure("commands"):
+                result = await self.box.run(turn, command, seconds, lease)
+            if result.jobs and (self._waiting is None or self._waiting.done()):
+                begun = asyncio.Event()
+                self._waiting = asyncio.create_task(self._hold_for_jobs(begun))
+                await begun.wait()
+        text = self.context.store.redactor.text(result.output).rstrip()
+        parts = []
+        if result.timed_out:
+            parts.append(f"ended at its time limit of {seconds:.0f} s; run what takes longer in the background")
+        if result.ended:
+            parts.append(result.ended)
+        parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
+        parts.append(f"{result.seconds:.1f} s")
+        if result.jobs:
+            parts.append(f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running")
+        facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
+        return f"{text}\n[{'; '.join(parts)}]".lstrip("\n"), facts
+
+    async def _hold_for_jobs(self, begun: asyncio.Event) -> None:
+        """Hold the lease until no background process runs any more."""
+        async with self.lease.hold():
+            begun.set()
+            await self.box.wait_idle()
+
+    _waiting: asyncio.Task[None] | None = None
+
+    def _footer(self, turn: int) -> str:
+        left, looks = self._left(), max(0, self.settings.looks - 1 - self.looks.used)
+        alone = self.assignment.alone
+        line = f"[{left:.0f} s left; " + ("" if alone else f"{looks} looks and one for the end; ")
+        line += f"reply {turn} of {self.settings.turns}]"
+        if self.looks.progress:
+            line += f"\n[{self.looks.progress}]"
+        ending = min(_WARNING, self.opened["seconds"] / 4)
+        if left < ending:
+            line += f"\n{_ENDING_ALONE if alone else _ENDING}"
+        return line
+
+    async def _shorten(self, turn: int) -> None:
+        """Leave out old turns of a conversation that has become too long; what they led to is told by code, in a step."""
+        size = sum(len(reply) + len(seen) for reply, seen in self.turns)
+        if size <= self.settings.context_characters or len(self.turns) <= _KEPT_TURNS:
+            return
+
+        async def summarize() -> dict[str, Any]:
+            lines = [f"- {_first_line(reply)}" for reply, _ in self.turns[:-_KEPT_TURNS]]
+            earlier = "\n".join(lines[-60:])
+            lines = [_EARLIER, earlier, "", "# The board", *board(self.context, self.number)]
+            return {"text": "\n".join(lines)}
+
+        made = await self.context.steps.once("lab.summary", summarize, node=self.number, attempt=turn)
+        self.summary = made["text"]
+        self.left_out += len(self.turns) - _KEPT_TURNS
+        del self.turns[:-_KEPT_TURNS]
+
+    async def _stop_waiting(self) -> None:
+        """Give back what is held for background processes, which have ended."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            await asyncio.gather(self._waiting, return_exceptions=True)
+
+    # close
+
+    async def _close(self, reason: str, money: bool = True) -> None:
+        """Score `work/solution.py` if it was not, end what runs, and close the lab."""
+        context = self.context
+        await self.commands.settle()
+        await self.box.close()
+        await self._stop_waiting()
+        if self.assignment.alone:
+            await self._keep_submission(reason)
+        elif money and self._left() > 0:
+            await context.steps.once("lab.last", self._last, node=self.number)
+        report = lab(context.store, context.run_id, self.number)
+        with context.store.write() as tx:
+            if not self.looks.nodes and not self.assignment.alone:
+                error = f"its lab left no script that was scored: {reason}"
+                end_node(tx, context.run_id, self.number, "buggy", error=error)
+            close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
+        context.say(f"lab {self.number} is closed: {reason}")
+        await asyncio.to_thread(_tidy, self.folder / "work")
+
+    async def _last(self) -> dict[str, Any]:
+        """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""
+        told = await self.looks.finish_begun()
+        found = await asyncio.to_thread(collect, self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
+        if (path := found.kept.get(_SOLUTION)) is not None:
+            try:
+                script = path.read_text(encoding="utf-8")
+                told.append(await self.looks.score(script, "as its lab left it", None, closing=True))
+            except (NoLook, UnicodeDecodeError) as error:
+                told.append(str(error))
+        return {"told": [*told, *found.notes]}
+
+    async def _keep_submission(self, reason: str) -> None:
+        """Keep the file that a coder alone has left, as the one that its node hands in."""
+        context, file = self.context, "submission.csv"
+        place = context.executor.submission_of(self.number, GUARDED).parent
+        place.mkdir(parents=True, exist_ok=True)
+        found = await asyncio.to_thread(collect, self.folder / "work", [file, _SOLUTION], place)
+        error = None if file in found.kept else "; ".join(found.notes) or f"it left no {file}: {reason}"
+        if error is None:
+            error = await context.executor.form_fault(found.kept[file])
+        with context.store.write() as tx:
+            end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
+
+
+def _tidy(work: Path) -> None:
+    """Keep of a closed lab's work scripts, notes and tables, 20 MB at the most: the rest can be made again by them."""
+    kept = 0
+    for path in sorted(work.rglob("*"), key=lambda one: len(one.parts), reverse=True):
+        if path.is_symlink() or not path.is_dir():
+            size = path.lstat().st_size
+            named = path.suffix in (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".yaml")
+            if path.is_symlink() or not named or size > _LARGEST_KEPT or kept + size > _KEPT_BYTES:
+                path.unlink(missing_ok=True)
+            else:
+                kept += size
+        elif not any(path.iterdir()):
+            path.rmdir()
+
+
+def _first_line(reply: str) -> str:
+    return " ".join(reply.split())[:_COMMAND_SHOWN]
