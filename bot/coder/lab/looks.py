@@ -18,6 +18,8 @@ from state.progress import create_node, end_node, update_node
 _OUTPUT = 3_000
 """Characters of a failed script's output that its coder sees."""
 _PLAN = 4_000
+_MOST_FAILED = 12
+"""Scripts without a score that one lab may run."""
 _LEAST, _SHORTEST, _SHARE = 5.0, 60.0, 0.1
 """Seconds that a scored script needs; and seconds, or a share of the run's time, that it may take: in the end it is run again."""
 
@@ -68,8 +70,9 @@ class Looks:
 
     @property
     def used(self) -> int:
-        """How many looks were spent."""
-        return len(self.nodes)
+        """How many looks were spent: scripts with a score, as the others have shown nothing of the withheld rows."""
+        tree = load_tree(self.context)
+        return sum(tree[node].valid for node in self.nodes)
 
     def best(self) -> int | None:
         """Return the lab's best node, the one that it starts from where it has none; None without either."""
@@ -105,6 +108,8 @@ class Looks:
                     "no looks are left; the last is kept for the end, when work/solution.py is scored: compare on folds, "
                     "and keep your best script there"
                 )
+            if len(self.nodes) - self.used >= _MOST_FAILED:
+                raise NoLook(f"{_MOST_FAILED} scripts of this lab had no score, which is the most that are run")
             seconds = look_seconds(self.context, self.left())
             node = await self._begin(script, note)
             await self._run(node, script, note, seconds, lease)
@@ -114,7 +119,11 @@ class Looks:
         context, best = self.context, self.best()
         kind, parents = ("improve", (best,)) if best is not None else ("draft", ())
         action = Action(
-            "improve" if kind == "improve" else "draft", parents, self.draft_id, lab=self.lab, look=self.used + 1
+            "improve" if kind == "improve" else "draft",
+            parents,
+            self.draft_id,
+            lab=self.lab,
+            look=len(self.nodes) + 1,
         )
         node = await context.decisions.look(action)
         with context.store.write() as tx:
@@ -185,7 +194,8 @@ class Looks:
         looks = f"Looks left: {left}, and one for the end."
         if done.score is None:
             output = done.output.strip()[-_OUTPUT:]
-            return f"node {node} has no score: {done.error or 'it did not end'}\n{output}\n{looks}".replace(
+            error = done.error or "it did not end"
+            return f"node {node} has no score, which cost no look: {error}\n{output}\n{looks}".replace(
                 "\n\n", "\n"
             )
         noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
