@@ -1,4 +1,4 @@
-"""What a coder that writes whole scripts is given."""
+"""The inputs of a coder that writes whole scripts."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from bot.execution.task import TaskText
 
 @dataclass(frozen=True)
 class Brief:
-    """All that a coder knows: task, draft, preview and machine; never the pools."""
+    """What a coder sees: task, draft, preview and machine; never the pools."""
 
     task: TaskText
     preview: str
@@ -20,19 +20,19 @@ class Brief:
     codebase: str | None = None
     """Source of the script that the draft builds on, if any."""
     earlier: str = ""
-    """What a strategy without drafts of its own says of earlier solutions, so that the next one differs; else empty."""
+    """Earlier solutions, from a strategy without drafts of its own; else empty."""
     results: tuple[Result, ...] = ()
     """What the run has scored so far, in the order of its nodes."""
 
 
 @dataclass(frozen=True)
 class CoderBudget:
-    """What is left to a coder when it writes the next script, which none of these counts yet."""
+    """What is left before the next script is written."""
 
     execution_seconds: float
-    """Time limit of the script's scored run, however long the answer takes."""
+    """Time limit of the script's scored run, which does not shrink while the model answers."""
     seconds_left: float
-    """Of the run, for all that is still to be done."""
+    """Of the run."""
     scripts_left: int | None = None
     """Of the run; None where nothing but time ends it."""
     draft: DraftLeft | None = None

@@ -1,4 +1,4 @@
-"""Playbooks: what draft, debug and improve do; both agents share them and differ in how they brief the coder."""
+"""The playbook of draft, debug and improve, which agents share; each briefs the coder in its own way."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ SAMPLE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Assignment:
-    """What the coder is given for one node."""
+    """What the coder gets for one node."""
 
     brief: Brief
     attempts: tuple[Attempt, ...] = ()
@@ -39,13 +39,13 @@ class Briefing(Protocol):
     """An agent's way to turn an action into an assignment."""
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
-        """Return the brief and the feedback; may call models (a draft's plan, a review of earlier runs)."""
+        """Return the brief and earlier results; may call models (a draft's plan, a review of earlier runs)."""
 
     async def meanwhile(self, tree: Tree) -> None:
-        """Do, while a node is worked on, what will be needed later; it is done then if it fails now."""
+        """Prepare what will be needed later, while a node is worked on; a failure is made up for then."""
 
     async def finish(self, tree: Tree) -> None:
-        """Do what is still worth doing after the last node (reports)."""
+        """Finish after the last node (reports)."""
 
 
 class ScriptPlaybook:
@@ -69,7 +69,7 @@ class ScriptPlaybook:
 
     async def _work(self, action: Action, node: int, tree: Tree, assignment: Assignment) -> None:
         context = self._context
-        # What was read and planned before is the round's work, not this script's.
+        # Reading and planning are the round's work, and not counted as this script's.
         begun = context.clock.now()
         limits = await self._promise(action, node, tree)
         try:
@@ -82,7 +82,7 @@ class ScriptPlaybook:
         await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), begun)
 
     async def _promise(self, action: Action, node: int, tree: Tree) -> Limits:
-        """Return the limits that will hold however long the model takes to answer; a step, so that they stay the same."""
+        """Return limits that hold however long the model takes; a step, so that a resumed run has the same."""
         context = self._context
 
         async def promise() -> dict[str, Any]:

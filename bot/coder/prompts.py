@@ -1,4 +1,4 @@
-"""The coder's prompts: write one script; say in a few sentences what a run showed."""
+"""The prompts of a coder that writes scripts: write one, and review a run in a few sentences."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -44,14 +44,14 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     draft: str
     codebase: str | None
     earlier: str
-    """Earlier solutions, to differ from or to learn from; empty where the draft says all."""
+    """Earlier solutions to learn from or differ from; may be empty."""
     attempts: tuple[Attempt, ...]
-    """Oldest first; for debug and improve the last one is the script to start from."""
+    """Oldest first; debug and improve start from the last one."""
     budget: CoderBudget
     results: tuple[Result, ...] = ()
     """What the whole run has scored so far."""
     known: tuple[Item, ...] = ()
-    """Where the draft comes from; the coder sees its text, the audit its times."""
+    """Sources of the draft, for the audit."""
 
     def parse(self, text: str) -> ScriptAnswer:
         """Read the plan before the fenced script; raises Unparsable when there is no script that compiles."""
@@ -69,7 +69,7 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
 
 
 class RunReview(BaseModel):
-    """What a run showed, in two or three sentences."""
+    """A review of a run, in two or three sentences."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -78,7 +78,7 @@ class RunReview(BaseModel):
 
 @dataclass(frozen=True)
 class ReviewRun(TemplatePrompt[RunReview]):
-    """Ask what a run showed (AIDE's analysis): a hint for later prompts, never a score."""
+    """Ask for a review of a run (AIDE's analysis), a hint for later prompts."""
 
     template: ClassVar[str] = "review_run.j2"
 

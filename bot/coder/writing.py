@@ -1,4 +1,4 @@
-"""Asks a model for a script: a first one, a repair of one that failed, or an improvement of one that works."""
+"""Asking a model for a script: a first one, a repair of one that failed, or an improvement of one that works."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -9,7 +9,7 @@ from bot.engine.strategy import Script, ScriptKind
 from bot.models import Item
 
 SHOWN_ATTEMPTS = 3
-"""Scripts shown whole: the first ones of a long draft say little that the later ones do not."""
+"""Earlier scripts of a draft that a prompt shows, whole: the newest."""
 
 
 async def write_script(
@@ -19,15 +19,15 @@ async def write_script(
     budget: CoderBudget,
     known: Sequence[Item] = (),
 ) -> Script:
-    """Have one whole script written.
+    """Ask for one whole script.
 
     Args:
         ask: Sends the prompt.
-        brief: What the model knows.
-        attempts: What came of earlier scripts, oldest first; without any it is a first script, after a failed one a repair,
-            else an improvement of the last one.
+        brief: Task, draft and machine.
+        attempts: Earlier scripts with their results, oldest first: without any a first script is asked for, after a failed
+            one a repair, else an improvement of the last one.
         budget: What is left.
-        known: Where the draft comes from.
+        known: Sources of the draft.
     """
     shown = tuple(attempts)[-SHOWN_ATTEMPTS:]
     action = _action(shown)

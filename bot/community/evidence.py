@@ -1,4 +1,4 @@
-"""Evidence for ideas: what their sources are worth, and what was measured of the ideas themselves."""
+"""Evidence for ideas: how good their sources are, and what each idea gained where it was measured."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,21 +12,21 @@ NEUTRAL_SUPPORT = 5.0
 WHOLE = "the draft as a whole"
 """Name of the component of a report that holds the draft's own gain, measured by the engine."""
 _SUPPORT_A_NOISE = 2.0
-"""What a gain of one standard error moves support by."""
+"""Support added by a gain of one standard error."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for one idea."""
+    """How well one idea is supported."""
 
     idea: Idea
     support: float
-    """0 to 10: by what was measured of it; else what the best of its sources is worth, as more of them take nothing away."""
+    """0 to 10: from its measured gains; without any, the best of its sources'."""
     times_used: int
     """Drafts that use it."""
     gains: tuple[float, ...]
-    """Gains that reports have measured of the idea itself, each by a comparison that differs in nothing else; above 0 is
-    better, in the metric's unit. What else was in its drafts does not count."""
+    """Gains of the idea itself, each from a comparison that differs in nothing else; above 0 is better, in the metric's unit.
+    What a draft gained as a whole does not count."""
 
 
 def evidence(
@@ -36,14 +36,14 @@ def evidence(
     reports: Sequence[Report],
     noise: float | None,
 ) -> list[Evidence]:
-    """Return the ideas with what speaks for them, best supported first.
+    """Return the ideas with their evidence, best supported first.
 
     Args:
-        ideas: the ideas; the others are what is known beside them.
+        ideas: the pool.
         analyses: of posts.
         drafts: plans made of ideas.
-        reports: of what came of drafts.
-        noise: standard error of a score in this run, which gains are held against; None: it is not known.
+        reports: on drafts.
+        noise: standard error of a score in this run, the unit of gains; None: unknown.
     """
     worth = {one.id: one.effectiveness for one in analyses}
     for report in reports:
@@ -71,6 +71,6 @@ def _whole(report: Report) -> Mapping[str, Any] | None:
 
 
 def _support(gain: float, error: float | None) -> float:
-    """Return support, 0 to 10, for a gain in standard errors; where these are unknown, for its sign alone."""
+    """Return support, 0 to 10, for a gain in standard errors; where the error is unknown, for its sign alone."""
     in_errors = gain / error if error else float((gain > 0) - (gain < 0))
     return min(10.0, max(0.0, NEUTRAL_SUPPORT + _SUPPORT_A_NOISE * in_errors))

@@ -1,4 +1,4 @@
-"""News: what has been posted since the last look is read, gives new ideas, and may be worth another round of drafts."""
+"""News: posts since the last look are analysed and turned into ideas, and may start another round of drafts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,26 +11,25 @@ from state.tables import Analysis
 
 _STEP = "news"
 _STRONG = 8.0
-"""Effectiveness, from 0 to 10, from which on a post is worth another round at once."""
+"""Effectiveness, from 0 to 10, at which a post starts another round at once."""
 
 Found = dict[str, Any]
 
 
 async def take_in_news(context: RunContext, look: int | None = None) -> Found:
-    """Have new posts analysed and ideas made of them; raises as `Asker.ask`.
+    """Analyse new posts and ask for ideas on them; raises as `Asker.ask`.
 
     Args:
         context: the run.
-        look: number of the look, under which a run that is killed during it finds the same again; None: it need not.
+        look: number of the look, so that a resumed run finds the same; None: not numbered.
 
     Returns:
-        `posts`: items of the posts that were new; `strong`: whether one of them is better than what we have, or promises
-        much.
+        `posts`: the new posts' items; `strong`: whether one of them beats our best score or promises much.
     """
     read = set(await learn(context))
 
     async def find() -> Found:
-        # What a round of drafts that is being opened has read meanwhile is no news; no numbered look meets one.
+        # A round of drafts that opens meanwhile reads posts too, which are no news; it never meets a numbered look.
         new = [row for row in not_asked_about(context) if look is not None or row.id in read]
         return {"posts": [row.id for row in new], "strong": _is_strong(context, new)}
 
@@ -41,7 +40,7 @@ async def take_in_news(context: RunContext, look: int | None = None) -> Found:
 
 
 def looks(context: RunContext) -> dict[int, Found]:
-    """Return what the finished looks of the run found, by number."""
+    """Return the results of the run's finished looks, by number."""
     return context.steps.finished(_STEP)
 
 

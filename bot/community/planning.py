@@ -1,4 +1,4 @@
-"""Planning: a round of distinct drafts made of ideas, on top of reports; and the reports on finished drafts."""
+"""Planning: a round of distinct drafts from ideas and reports, and the reports on finished drafts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ from state.knowledge import add_draft, add_report, drafts
 from state.tables import Draft
 
 PLAIN_IDEAS = 4
-"""Ideas a draft that no model planned."""
+"""Ideas in a draft that no model planned."""
 _GAIN_SECONDS = 3.0
 """For the draws of one paired comparison."""
 
@@ -41,17 +41,17 @@ async def plan_drafts(
     lab_seconds: float | None = None,
     start: str = "",
 ) -> None:
-    """Ask for drafts of a round and keep them; nothing is done where the first is there already.
+    """Ask a model for the drafts of a round and store them, unless they are stored already.
 
     Args:
         context: the run.
         round_number: from 1.
         first: number of the first of them.
         count: of drafts.
-        each: what a draft may use.
+        each: what one draft may use.
         seconds: time limit of one script.
-        lab_seconds: of the lab that works on it; None: its coder writes scripts alone.
-        start: what it starts from, in a sentence, where that is given.
+        lab_seconds: time of the lab that works on it; None: scripts alone.
+        start: a sentence on what it starts from, where that is fixed.
     """
     if draft_row(context, first) is not None:
         return
@@ -73,7 +73,7 @@ async def plan_drafts(
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
     except ModelRefused as error:
-        context.say(f"plain drafts are used, since no plan could be had: {error}")
+        context.say(f"no plan, so that plain drafts are used: {error}")
         answer = plain_drafts(prompt)
     titles = {d.title for d in drafts(context.store, context.run_id, context.clock.as_of())}
     with context.store.write() as tx:
@@ -95,7 +95,7 @@ async def plan_drafts(
 
 
 def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
-    """Return the drafts of a round whose plan a model would not give: the best report with new ideas, and new starts."""
+    """Return drafts without a model: one extends the best report with new ideas, the others start anew."""
     scored = [r for r in prompt.reports if r.score is not None]
     unused = sorted(prompt.ideas, key=lambda i: (i.times_used, -i.support, i.number))
     share = max(1, len(unused) // prompt.count)
@@ -122,7 +122,7 @@ def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
 def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
     items = [i.item for i in prompt.ideas if i.number in plan.ideas]
     items += [r.item for r in prompt.reports if r.number == plan.codebase]
-    # A plan that names nothing was made in sight of everything.
+    # A plan that names nothing may come from anything in the prompt.
     return items or list(prompt.items())
 
 
@@ -132,14 +132,14 @@ def _unique(title: str, taken: set[str]) -> str:
 
 
 def draft_row(context: RunContext, draft_id: int) -> Draft | None:
-    """Return a kept draft, or None."""
+    """Return a stored draft, or None."""
     with context.store.read() as session:
         row = session.get(Draft, (context.run_id, str(draft_id)))
     return row if row is not None and row.known_at <= context.clock.as_of() else None
 
 
 def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
-    """Return what a draft was made of, with times: its ideas, and the report that it extends."""
+    """Return the ideas that a draft carries out and the report that it extends, with their times."""
     texts = {i.number: i.item for i in idea_texts(context)}
     items = [texts[n] for n in draft.idea_ids if n in texts]
     items += [Item(f"report/{r.id}", r.known_at) for r in reports_of(context) if r.id == draft.codebase_report]
@@ -149,13 +149,13 @@ def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
 async def report_on(
     context: RunContext, draft: Draft, attempts: Sequence[Attempt], codebase_node: int | None = None
 ) -> None:
-    """Ask for the report on a draft that is closed and keep it; scores and the draft's own gain in it are the evaluator's.
+    """Ask a model for the report on a closed draft and store it; its scores and its gain are the evaluator's.
 
     Args:
         context: the run.
         draft: the draft.
-        attempts: its scripts, oldest first; without one there is nothing to report.
-        codebase_node: the node that it builds on; None: it started anew.
+        attempts: its scripts, oldest first; without any there is no report.
+        codebase_node: the node that it builds on; None: none.
     """
     if any(r.draft_id == draft.id for r in reports_of(context)) or not attempts:
         return
@@ -174,7 +174,7 @@ async def report_on(
         answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
     gain = await _gain(context, attempts, codebase_node)
     answer = answer.model_copy(update={"components": (*gain, *answer.components)})
-    # An idea of the draft's that is not shown any more is among what the report was made of all the same.
+    # The draft may carry out an idea that the prompt no longer shows.
     known_at = max(draft.known_at, item_time(prompt.items(), draft.known_at))
     keep_report(context, draft.id, draft.title, answer, attempts, known_at)
 
@@ -182,7 +182,7 @@ async def report_on(
 async def _gain(
     context: RunContext, attempts: Sequence[Attempt], codebase_node: int | None
 ) -> tuple[ComponentNote, ...]:
-    """Return what the draft as a whole gained over the script that it builds on, by a paired comparison."""
+    """Return the draft's gain over the script that it builds on, from a paired comparison."""
     best = best_attempt(context, attempts)
     if best is None or codebase_node is None or context.executor.self_reported is not None:
         return ()
@@ -207,10 +207,9 @@ def keep_report(
     attempts: Sequence[Attempt],
     known_at: datetime,
 ) -> None:
-    """Write a report's row: report 1 is that of the baseline, without a draft, and report n + 1 that of draft n.
+    """Store a report: number 1 is the baseline's, which has no draft, and n + 1 that of draft n.
 
-    So its number is known before it is written: reports that are written side by side have the same ones in whatever order
-    they end, also in a run that was killed between them.
+    Numbers do not depend on the order in which reports end, nor on a restart between them.
     """
     best = best_attempt(context, attempts)
     number = 1 if draft_id is None else int(draft_id) + 1

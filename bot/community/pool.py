@@ -1,4 +1,4 @@
-"""The two pools: ideas with their evidence, and reports; both only grow, and obey the clock."""
+"""The two pools, ideas with their evidence and reports: both only grow, and show what was known at the clock's time."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def reports_of(context: RunContext) -> list[Report]:
 
 
 def report_texts(context: RunContext) -> list[ReportText]:
-    """Return reports for a prompt: the best first; where not all fit, some failures stay, since they teach too."""
+    """Return reports for a prompt, the best first; where not all fit, some failures are kept."""
     rows = reports_of(context)
     scored = sorted(
         (r for r in rows if r.score is not None), key=lambda r: (-context.card.oriented(r.score or 0.0), int(r.id))
@@ -69,13 +69,13 @@ def _idea_text(one: Evidence) -> IdeaText:
 
 
 async def propose_ideas(context: RunContext, name: str, task: TaskText, seconds: float | None = None) -> None:
-    """Ask for new ideas from analyses and reports, add them to the pool, and note which analyses were asked about.
+    """Ask a model for new ideas, add them to the pool, and record which analyses the prompt showed.
 
     Args:
         context: the run.
         name: of the step.
         task: the task.
-        seconds: time limit of one script; None: what the budget gives now.
+        seconds: time limit of one script; None: the budget's present one.
     """
     asked_about = [row.id for row in known_analyses(context)]
     prompt = ProposeIdeas(
@@ -96,10 +96,7 @@ async def propose_ideas(context: RunContext, name: str, task: TaskText, seconds:
 
 
 async def propose_news(context: RunContext) -> None:
-    """Add to the pool of ideas what the analyses suggest of which none were asked for yet.
-
-    Whatever keeps it from proposing, the next round of drafts begins with new ideas too. Raises as `Asker.ask`.
-    """
+    """Ask for ideas on the analyses that no earlier prompt showed, and add them to the pool; raises as `Asker.ask`."""
     async with context.learning:
         if not_asked_about(context):
             # Each set of analyses is asked about once, however often the bot is killed.
@@ -107,7 +104,7 @@ async def propose_news(context: RunContext) -> None:
 
 
 def not_asked_about(context: RunContext) -> list[Analysis]:
-    """Return the analyses of which no ideas were asked for yet, by id."""
+    """Return the analyses that no prompt for ideas has shown yet, by id."""
     asked = select(Event).where(Event.run_id == context.run_id, Event.type == _PROPOSED)
     with context.store.read() as session:
         done = {item for event in session.exec(asked) for item in event.data["analyses"]}
@@ -123,11 +120,11 @@ def _add(context: RunContext, answer: IdeasAnswer, items: Sequence[Item], asked_
             if _normal(proposed.text) in known:
                 continue
             known.add(_normal(proposed.text))
-            # An idea that names no source was made in sight of everything.
+            # An idea that names no source may come from anything in the prompt.
             named = [times[source] for source in proposed.sources] or list(times.values())
             known_at = max(named, default=context.card.enabled_at)
             add_idea(tx, context.run_id, text=proposed.text, sources=proposed.sources, known_at=known_at)
-        # Where all were asked about before, there is nothing to note: an event a round would repeat them all.
+        # Only new ones: an event a round would repeat them all.
         if now := [item for item in asked_about if item in fresh]:
             tx.record(_PROPOSED, run_id=context.run_id, analyses=now)
 

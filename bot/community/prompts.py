@@ -1,4 +1,4 @@
-"""The prompts that are about the pools: propose ideas, plan drafts, report on a draft."""
+"""The prompts on the pools: propose ideas, plan drafts, report on a draft."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,20 +39,20 @@ class IdeaText:
 
 
 class ComponentNote(_Reply):
-    """One main component of a solution and what it did."""
+    """One main component of a solution, and its effect."""
 
     name: str
     analysis: str
     idea: int | None = None
-    """Number of the idea that it carries out, if it is one of the draft's."""
+    """Number of the draft's idea that it carries out, if any."""
     gain: float | None = None
-    """What it improved the score by, above 0 is better, if that was measured by a comparison that differs in it alone."""
+    """Gain of the score, above 0 is better, from a comparison that differs in this component alone."""
     gain_error: float | None = None
     """Standard error of the gain, where the engine has measured it."""
 
 
 class ReportAnswer(_Reply):
-    """What came of a draft."""
+    """The report on a draft."""
 
     method: str = Field(min_length=1, max_length=6_000)
     components: tuple[ComponentNote, ...] = ()
@@ -72,7 +72,7 @@ class ReportText(ReportAnswer):
     node: int | None = None
     """The draft's best."""
     baseline: bool = False
-    """Whether it is on the safe baseline, which no draft made."""
+    """Whether it is the safe baseline's, which has no draft."""
 
 
 class ProposedIdea(_Reply):
@@ -83,14 +83,14 @@ class ProposedIdea(_Reply):
 
 
 class IdeasAnswer(_Reply):
-    """New ideas; the pool is only ever added to."""
+    """New ideas for the pool."""
 
     ideas: tuple[ProposedIdea, ...]
 
 
 @dataclass(frozen=True)
 class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
-    """Ask for atomic ideas: brainstorm, filter, and leave out what the pool already has."""
+    """Ask for atomic ideas that the pool does not have."""
 
     template: ClassVar[str] = "propose_ideas.j2"
     volatile: ClassVar[Mapping[str, object]] = {"left": (), "execution_seconds": 0.0}
@@ -139,7 +139,7 @@ class DraftsAnswer(_Reply):
 
 @dataclass(frozen=True)
 class PlanDrafts(TemplatePrompt[DraftsAnswer]):
-    """Ask for as many distinct drafts as there is time for: one extends the best report, one is absent from all reports."""
+    """Ask for `count` distinct drafts: one extends the best report, one is absent from all reports."""
 
     template: ClassVar[str] = "plan_drafts.j2"
 
@@ -165,12 +165,12 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     """Time limit of one script."""
     count: int
     lab_seconds: float | None = None
-    """Of a lab that works on one draft; None: its coder writes scripts alone."""
+    """Time of a lab that works on one draft; None: scripts alone."""
     start: str = ""
-    """What the draft starts from, in a sentence, where that is given."""
+    """A sentence on what the draft starts from, where that is fixed."""
 
     def parse(self, text: str) -> DraftsAnswer:
-        """Read the JSON answer and hold it to the rules; raises Unparsable with the rule that is broken."""
+        """Read the JSON answer; raises Unparsable with the rule that it breaks."""
         answer = json_answer(text, DraftsAnswer)
         if len(answer.drafts) != self.count:
             raise Unparsable(f"exactly {self.count} drafts are asked for, not {len(answer.drafts)}")
@@ -211,7 +211,7 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     ideas: tuple[IdeaText, ...] = ()
     """Of the pool."""
     made_of: tuple[int, ...] = ()
-    """Numbers of the ideas that the draft was made of."""
+    """Numbers of the draft's ideas."""
     known: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> ReportAnswer:
@@ -229,5 +229,5 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
 
 
 def item_time(items: Sequence[Item], fallback: datetime) -> datetime:
-    """Return the latest time among items, which is when something made of them is known; the fallback if there are none."""
+    """Return the latest time of the items, the fallback if there are none."""
     return max((item.time for item in items), default=fallback)

@@ -1,4 +1,4 @@
-"""Reading: which posts are worth an analysis, the prompt that asks for one, and the analyses."""
+"""Reading: which posts to analyse, the prompt for an analysis, and the analyses."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ NO_REPEATS: Mapping[str, Repeat] = MappingProxyType({})
 
 
 class AnalysisAnswer(BaseModel, extra="ignore", frozen=True):
-    """What a post holds for us; the four scores run from 0 to 10."""
+    """What a post suggests, with four scores from 0 to 10."""
 
     summary: str = Field(max_length=4_000)
     suggestions: tuple[str, ...] = ()
@@ -67,10 +67,7 @@ class AnalysisText(AnalysisAnswer):
 
 
 async def learn(context: RunContext) -> list[str]:
-    """Analyse the posts that are worth it and were not analysed yet; return their items.
-
-    Raises as `Asker.ask`.
-    """
+    """Analyse the chosen posts that were not analysed yet, and return their items; raises as `Asker.ask`."""
     async with context.learning:
         new = _unread(context)
         if new:
@@ -87,7 +84,7 @@ async def _analyze_all(context: RunContext, posts: Sequence[Post]) -> None:
             for post in posts:
                 group.create_task(_analyze(context, task, post))
     except ExceptionGroup as failures:
-        # What stopped the first call stops the run, or the node; the others were cancelled.
+        # The first failure cancels the other calls, and stops the run or the node.
         raise failures.exceptions[0] from failures
 
 
@@ -100,7 +97,7 @@ def _unread(context: RunContext) -> list[Post]:
     best = worth_reading(seen.posts(), reading, context.card.lower_is_better, repeats)
     unread: list[Post] = []
     for post in (*best, *seen.newest(reading.newest)):
-        # Of posts that repeat one another one is read, whichever came first to be worth it.
+        # Of near-copies the first to be chosen is read.
         if (original := original_of(post.item, repeats)) not in read:
             read.add(original)
             unread.append(post)
@@ -112,7 +109,7 @@ def worth_reading(
 ) -> list[Post]:
     """Choose posts: kernels best by score and most voted (half each), then messages by votes; unknown signals come last.
 
-    Of posts that repeat one another, as far as `repeats` tells by item, the first to be chosen stands for all.
+    Of near-copies (`repeats`, by item) only the first is chosen.
     """
     kernels = [p for p in posts if p.kind == "kernel"]
     sign = 1 if lower_is_better else -1
@@ -126,7 +123,7 @@ def worth_reading(
 
 
 def _first(posts: Sequence[Post], count: int, repeats: Mapping[str, Repeat], taken: set[str]) -> list[Post]:
-    """Return the first posts that do not repeat what is taken, and take them."""
+    """Return the first posts that are no near-copies of taken ones, and take them."""
     chosen: list[Post] = []
     for post in posts:
         original = original_of(post.item, repeats)
@@ -137,7 +134,7 @@ def _first(posts: Sequence[Post], count: int, repeats: Mapping[str, Repeat], tak
 
 
 def original_of(item: str, repeats: Mapping[str, Repeat]) -> str:
-    """Return the item that a post repeats in the end, itself if none."""
+    """Return the original of a near-copy, itself if it is none."""
     while item in repeats:
         item = repeats[item].original
     return item
@@ -148,7 +145,7 @@ def _by_votes(posts: Sequence[Post]) -> list[Post]:
 
 
 async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:
-    """Analyse a post, or pass over it if a model refuses it."""
+    """Analyse a post, or skip it if the model refuses."""
     prompt = AnalyzePost(task, _shortened(post, context.settings_of(ReadingSettings).post_characters))
     try:
         answer = await context.asker.ask(prompt, role="analyst", name=f"analyze:{post.item}")
@@ -182,8 +179,7 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
         return []
     rows = sorted(known_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
     posts = {p.item: p for p in context.community.find(row.id for row in rows)}
-    # What its author has deleted since is not shown any more, nor is what we made of it.
-    # A post that suggests nothing and is of no use has nothing to be proposed from.
+    # Analyses of posts that their authors have deleted since are left out, as are those without any use.
     telling = [row for row in rows if row.suggestions or row.effectiveness >= _USEFUL]
     shown = [row for row in telling if row.id in posts][: context.settings_of(ReadingSettings).shown_analyses]
     return [_analysis_text(row, posts[row.id]) for row in shown]

@@ -195,9 +195,7 @@ class Looks:
         if done.score is None:
             output = done.output.strip()[-_OUTPUT:]
             error = done.error or "it did not end"
-            return f"node {node} has no score, which cost no look: {error}\n{output}\n{looks}".replace(
-                "\n\n", "\n"
-            )
+            return f"node {node} has no score, which cost no look: {error}\n{output}\n{looks}".replace("\n\n", "\n")
         noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
         lines = [
             f"node {node}: {context.card.metric.name} {shown(done.score, done.noise)}{noise} "
