@@ -1,4 +1,4 @@
-"""The agents: each a policy that says what to do next, with its prompts and settings, in a folder of its own."""
+"""The agents: each in a folder of its own: a policy that chooses the next actions, its prompts and settings."""
 
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Literal

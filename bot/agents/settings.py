@@ -1,4 +1,4 @@
-"""What every run is told, with the settings of the agents that may work on it."""
+"""A run's settings, its agent's among them."""
 
 from pydantic import BaseModel
 
@@ -11,7 +11,7 @@ from bot.engine.settings import RunSettings
 
 
 class AgentRunSettings(RunSettings):
-    """One run's settings, its agent's among them."""
+    """The engine's settings with those of the agents."""
 
     agent: AgentName = "comind"
     reading: ReadingSettings = ReadingSettings()
@@ -21,5 +21,5 @@ class AgentRunSettings(RunSettings):
 
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:
-        """What the engine hands on to the agent as it is."""
+        """Settings that the engine passes on to the agent."""
         return self.reading, self.rounds, self.tree_search, self.lab

@@ -1,4 +1,4 @@
-"""The built-in model: rules that need no key, which read a typed prompt and answer in text like any other model."""
+"""The built-in model: rules that answer typed prompts in text, without a key."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ NAME = "builtin"
 
 
 class BuiltinModel:
-    """A baseline and a fallback; equal prompts and seeds give equal answers, whatever time things took."""
+    """A baseline and a fallback; equal prompts and seeds give equal answers, however long things take."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Answer one prompt by the rule of its kind; `role` and `limits` change nothing, for no call takes long or costs.
+        """Answer one prompt by the rule of its kind; `role` and `limits` have no effect, as no call is slow or costs money.
 
         Raises:
             ModelRefused: there is no rule for this prompt.

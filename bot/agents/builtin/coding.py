@@ -1,4 +1,4 @@
-"""Rules of the coder: which CONFIG a draft asks for, how to repair a failed script, how to vary one that works."""
+"""The coder's rules: the CONFIG for a draft, the repair of a failed script, variations of one that works."""
 
 import hashlib
 import random
@@ -12,11 +12,11 @@ from bot.engine.strategy import Script
 from bot.execution.task import TaskText
 
 _FREE = ("power calibration", "blend", "geometric mean")
-"""What costs next to nothing and nearly always helps."""
+"""Techniques that cost next to nothing and nearly always help."""
 _COSTLY = ("more trees", "ratios", "character n-grams")
 
 Change = tuple[str, RecipeConfig]
-"""What is changed, in words, and the CONFIG that results."""
+"""A change in words, and the CONFIG with it."""
 
 
 def baseline_script(task: TaskText, preview: str) -> Script:
@@ -26,7 +26,7 @@ def baseline_script(task: TaskText, preview: str) -> Script:
 
 
 def reply(prompt: WriteScript, seed: int) -> str:
-    """Answer `write_script` by the first change that is new: its CONFIG was not tried, nor its plan followed earlier."""
+    """Answer `write_script` with the first change whose CONFIG and plan are new."""
     tried = [config_in(a.code) for a in prompt.attempts]
     changes = {"draft": _drafts, "debug": _repairs, "improve": _improvements}[prompt.action]
     new = (c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in tried and c[0] not in prompt.earlier)
@@ -35,13 +35,13 @@ def reply(prompt: WriteScript, seed: int) -> str:
 
 
 def _rng(prompt: WriteScript, seed: int) -> random.Random:
-    """Return a generator that depends on nothing that varies between equal runs, such as a printed time."""
+    """Return a random generator that is the same in equal runs, whatever times their outputs hold."""
     words = "\0".join([prompt.title, prompt.action, prompt.draft, *(a.code for a in prompt.attempts)])
     return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
 
 
 def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
-    """What the draft names, on top of its codebase; where it names nothing, what earlier solutions lack."""
+    """Yield what the draft names, on top of its codebase; where it names nothing, what earlier solutions lack."""
     plain, base = plain_config(prompt.task), config_in(prompt.codebase or "")
     titles = [t for t in named_in(prompt.draft) if suits(t, kinds_in(prompt.preview), plain.metric)]
     if not titles:
@@ -53,7 +53,7 @@ def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
 
 
 def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
-    """Something cheaper after running out of time or memory; the safest CONFIG after anything else."""
+    """Yield cheaper CONFIGs after time or memory ran out; the safest one after anything else."""
     last, plain = prompt.attempts[-1], plain_config(prompt.task)
     config, error = config_in(last.code) or plain, f"{last.error or ''}\n{last.output}".lower()
     if any(word in error for word in ("timed out", "time limit", "timeout", "memory", "killed")):
@@ -81,13 +81,13 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
 
 
 def _by_luck(prompt: WriteScript, rng: random.Random) -> list[Technique]:
-    """Return the techniques that suit the data seen in the preview, in an order of chance."""
+    """Return the techniques that suit the previewed data, in random order."""
     known = suitable(kinds_in(prompt.preview), prompt.task.metric)
     return rng.sample(known, len(known))
 
 
 def _seeds(plan: str, config: RecipeConfig, rng: random.Random) -> Iterator[Change]:
-    """The same CONFIG again and again, with other folds and trees."""
+    """Yield the same CONFIG with other folds and trees, without end."""
     while True:
         seed = rng.randrange(10_000)
         yield f"{plan} Seed {seed}.", config.model_copy(update={"seed": seed})

@@ -11,7 +11,7 @@ from bot.evaluation.metrics.registry import METRICS
 from bot.execution.task import TaskText
 
 PARTS = ("first_answers.py.txt", "recipe.py.txt")
-"""The files that a script is made of: plain answers need nothing but Python, and are there before anything else is loaded."""
+"""The parts of a script; the first writes plain answers with nothing but Python, before anything else is imported."""
 FEW_FOLDS = "few folds"
 """The one switch that is no technique: three folds instead of six."""
 
@@ -19,7 +19,7 @@ _IN_CODE = re.compile(r"^CONFIG = (\{\n.*?\n\})$", re.DOTALL | re.MULTILINE)
 
 
 class RecipeConfig(BaseModel):
-    """What one script tries; the recipe passes over what does not suit the data that it finds."""
+    """What one script tries; the recipe skips what does not suit its data."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,7 +35,7 @@ class RecipeConfig(BaseModel):
         return tuple(u for u in self.use if u in vocabulary() and vocabulary()[u].family)
 
     def using(self, titles: Iterable[str]) -> "RecipeConfig":
-        """Return a copy that uses these and what they bring, in the vocabulary's order: equal sets are equal CONFIGs."""
+        """Return a copy that also uses these and what they require, in the vocabulary's order: equal sets make equal CONFIGs."""
         known = vocabulary()
         wanted = {w for t in titles for w in (t, *(known[t].brings if t in known else ()))}
         return self.model_copy(update={"use": (*(t for t in known if t in wanted), *sorted(wanted - known.keys()))})
@@ -57,7 +57,7 @@ def script(config: RecipeConfig) -> str:
 
 
 def config_in(code: str) -> RecipeConfig | None:
-    """Return the CONFIG of a script of ours; None for anybody else's."""
+    """Return the CONFIG of a script that this model wrote; None for any other script."""
     found = _IN_CODE.search(code)
     try:
         return RecipeConfig.model_validate_json(found[1]) if found else None

@@ -1,4 +1,4 @@
-"""Rules of the coordinator: atomic ideas out of analyses and reports, and drafts out of ideas."""
+"""The coordinator's rules: atomic ideas from analyses and reports, drafts from ideas."""
 
 import json
 import textwrap
@@ -12,11 +12,11 @@ from bot.execution.task import TaskText
 _MOST_IDEAS = 12
 _IDEAS_A_DRAFT = 4
 _BELIEVED = 3.5
-"""Least effectiveness of an analysis whose suggestions are taken up."""
+"""Least effectiveness of an analysis whose suggestions become ideas."""
 
 
 def propose(prompt: ProposeIdeas) -> str:
-    """Answer `propose_ideas`: one idea a technique that the pool lacks, the best supported first."""
+    """Answer `propose_ideas`: an idea for each technique that the pool lacks, the best supported first."""
     hints = [(a.effectiveness, s, a.item.id) for a in prompt.analyses for s in a.suggestions]
     hints += [(5.0, step, r.item.id) for r in prompt.reports for step in r.next_steps.split("\n")]
     pool = {title for idea in prompt.ideas for title in named_in(idea.text)[:1]}
@@ -34,7 +34,7 @@ def propose(prompt: ProposeIdeas) -> str:
 def plan(prompt: PlanDrafts) -> str:
     """Answer `plan_drafts`: the first extends the best report, the others start anew from what reports have not used."""
     top = best(prompt.reports, prompt.task) or next(iter(prompt.reports), None)
-    # Alone, a draft is by turns an extension and something new.
+    # A single draft is an extension and a new start by turns.
     extends = prompt.count > 1 or len(prompt.reports) % 2 == 1
     drafts, left = [], _ranked(prompt)
     for turn in range(prompt.count):
@@ -48,7 +48,7 @@ def plan(prompt: PlanDrafts) -> str:
 
 
 def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | None, turn: int) -> dict[str, object]:
-    """One draft; a coder sees only its text, so it quotes its ideas, or two kinds of models where there are none."""
+    """Return a draft, whose text quotes its ideas, or names two kinds of models where there are none."""
     families = [t.title for t in suitable(_kinds(prompt.task), prompt.task.metric) if t.family]
     pair = [families[(2 * len(prompt.reports) + 2 * turn + i) % len(families)] for i in range(2)]
     titles = [title for i in chosen for title in named_in(i.text)[:1]] or pair
@@ -64,7 +64,7 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
 
 
 def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
-    """Ideas that can matter: by support, less so those used often."""
+    """Return the ideas that suit the task, by support, less so those used often."""
 
     def value(idea: IdeaText) -> float:
         return idea.support - 0.3 * idea.times_used
@@ -75,5 +75,5 @@ def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
 
 
 def _kinds(task: TaskText) -> frozenset[str]:
-    """A description may name kinds of data; tables there always may be."""
+    """Return the kinds of data that a description may mean; a table always is one."""
     return kinds_in(task.description) | {"table"}

@@ -1,4 +1,4 @@
-"""Rules for reading posts: which sentences suggest a technique, and how far to believe them."""
+"""The analyst's rules: which sentences suggest a technique, and how credible they are."""
 
 import json
 import math
@@ -50,12 +50,12 @@ def analysis(prompt: AnalyzePost) -> str:
 
 
 def is_hostile(post: Post) -> bool:
-    """Return whether a post gives orders to its readers instead of saying something about the task."""
+    """Return whether a post gives orders to its readers."""
     return _HOSTILE.search(f"{post.title}\n{post.text}") is not None
 
 
 def suggestions(post: Post) -> dict[str, str]:
-    """Return the techniques that a post suggests, each with the sentence of it that has the most figures."""
+    """Return the techniques that a post suggests, each with its sentence that has the most figures."""
     best: dict[str, str] = {}
     for sentence in _sentences(f"{post.title}.\n{post.text}"):
         if not _DOUBTFUL.search(sentence) and not re.match(r"(from|import) \w", sentence):
@@ -65,14 +65,14 @@ def suggestions(post: Post) -> dict[str, str]:
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences and lines that are long enough to say something, cut to a bound."""
+    """Return the sentences and lines of useful length, cut to a bound."""
     pieces = re.split(r"\n+|(?<=[.!?])\s+(?=[A-Z*`])", text)
     cleaned = (re.sub(r"\s+", " ", piece).strip(" *#|-\"'") for piece in pieces)
     return [piece[:_QUOTE] for piece in cleaned if len(piece) >= 12]
 
 
 def _effectiveness(post: Post) -> float:
-    """Figures, votes, tier and a public score speak for a post, an unsound claim against it; unknown signals say nothing."""
+    """Return how credible a post is: figures, votes, tier and a public score add to it, an unsound claim takes from it."""
     score = 4 + min(2.5, 0.4 * len(_FIGURE.findall(post.text))) + _TIERS.get((post.tier or "").upper(), 0.0)
     if post.votes is not None:
         score += min(2.0, 0.5 * math.log2(1 + max(0, post.votes)) - 1)

@@ -1,4 +1,4 @@
-"""Rules that say what came of runs: the review of one, the report on a draft; without times, for they shape what follows."""
+"""The reviewer's and reporter's rules; without times, which differ between equal runs."""
 
 import json
 import re
@@ -24,13 +24,13 @@ ScoredT = TypeVar("ScoredT", bound=_Scored)
 
 
 def best(found: Iterable[ScoredT], task: TaskText) -> ScoredT | None:
-    """Return the first of those with the best score; None where none has one."""
+    """Return the first attempt with the best score; None without any score."""
     sign = 1.0 if task.direction == "minimize" else -1.0
     return min((f for f in found if f.score is not None), key=lambda f: sign * (f.score or 0.0), default=None)
 
 
 def chosen(output: str) -> tuple[str, ...]:
-    """Return the experiments that the blends of a script of ours chose, as it printed them."""
+    """Return the experiments in the blends of a script of this model, as it printed them."""
     return tuple(name for m in _BLEND.finditer(output) for name in m[1].split(" + "))
 
 
@@ -46,16 +46,16 @@ def review(prompt: ReviewRun) -> str:
 
 
 def report(prompt: WriteReport) -> str:
-    """Answer `write_report`; every figure stands in the attempts."""
+    """Answer `write_report` with figures from the attempts."""
     top = best(prompt.attempts, prompt.task)
     output, config = top.output if top else "", config_in(top.code if top else "")
     used = config.use if config else ()
-    said = " ".join(map(how, used)) or (top.plan if top else "no script of this draft got a score.")
+    method = " ".join(map(how, used)) or (top.plan if top else "no script of this draft got a score.")
     lacking = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in used]
     scored = [f"node {a.node} ({a.action}): {a.score:.6g}" for a in prompt.attempts if a.score is not None]
     failed = [f"node {a.node} had no score ({a.error or 'unknown'})" for a in prompt.attempts if a.score is None]
     answer = {
-        "method": f"{prompt.title}: {said}",
+        "method": f"{prompt.title}: {method}",
         "components": [
             {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen(output) else 'not '}chosen"}
             for m in list(_ROW.finditer(output))[:20]

@@ -1,4 +1,4 @@
-"""The techniques that the built-in model knows: what a text names, and what suits a task."""
+"""The built-in model's techniques: those that a text names, and those that suit a task."""
 
 import re
 import tomllib
@@ -47,7 +47,7 @@ def vocabulary() -> dict[str, Technique]:
 
 
 def named_in(text: str) -> tuple[str, ...]:
-    """Return the titles of the techniques that a text speaks of, in the vocabulary's order, then `without COLUMN`.
+    """Return the titles of the techniques that a text names, in the vocabulary's order, then `without COLUMN`.
 
     Quotations of posts do not count: they may name much besides what they are quoted for.
     """
@@ -57,7 +57,7 @@ def named_in(text: str) -> tuple[str, ...]:
 
 
 def how(title: str) -> str:
-    """Return the sentence that says a technique, from which `named_in` reads it back."""
+    """Return a technique as a sentence, from which `named_in` reads it back."""
     known = vocabulary().get(title)
     return known.how if known else f"Leave out the column `{title.removeprefix('without ')}`."
 
@@ -69,7 +69,7 @@ def predicts_classes(metric: str) -> bool:
 
 
 def predicts(metric: str) -> str:
-    """Return what the metric of this name wants: `number`, `chance`, `label` or `text`; empty where the name does not say it."""
+    """Return what the metric of this name wants: `number`, `chance`, `label` or `text`; empty if unknown."""
     if facts := METRICS.get(metric):
         return "chance" if facts.takes == "number" and facts.of_classes else facts.takes
     if any(word in metric for word in _LABEL_WORDS):
@@ -78,12 +78,12 @@ def predicts(metric: str) -> str:
 
 
 def kinds_in(text: str) -> frozenset[str]:
-    """Return the kinds of data that a preview or a description speaks of; a table where it names none."""
+    """Return the kinds of data that a preview or a description names; a table where it names none."""
     return frozenset(k for k, words in _KINDS.items() if re.search(words, text, re.IGNORECASE)) or frozenset(("table",))
 
 
 def suits(title: str, kinds: frozenset[str], metric: str) -> bool:
-    """Return whether a technique can change anything for such data and metric; a column may always be left out."""
+    """Return whether a technique can have an effect on such data and metric; leaving out a column always can."""
     known, target = vocabulary().get(title), "classes" if predicts_classes(metric) else "numbers"
     return known is None or bool(known.kinds & kinds and known.target in (None, target))
 

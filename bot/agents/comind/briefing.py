@@ -29,7 +29,7 @@ _PLAIN = (
 
 
 class CoMindBriefing:
-    """Briefs a coder with its draft alone: task, draft and feedback, never the pools."""
+    """Briefs a coder that writes scripts: task, draft and earlier results, never the pools."""
 
     def __init__(self, context: RunContext, policy: RoundsPolicy) -> None:
         self._context = context
@@ -38,7 +38,7 @@ class CoMindBriefing:
         self._reporting: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
-        """Return the draft's brief and what came of its earlier scripts, the one to work on last."""
+        """Return the draft's brief and its earlier scripts with their results, the one to work on last."""
         if action.draft_id is None:
             raise ValueError("every action of CoMind belongs to a draft")
         if action.kind == "draft":
@@ -62,7 +62,7 @@ class CoMindBriefing:
         return self._context.budget.remaining(len(tree.nodes), best_seconds(self._context, tree))
 
     async def meanwhile(self, tree: Tree) -> None:
-        """Write the reports on drafts that have closed, so that the next round need not wait for all of them."""
+        """Write reports on closed drafts already now, so that the next round need not wait for them."""
         remaining = self._remaining(tree)
         for draft_id, nodes in tree.by_draft().items():
             if all(n.state != "running" for n in nodes) and self._policy.is_closed(nodes, remaining):
@@ -84,7 +84,7 @@ class CoMindBriefing:
         await plan_drafts(context, number, draft_id, count, self._policy.left((), remaining), seconds)
 
     def _script_seconds(self, tree: Tree, *roles: str) -> float:
-        """Return the time limit of a script that is run once these roles and the coder have answered, as slowly as before.
+        """Return the time limit of a script that starts once these roles and the coder have answered, as slowly as before.
 
         Raises:
             BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
@@ -97,7 +97,7 @@ class CoMindBriefing:
         return seconds
 
     async def _write_reports(self, drafts: Iterable[int], tree: Tree) -> None:
-        """Have the reports written that are still missing, side by side."""
+        """Write the missing reports side by side."""
         try:
             async with asyncio.TaskGroup() as group:
                 for draft_id in drafts:
@@ -106,7 +106,7 @@ class CoMindBriefing:
             raise failures.exceptions[0] from failures
 
     async def _learn(self, tree: Tree) -> None:
-        """Read what is to be read, and keep the baseline as the first report, so that a draft may extend it."""
+        """Read posts, and store the baseline as the first report, so that a draft may extend it."""
         context = self._context
         await learn(context)
         if not reports_of(context) and tree[BASELINE].valid:
@@ -143,7 +143,7 @@ class CoMindBriefing:
         return None if report is None else report.best_node
 
     async def finish(self, tree: Tree) -> None:
-        """Write the reports that are still missing."""
+        """Write the missing reports."""
         await self._write_reports(sorted({n.draft_id for n in tree.drafts() if n.draft_id is not None}), tree)
 
 

@@ -36,7 +36,7 @@ class RoundsPolicy:
         self.settings = settings or RoundsSettings()
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
-        """Return work for every slot: drafts without a script in flight go on, and a slot that is left opens another.
+        """Return work for every slot: drafts whose script has ended go on, and a free slot opens another.
 
         So a round may begin while scripts of the one before are still in flight, but never with a single slot.
         """
@@ -67,7 +67,7 @@ class RoundsPolicy:
         return Action("improve", ((best or last).id,), draft_id)
 
     def is_closed(self, nodes: Sequence[NodeView], budget: Remaining) -> bool:
-        """Whether a draft's share is used up, or it no longer gains, or it cannot be repaired, or news overtook it.
+        """Return whether a draft's share is used up, it no longer gains, it cannot be repaired, or news overtook it.
 
         Its nodes come oldest first.
         """
@@ -75,7 +75,7 @@ class RoundsPolicy:
         return overtaken or self.left(nodes, budget).is_over
 
     def left(self, nodes: Sequence[NodeView], budget: Remaining) -> DraftLeft:
-        """Return what is left of a draft; its nodes, those that have ended, come oldest first."""
+        """Return what is left of a draft, whose ended nodes come oldest first."""
         settings, scripts, seconds = self.settings, self.settings.steps_per_draft, None
         if budget.steps_total is not None:
             scripts = min(scripts, max(1, math.ceil(settings.draft_share * budget.steps_total)))
@@ -99,7 +99,7 @@ class RoundsPolicy:
         )
 
     def drafts_that_fit(self, tree: Tree, budget: Remaining, slots: int = 1) -> int:
-        """Return for how many drafts there is room in what is left of the run, one at the least.
+        """Return how many drafts fit into the rest of the run, at least one.
 
         The node that opens the first of them counts in the tree already. A draft takes its share, or as long as the longest
         script of the run took if that is more.

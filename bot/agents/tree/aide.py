@@ -15,11 +15,11 @@ from bot.models.quoting import line, quoted
 from state.errors import ModelRefused
 
 MEMORY_NODES = 20
-"""Valid nodes that the memory lists, best first: beyond that a prompt grows without telling more."""
+"""Valid nodes that the memory lists, best first."""
 _SHOWN_FAILURES = 2
-"""Failed scripts that the memory adds, the newest: what they printed says how far a good idea got."""
+"""Failed scripts that the memory adds, the newest: their output shows how far a good idea got."""
 _SHOWN_OUTPUT = 1_500
-"""Characters that are shown of the end of what a failed script printed."""
+"""Characters shown of the end of a failed script's output."""
 
 _TASKS = {
     "draft": "Propose a solution that differs from the earlier ones below in its features or its model. "
@@ -35,12 +35,12 @@ class AideBriefing:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._lines: dict[int, str] = {}
-        """What is remembered of each node, which does not change any more."""
+        """The memory's text for each ended node."""
         self._reviewing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """With several slots the first that needs a node's review asks for it, and the others wait."""
+        """Of several slots the first that needs a node's review asks for it; the others wait."""
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
-        """Return the brief with the memory in it, and the parent as the only feedback."""
+        """Return the brief with the memory, and the parent as the only earlier script."""
         memory = "" if action.kind == "debug" else await self._memory(tree, failures=action.kind == "draft")
         context = self._context
         brief = Brief(
@@ -76,7 +76,7 @@ class AideBriefing:
         return f"- node {node}: {done.plan}\n  {await self._review(done)}"
 
     async def _review(self, done: Attempt) -> str:
-        """Ask once a node; a finished step is not asked again. The baseline's long script is ours: there is nothing to learn."""
+        """Ask for a node's review, once; not for the baseline, whose script is ours."""
         if done.node == BASELINE:
             return "It was written for any kind of data, before anything was known of this task: something to beat."
         prompt = ReviewRun(self._context.task, done, self._context.results)

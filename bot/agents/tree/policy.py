@@ -21,13 +21,13 @@ class TreeSearchSettings(BaseModel):
 
 
 class TreeSearchPolicy:
-    """Chooses as AIDE does; nodes in flight count as children and as drafts."""
+    """AIDE's choice of actions; unfinished nodes count as children and as drafts."""
 
     def __init__(self, settings: TreeSearchSettings | None = None) -> None:
         self._settings = settings or TreeSearchSettings()
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
-        """Return an action a free slot; fewer where only unfinished work stands between us and a better choice."""
+        """Return an action for each free slot; fewer where a better choice is possible once other nodes have ended."""
         actions: list[Action] = []
         for _ in range(free_slots):
             action = self._next(tree, rng)
