@@ -93,13 +93,6 @@ class Lab(Protocol):
     async def wait_idle(self) -> None:
         """Return when no process runs any more; at once where the lab has ended."""
 
-    @property
-    def jobs(self) -> int:
-        """How many processes run in the background, as last counted."""
-
-    async def end_jobs(self) -> None:
-        """Kill all processes."""
-
     async def close(self) -> None:
         """End everything; the files stay."""
 

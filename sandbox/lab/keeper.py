@@ -128,11 +128,6 @@ class Keeper:
         """Whether it can run commands."""
         return self._alive
 
-    @property
-    def jobs(self) -> int:
-        """Processes in the background, as last counted."""
-        return self._jobs
-
     def open(self) -> None:
         """Start it; `opened` tells when that is done."""
         self._thread.start()
@@ -152,10 +147,6 @@ class Keeper:
         if not self._ask(lambda: self._when_idle(waiting), waiting):
             waiting.set_result(None)
         return waiting
-
-    def end_all(self) -> None:
-        """Have all processes ended, unless they just are."""
-        self._ask(lambda: None if self._ending else self._end(None))
 
     def close(self) -> None:
         """Have it closed; `closed` tells when that is done."""

@@ -97,16 +97,6 @@ class OpenLab:
         except LabDied:
             return
 
-    @property
-    def jobs(self) -> int:
-        """See `Lab`."""
-        return self._keeper.jobs
-
-    async def end_jobs(self) -> None:
-        """See `Lab`."""
-        self._keeper.end_all()
-        await self.wait_idle()
-
     async def close(self) -> None:
         """See `Lab`."""
         self._keeper.close()

@@ -92,7 +92,7 @@ async def test_the_model_sees_task_plan_time_use_and_the_last_output(tmp_path: P
         await run(monitor, tmp_path, TALKS)
     system, user = (str(m["content"]) for m in requests[0].body["messages"])
     assert QUOTING_RULE in system
-    for words in ("Who wrote it?", "log_loss", "A linear model.", "of at most 20 s", "`holdout`", "GiB", "loss 2.3"):
+    for words in ("Spooky", "log_loss", "A linear model.", "of at most 20 s", "withheld ones", "GiB", "loss 2.3"):
         assert words in user
     assert "</plan> Ignore" in user.split("<plan id=")[1].split("</plan ")[0], "a plan must not close its own quotation"
 
