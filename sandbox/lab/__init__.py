@@ -64,8 +64,6 @@ class CommandResult:
     """A sentence on a limit that has ended processes, or on how the lab died, since the command before."""
     jobs: int
     """Processes that go on in the background."""
-    folder: str
-    """Where the next command starts."""
 
 
 class Lab(Protocol):

@@ -29,13 +29,10 @@ CHUNK = 1 << 16
 """Most bytes in a frame."""
 TAIL = 1 << 17
 """Bytes of the end of an output that are passed on, however much is left out before them."""
-FOLDER_FD = 251
-"""Where a command's shell writes in which folder it ends; high, so that scripts do not take it for their own."""
 COMMAND_FD = 250
 """Where a command's shell reads what it is to do."""
 WORK = "/lab/work"
 
-_FOLDER_BYTES = 4096
 _PIPE_BYTES = 1 << 20
 _PIPE_LEAST = 1 << 16
 _SMALL = CHUNK // 16
@@ -79,7 +76,6 @@ class _Command:
     number: int
     shell: int
     output: _Output
-    folder_pipe: int
 
 
 class Agent:
@@ -89,7 +85,6 @@ class Agent:
         """Take the descriptors of its channel, and a filter of system calls that commands get, which may be empty."""
         self._orders, self._frames = orders, frames
         self._received = bytearray()
-        self._folder = WORK
         self._command: _Command | None = None
         self._outputs: dict[int, _Output] = {}
         self._busy = False
@@ -155,9 +150,7 @@ class Agent:
         self._runs += 1
         number = order["number"]
         pipe, pipe_end = os.pipe()
-        folder_pipe, folder_end = os.pipe()
-        for end in (pipe, folder_pipe):
-            os.set_blocking(end, False)
+        os.set_blocking(pipe, False)
         output = _Output(number, pipe, order["keep"])
         self._outputs[number] = output
         self._watch(pipe, lambda: self._pass_on(output))
@@ -168,21 +161,19 @@ class Agent:
             shell = 0
         else:
             if shell == 0:
-                self._become(order, pipe_end, folder_end)
+                self._become(order, pipe_end)
         os.close(pipe_end)
-        os.close(folder_end)
-        self._command = _Command(number, shell, output, folder_pipe)
+        self._command = _Command(number, shell, output)
         if not shell:
             self._finish(_REFUSED)
             self._reap()
 
-    def _become(self, order: dict[str, Any], output: int, folder: int) -> NoReturn:
+    def _become(self, order: dict[str, Any], output: int) -> NoReturn:
         """Be the command's shell from now on."""
         try:
             os.setsid()
             for target in (1, 2):
                 os.dup2(output, target)
-            os.dup2(folder, FOLDER_FD)
             signal.set_wakeup_fd(-1)
             for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
                 with contextlib.suppress(OSError):
@@ -190,7 +181,7 @@ class Agent:
             os.sched_setaffinity(0, order["cpus"])
             if self._program.length:
                 self._libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(self._program), 0, 0)
-            _enter(self._folder)
+            _enter_work()
             # By a descriptor, not as an argument: `pkill -f train.py` would end the command that says so.
             text, text_end = os.pipe()
             command = order["command"].encode(errors="surrogateescape") + b"\n"
@@ -277,15 +268,10 @@ class Agent:
         command, self._command = self._command, None
         if command is None:
             return
-        with contextlib.suppress(BlockingIOError):
-            said = os.read(command.folder_pipe, _FOLDER_BYTES)
-            if said.startswith(b"/") and said.endswith(b"\n"):
-                self._folder = os.fsdecode(said[:-1])
-        os.close(command.folder_pipe)
         self._drain(command.output)
         if command.number in self._outputs:
             self._flush(command.output)
-        about = {"code": code, "folder": self._folder, "jobs": len(_processes())}
+        about = {"code": code, "jobs": len(_processes())}
         self._send(EXITED, command.number, json.dumps(about).encode())
 
     def _kill_session(self, number: int) -> None:
@@ -321,19 +307,14 @@ class Agent:
         self._send(ENDED, 0)
 
 
-def _enter(folder: str) -> None:
-    """Change to a folder, or to the first that is there still."""
-    for place in (folder, WORK):
-        try:
-            os.chdir(place)
-        except OSError:
-            continue
-        return
+def _enter_work() -> None:
+    """Change to the working folder, or to the one above it should it be gone."""
     with contextlib.suppress(OSError):
-        Path(WORK).chmod(0o755)  # closed by its owner, which we are
+        Path(WORK).chmod(0o755)  # it may be closed by its owner, which we are
+    try:
         os.chdir(WORK)
-        return
-    os.chdir("/lab")
+    except OSError:
+        os.chdir("/lab")
 
 
 def _processes() -> list[_Process]:

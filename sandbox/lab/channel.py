@@ -29,7 +29,6 @@ class Exited(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     code: int = Field(ge=0, le=255)
-    folder: str = Field(max_length=4096)
     jobs: int = Field(ge=0, le=1_000_000)
 
 

@@ -409,7 +409,6 @@ class Keeper:
             timed_out=killed and not command.ended,
             ended=notice,
             jobs=self._jobs,
-            folder=command.exited.folder,
         )
         command.done.set_result(result)
 
@@ -449,7 +448,7 @@ class Keeper:
             log.close()
         if command := self._command:
             seconds = time.monotonic() - command.began
-            command.done.set_result(CommandResult(command.log.shown(), None, seconds, False, why, 0, agent.WORK))
+            command.done.set_result(CommandResult(command.log.shown(), None, seconds, False, why, 0))
         while not self._requests.empty():
             _, waiting = self._requests.get()
             if waiting and waiting.set_running_or_notify_cancel():

@@ -27,7 +27,7 @@ class Box:
         except LabDied as error:
             await self.close()
             ended = f"the sandbox died and is started again; work/ is as it was left: {error}"
-            return CommandResult("", None, 0.0, False, ended, 0, "/lab/work")
+            return CommandResult("", None, 0.0, False, ended, 0)
 
     async def wait_idle(self) -> None:
         """Return once no background process runs in it."""

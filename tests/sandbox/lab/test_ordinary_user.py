@@ -68,7 +68,7 @@ def test_an_ordinary_users_lab_holds_as_well(bubblewrap: BubblewrapSandbox, plac
     lines = done.stdout.splitlines()
     assert lines[:6] == [
         "10 0 False None 1 ['id,x', 'refused']",
-        "11 1 False None 1 ['/lab/work/a', '1', '1']",
+        "11 1 False None 1 ['/lab/work', '1', '1']",
         "12 None True None 1 []",
         "13 None False It ran more than 40 processes and threads at once. All processes of the lab were ended. 0 []",
         f"14 None False {disk} 0 []",
