@@ -31,7 +31,7 @@ async def main():
 
 COMMANDS = (
     (
-        "cat data/train.csv; touch data/x 2>/dev/null || echo refused; mkdir a; cd a; setsid sleep 43210 & sleep 0.1",
+        "cat data/train.csv; touch data/x 2>/dev/null || echo refused; setsid sleep 43210 & sleep 0.1",
         "pwd; nproc; taskset -p fff $$ >/dev/null; nproc; grep -c planted /proc/*/environ 2>/dev/null | grep -v :0",
         "sleep 43210",
         "for i in $(seq 50); do sleep 43210 & done; sleep 9",
@@ -72,7 +72,7 @@ def test_an_ordinary_users_lab_holds_as_well(bubblewrap: BubblewrapSandbox, plac
         "12 None True None 1 []",
         "13 None False It ran more than 40 processes and threads at once. All processes of the lab were ended. 0 []",
         f"14 None False {disk} 0 []",
-        "15 0 False None 0 ['a', 'data', 'kept']",
+        "15 0 False None 0 ['data', 'kept']",
     ], done.stderr
     assert lines[6].startswith("16 None False It held ")
     assert lines[7].startswith("17 None False The lab's sandbox ended")
