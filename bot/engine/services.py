@@ -179,6 +179,6 @@ async def open_context(
 async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:
     """Describe the hold-out view, with the guards' suspicions."""
     holdout = await executor.view("holdout")
-    suspicious = [one.sentence for one in await executor.look_at_data() if one.verdict == "suspicious"]
+    suspicious = [one.sentence for one in await executor.check_data() if one.verdict == "suspicious"]
     with stopwatch.measure("views"):
         return await worker.preview(holdout.data, card, holdout.labels, suspicious)

@@ -13,7 +13,7 @@ from bot.daemon.machine import back_up_daily, bound_disk
 from bot.execution.disk_space import DiskSettings
 from bot.execution.folder import RunFolder
 from bot.execution.prune import Prunable
-from bot.execution.spare import spare_files
+from bot.execution.unneeded_files import unneeded_files
 from bot.status.problems import current
 from state.approvals import make_wish
 from state.daily_backups import daily_backups
@@ -77,7 +77,7 @@ def a_node(
 
 def spare(store: Store, best: int) -> set[str]:
     with store.read() as session:
-        found = spare_files(session, store.path.parent / "runs", NOW - timedelta(days=14), best)
+        found = unneeded_files(session, store.path.parent / "runs", NOW - timedelta(days=14), best)
         return {f"{path.parent.name[:2]}/{path.name}" for path in found}
 
 
