@@ -17,7 +17,6 @@ from bot.engine.scripts import best_seconds, run_script
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
 from bot.engine.tree import BASELINE, Tree
-
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
 from state.labs import close_lab, labs
 from state.progress import create_node, end_node, restart_node
