@@ -13,7 +13,7 @@ from state.approvals import open_wishes
 from state.tables import Execution, Node, Run, Submission
 
 BEST = 100
-"""Best nodes of an unfinished run, whose files stay: any of them may still be submitted, or become part of an ensemble."""
+"""Best nodes of an unfinished run, whose files stay: any may still be submitted, or become part of an ensemble."""
 _LARGE = ("submission.csv", PREDICTIONS)
 """Logs and scripts are small, and stay."""
 
@@ -21,8 +21,8 @@ _LARGE = ("submission.csv", PREDICTIONS)
 def unneeded_files(session: Session, runs: Path, before: datetime, best: int = BEST) -> Iterator[Path]:
     """Yield the files that may be removed from the executions of all live runs.
 
-    Files stay of nodes in flight, of those that were or will be submitted, and of the best: of an ended run the best one
-    alone, as submitted files are stored elsewhere too.
+    Files stay of nodes in flight, of those that were or will be submitted, and of the best: of an ended run the best
+    one alone, as submitted files are stored elsewhere too.
 
     Args:
         session: on the database of the runs.

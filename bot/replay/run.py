@@ -60,9 +60,9 @@ class Show:
 async def replay(
     run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, redactor: Redactor, show: Show
 ) -> RunResult:
-    """Run one agent on one past competition, grade what it hands in, and write the run's folder.
+    """Run one agent on one past competition, grade its submission, and write the run's folder.
 
-    What the run's folder shows as done, by this start of the bot or an earlier one, is not done again.
+    Work that an earlier start of the bot has completed is not repeated.
 
     Returns:
         The content of result.json.
@@ -100,7 +100,7 @@ async def replay(
 
 
 def _clock(run: PreparedRun) -> Clock:
-    """Return the run's clock, at its start; its moves are read back with the run."""
+    """Return the run's clock, at its start; `Stream` repeats the moves of a resumed run."""
     cutoff = run.settings.cutoff
     return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
 
