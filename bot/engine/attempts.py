@@ -44,7 +44,7 @@ class Attempt:
 
 
 def load_tree(context: RunContext) -> Tree:
-    """Return the run's tree; only what has changed is read anew."""
+    """Return the run's tree; only changes are read again."""
     return read_tree(context.store, context.run_id, context.card.lower_is_better, context.tree_cache)
 
 

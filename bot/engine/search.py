@@ -168,7 +168,7 @@ class Search:
             return []
         count, fault = last_failures(self._context.store, self._context.run_id, self._ended_before)
         if count >= MOST_ALIKE:
-            # A live run notifies its owner, waits, and begins anew.
+            # A live run notifies its owner, waits, and begins again.
             self._broken = True
             self.stop(f"{count} scripts in a row failed with the same sentence: {fault}")
             return []
