@@ -10,7 +10,7 @@ from bot.cli.configured import configured, model_settings, redactor_of
 from bot.cli.running import Failed, Job, Outcome, report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
-from bot.execution.folder import RunFolder, is_of, run_folders
+from bot.execution.folder import RunFolder, is_run_on, run_folders
 from bot.execution.open_leases import open_leases
 from bot.replay.prepare import PreparedRun, finished_result, read_config
 from bot.replay.settings import ReplaySettings
@@ -65,7 +65,7 @@ def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterat
 
 
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mapping[str, Snapshot]) -> Job:
-    found = next((one for slug, one in moved.items() if is_of(run_id, slug)), None)
+    found = next((one for slug, one in moved.items() if is_run_on(slug, run_id)), None)
     snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
     configuration = configured(settings.config)
     models = model_settings(configuration)

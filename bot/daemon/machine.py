@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.execution.disk_space import DiskSettings, free_bytes
 from bot.execution.prune import Prunable, prune
-from bot.execution.spare import spare_files
+from bot.execution.unneeded_files import unneeded_files
 from bot.live.shared import Shared
 from bot.notify.events import DiskLow
 from bot.status.problems import begin, begin_work_broken, end
@@ -104,8 +104,8 @@ def _not_backed_up(store: Store, error: Exception) -> None:
 def _removed(store: Store, runs: Path, keep_days: float, now: datetime) -> Iterator[Prunable]:
     yield from prune(runs, keep_days, now, dry_run=False)
     with store.read() as session:
-        spare = list(spare_files(session, runs, now - timedelta(days=keep_days)))
-    for path in spare:
+        unneeded = list(unneeded_files(session, runs, now - timedelta(days=keep_days)))
+    for path in unneeded:
         with contextlib.suppress(FileNotFoundError):
             size = path.lstat().st_blocks * 512
             path.unlink()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bot.doctor import Check
 from bot.models.endpoint import Endpoint
-from bot.models.open import place
+from bot.models.open import endpoint_name
 from bot.models.settings import ModelChoice, ModelSettings
 from state.errors import UsageError
 from state.redaction import can_be_secret
@@ -39,7 +39,7 @@ def check_models(settings: ModelSettings) -> Iterator[Check]:
 def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:
     import openai  # here, as it takes most of a second that no other command should pay
 
-    where, names, models = place(endpoint.base_url), endpoint.names, ", ".join(choice.models)
+    where, names, models = endpoint_name(endpoint.base_url), endpoint.names, ", ".join(choice.models)
     dummy = not can_be_secret(endpoint.key.get_secret_value())
     if dummy and where in ("OpenAI", "api.openai.com"):
         fix = f"set {names.key} to a key of platform.openai.com, or {names.address} to a server of yours"

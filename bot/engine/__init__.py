@@ -1,1 +1,1 @@
-"""The engine: a search that asks a policy what to do next, the tree that it grows, and what a run's parts share."""
+"""The engine: a search by a policy's decisions, the tree of its nodes, and what a run's parts share."""

@@ -1,4 +1,4 @@
-"""What came of earlier nodes, read back from the database as coders and policies see it."""
+"""Earlier nodes and their results, read from the database for coders and policies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MOST_SINGLE = 200
 
 @dataclass(frozen=True)
 class Attempt:
-    """A script that was run, and what came of it: the coder's feedback."""
+    """A script that was run, and its result: the coder's feedback."""
 
     node: int
     action: str
@@ -28,13 +28,13 @@ class Attempt:
     score: float | None
     """The evaluator's score on the hold-out view, or None."""
     error: str | None
-    """One sentence: exit reason, or what the validator said, with the view that it was on."""
+    """One sentence: the exit reason, or the validator's message, with the view."""
     output: str
     """Cleaned and capped output, the error that matters first."""
     seconds: float
     """Of the script's last run alone."""
     noise: float | None = None
-    """Standard error of the score; None where it is not known."""
+    """Standard error of the score; None: unknown."""
     gain: float | None = None
     """Paired difference of the score to that of the script it builds on, above 0 where it is better; None: unknown."""
     gain_error: float | None = None
@@ -44,14 +44,14 @@ class Attempt:
 
 
 def load_tree(context: RunContext) -> Tree:
-    """Return the run's tree; only what has changed is read anew."""
+    """Return the run's tree; only changes are read again."""
     return read_tree(context.store, context.run_id, context.card.lower_is_better, context.tree_cache)
 
 
 def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache) -> Tree:
-    """Return a run's tree: of what the cache knows, only nodes of which something was recorded since are read.
+    """Return a run's tree; of cached nodes, only those with events since the last reading are read again.
 
-    Each change to a node is written with an event that names it, so that none is missed, whoever made it.
+    Each change to a node is written with an event that names it, so that no change is missed.
     """
     with cache.lock:
         with store.read() as session:
@@ -60,7 +60,7 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
             if cache.seen is not None:
                 news = select(Event.node).where(Event.run_id == run_id, Event.seq > cache.seen).distinct()
                 touched = [node for node in session.exec(news) if node is not None] if last > cache.seen else []
-                # More would make too long a statement, and are hardly fewer than all.
+                # More would make the statement too long, and are hardly fewer than all.
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
             spoiled = _spoiled(session, run_id, touched) if rows else frozenset()
@@ -68,9 +68,9 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
 
 
 def _spoiled(session: Session, run_id: str, nodes: Sequence[int] | None) -> frozenset[int]:
-    """Return the nodes (of some, None: of all) whose file a guard says is worth nothing."""
-    said = func.json_extract(col(Step.result), "$.score.spoiled")
-    query = select(Step.node).where(Step.run_id == run_id, Step.name == step_of(GUARDED), said == 1)
+    """Return which of the nodes (None: of all) have a file that a guard found worthless."""
+    spoiled = func.json_extract(col(Step.result), "$.score.spoiled")
+    query = select(Step.node).where(Step.run_id == run_id, Step.name == step_of(GUARDED), spoiled == 1)
     if nodes is not None and len(nodes) <= _MOST_SINGLE:
         query = query.where(col(Step.node).in_(nodes))
     return frozenset(session.exec(query))

@@ -1,4 +1,4 @@
-"""What a run's parts share: handed in, never global."""
+"""The services and facts that a run's parts share; passed to them, never global."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -26,12 +26,12 @@ from state.steps import Steps
 from state.store import Store
 
 FIRST_ANSWER_SHARE = 0.05
-"""Share of a run's time that its first script is expected to take to be written."""
+"""Share of a run's time in which its first script is expected to be written."""
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 def by_class(*settings: BaseModel) -> Mapping[type[BaseModel], BaseModel]:
-    """Return settings as `RunContext.settings_of` finds them."""
+    """Return settings by their class, for `RunContext.settings_of`."""
     return {type(one): one for one in settings}
 
 
@@ -54,52 +54,52 @@ class RunContext:
     baseline: Callable[[TaskText, str], Script]
     """Writes the safe baseline, from the task and the preview of its data."""
     decisions: Decisions
-    """What was decided so far, by which nodes are numbered."""
+    """The decisions so far, by which nodes are numbered."""
     community_at: Callable[[datetime], CommunityView] | None
     """Returns the community as of a time; None where the run goes without one."""
     say: Callable[[str], None]
     """Shows one line of progress."""
     slots: int = 1
-    """Nodes that are worked on at a time at most."""
+    """Most nodes at a time."""
     spending: Level = field(default_factory=unbounded)
     """What the run has spent and may spend, within its competition and its day."""
     tree_cache: TreeCache = field(default_factory=TreeCache, repr=False, compare=False)
-    """What `load_tree` has read."""
+    """The tree as `load_tree` last read it."""
     learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
-    """Held by whoever has posts analysed."""
+    """Held while posts are analysed."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
-    """Returns what the owner has told the bot about this competition so far."""
+    """Returns the owner's notes on this competition so far."""
     agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)
-    """Settings of the agent and of what it uses, which the engine does not know."""
+    """Settings of the agent and of what it uses, by class; the engine does not read them."""
 
     def settings_of(self, kind: type[SettingsT]) -> SettingsT:
-        """Return the run's settings of one class; its defaults where the run was given none."""
+        """Return the run's settings of one class, or its defaults."""
         found = self.agent_settings.get(kind)
         return found if isinstance(found, kind) else kind()
 
     @property
     def community(self) -> CommunityView | None:
-        """The community as it may be known now; None where the run goes without one."""
+        """The community as of now; None where the run goes without one."""
         return None if self.community_at is None else self.community_at(self.clock.as_of())
 
     @property
     def task(self) -> TaskText:
-        """What a prompt says of the task now."""
+        """The task for prompts, with the owner's notes so far."""
         return TaskText.from_card(self.card, self.notes(), self_reported=self.executor.self_reported is not None)
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What the run has scored so far, as prompts show it."""
+        """The run's results so far, for prompts."""
         return results(self.store, self.run_id, self.card.oriented)
 
     @property
     def answer_seconds(self) -> float:
-        """Seconds that the next script is expected to take to be written: as long as the longest so far."""
+        """Seconds in which the next script is expected to be written: as many as the slowest so far took."""
         return self.asker.longest_answer("coder", FIRST_ANSWER_SHARE * self.budget.seconds)
 
     @property
     def left(self) -> tuple[str, ...]:
-        """What is left to the run of time, money and the like, a line each."""
+        """The time, money and so on that the run has left, a line each."""
         lines = [f"{self.budget.left():.0f} s of {self.budget.seconds:.0f} s"]
         for level in self.spending.levels:
             left = level.remaining

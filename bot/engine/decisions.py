@@ -1,4 +1,4 @@
-"""Decisions of a policy: each is a step, and which nodes came of it follows from their order."""
+"""Decisions of a policy: each is a step, and their order gives the numbers of their nodes."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +12,10 @@ from state.steps import Steps
 
 
 class Decisions:
-    """What a run's policy and its labs have decided so far, in this start of the bot and earlier ones.
+    """The decisions of a run's policy and labs so far, those before a restart included.
 
-    Nodes are numbered in the order of the actions that they carry out, after the baseline: so an action whose node was
-    never made, as the bot was killed in between, still has its number. A lab has the number of its first node.
+    Nodes are numbered in the order of the actions that they carry out, after the baseline. So an action has its number
+    even if the bot was killed before it made the node. A lab has the number of its first node.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -31,11 +31,11 @@ class Decisions:
 
     @property
     def count(self) -> int:
-        """How many were made: the number of the next one."""
+        """The number of decisions so far, which is the number of the next one."""
         return self._count
 
     async def ask(self, policy: Policy, tree: Tree, remaining: Remaining, free_slots: int) -> list[tuple[int, Action]]:
-        """Have the policy decide, and return its actions with the numbers of their nodes."""
+        """Ask the policy for a decision; return its actions with the numbers of their nodes."""
         return await self._decide(lambda rng: policy.next_actions(tree, remaining, free_slots, rng))
 
     async def look(self, action: Action) -> int:

@@ -1,4 +1,4 @@
-"""Trouble that may pass: an endpoint or an engine that does not answer, a full disk; work waits for it to end."""
+"""Retries after temporary failures: an endpoint or an engine that does not answer, a full disk."""
 
 import errno
 import time
@@ -10,29 +10,35 @@ _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 _TRIES = 5
-"""Tries at what our own machinery fails on: a node that breaks it each time must not be tried for ever."""
+"""Tries of a node that breaks our own machinery; it may break it each time."""
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same work may succeed later, without anybody changing it."""
+    """Return whether the same work may succeed later without a change."""
     if isinstance(error, OSError) and error.errno in _PASSING:
         return True
     return isinstance(error, (ModelUnavailable, InfrastructureFailure))
 
 
 class Patience:
-    """How long one piece of work is tried again; each piece has its own."""
+    """The retries of one piece of work."""
 
     def __init__(self, seconds: float, pause: Callable[[float], Awaitable[None]], say: Callable[[str], None]) -> None:
-        """Take how long trouble may last (seconds), how to wait, and how to tell."""
+        """Begin with no failure.
+
+        Args:
+            seconds: from the first failure on, in which the work is retried.
+            pause: waits for so many seconds.
+            say: shows a line of progress before each wait.
+        """
         self._seconds = seconds
         self._pause = pause
         self._say = say
         self._since: float | None = None
         self._tries = 0
 
-    async def outlasts(self, error: Exception) -> bool:
-        """Wait a while, and return whether to try again: not for ever, and a failing engine only a few times."""
+    async def wait_to_retry(self, error: Exception) -> bool:
+        """Wait and return True, or False at once if the time or the tries are used up."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         self._tries += 1

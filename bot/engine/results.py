@@ -1,4 +1,4 @@
-"""A run's results so far, as a table for prompts: each node's score with its noise and its gain, seconds and error."""
+"""A run's results so far, as a table for prompts: each node's score, noise, gain, seconds and error."""
 
 import statistics
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from state.store import Store
 from state.tables import Draft, Node, Step
 
 _BEST, _NEWEST = 20, 10
-"""Rows that are shown of a longer table."""
+"""Rows shown of a longer table."""
 _TITLE = 100
 
 
@@ -24,7 +24,7 @@ class Result:
     node: int
     action: str
     title: str
-    """Of its draft, or the first line of its plan."""
+    """Title of its draft, or the first line of its plan."""
     parents: tuple[int, ...]
     score: float | None
     noise: float | None
@@ -36,7 +36,7 @@ class Result:
 
 
 def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:
-    """Return the nodes that have ended, by number; of many the best and the newest.
+    """Return the nodes that have ended, by number; if there are many, the best and the newest.
 
     Args:
         store: the run's database.

@@ -1,4 +1,4 @@
-"""A node's script: run on a sample and on the hold-out view, scored, and what came of it recorded."""
+"""Running a node's script on a sample and on the hold-out view, scoring it, and recording the result."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from state.progress import NodeStatus, end_node, update_node
 SHORTEST_PROMISE = 0.5
 """A script is not run with less than this share of the time limit that its prompt promised."""
 NOISE_SHARE, NOISE_SECONDS = 0.002, 3.0
-"""Of a run's time, and at the most, that the noise of one score may take to estimate."""
+"""Share of a run's time, and most seconds, for estimating the noise of one score."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Limits:
     """The time limits (seconds) that a script's prompt promises."""
 
     seconds: float
-    """Of the run on the hold-out view."""
+    """For the run on the hold-out view."""
     debug: float | None
-    """Of the run on the sample before it; None: there is none."""
+    """For the debug run on the sample before it; None: there is none."""
 
 
 async def run_script(
@@ -47,11 +47,11 @@ async def run_script(
         node: the node.
         script: its script.
         best: how long the best node's hold-out run took; None without one.
-        limits: what its prompt promised; None: it is the safe baseline, which has no debug run, and is run however little
-            time is left.
+        limits: those promised in its prompt; None: it is the safe baseline, which has no debug run, and is run however
+            little time is left.
         compared: the node that it is compared with, for its gain.
         begun: when the work on it began; None: when the node was made.
-        lease: cores and GPUs that the caller holds; None: the script waits for some of its own.
+        lease: cores and GPUs that the caller holds; None: the script waits for its own.
 
     Raises:
         BudgetExceeded: no time is left for a run that could still be handed in.
@@ -83,9 +83,9 @@ def _limit(context: RunContext, best: float | None, limits: Limits | None) -> fl
 
 
 def _doubtful(context: RunContext, node: int, fault: str) -> bool:
-    """Whether a debug run is not believed, as different scripts failed in it with one sentence; said where it is so."""
+    """Return whether a debug run's failure may be the engine's, as different scripts had it; if so, report that."""
     alike = failed_alike(context.store, context.run_id, node, fault)
-    # Once a full run has failed with that sentence too, it is the scripts': then there are more.
+    # This script's full run comes next. If it fails alike, the count grows, and later failures are the scripts' own.
     if alike != SUSPICIOUS:
         return False
     context.say(

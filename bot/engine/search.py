@@ -1,4 +1,4 @@
-"""The search: asks the policy whenever a slot is free, lets playbooks play, and ends in order."""
+"""The search: asks the policy whenever a slot is free, runs playbooks, and ends in order."""
 
 import asyncio
 import contextlib
@@ -11,57 +11,57 @@ from typing import Literal
 from bot.engine.attempts import load_tree
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
+from bot.engine.pacing import Pacing, Unpaced
 from bot.engine.patience import Patience, may_pass
 from bot.engine.scripts import best_seconds, run_script
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
 from bot.engine.tree import BASELINE, Tree
-from bot.engine.turns import AtOnce, Turns
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
 from state.labs import close_lab, labs
 from state.progress import create_node, end_node, restart_node
 from state.store import Transaction
 
 MOST_FAILURES = 3
-"""Failures of our own machinery in a row, for each slot, that end a run."""
+"""Failures of our own machinery in a row, per slot, that end a run."""
 MOST_RESTARTS = 20
-"""Starts of the bot that may die over the same step of a node before the node is given up."""
+"""Times that the bot may die at the same step of a node before the node is given up."""
 TRACE_CHARACTERS = 8_000
 PATIENCE_SHARE = 0.1
 PATIENCE_SECONDS = 3600.0
-"""Trouble is waited for as long as this share of the run's time, but no longer than an hour."""
+"""Failed work is retried for this share of the run's time, but no longer than an hour."""
 
 
 class Search:
     """Runs one strategy to the end of its budget; whatever stops it, the best node so far stays.
 
-    A run that was stopped or killed goes on: decisions are read back, nodes that were in flight are worked on again, and
-    what of their steps had ended is not done twice.
+    A run that was stopped or killed goes on: decisions are read back, unfinished nodes are worked on again, and steps
+    that had ended are not repeated.
     """
 
-    def __init__(self, context: RunContext, strategy: Strategy, slots: int = 1, turns: Turns | None = None) -> None:
-        """Take up a run.
+    def __init__(self, context: RunContext, strategy: Strategy, slots: int = 1, pacing: Pacing | None = None) -> None:
+        """Prepare the search of a new or resumed run.
 
         Args:
             context: the run.
-            strategy: who decides, and who does it.
-            slots: nodes that are worked on at a time at most.
-            turns: when they may be; None: whenever a slot is free.
+            strategy: its policy and playbooks.
+            slots: most nodes at a time.
+            pacing: when nodes may begin; None: whenever a slot is free.
         """
         self._context = context
         self._strategy = strategy
         self._decisions = context.decisions
         self._slots = slots
-        self._turns = turns or AtOnce()
+        self._pacing = pacing or Unpaced()
         self._stop = asyncio.Event()
         self._running: dict[asyncio.Task[None], int] = {}
         self._due: list[tuple[int, Action, bool]] = []
         """Nodes to start: number, action, and whether an earlier start of the bot had begun them."""
         self._failures = 0
         self._ended_before = 0
-        """Last node of earlier starts of the bot: what made those fail may have been mended since."""
+        """Last node of earlier starts of the bot, whose causes of failure may have been fixed since."""
         self.stopped_by: str | None = None
-        """Why the search ended before its budget did, in one sentence; None where it did not."""
+        """Why the search ended before its budget was used up, in one sentence; None where it did not."""
         self.misconfigured = False
         self._interrupt = asyncio.Event()
         self._broken = False
@@ -73,24 +73,24 @@ class Search:
 
     @property
     def status(self) -> Literal["finished", "stopped", "failed"]:
-        """How it ended: a used-up budget is `finished`, a person's wish `stopped`, anything else `failed`."""
+        """How the search ended: `finished` by its budget, `stopped` on request, else `failed`."""
         if self.interrupted:
             return "stopped"
         return "failed" if self.misconfigured or self._broken else "finished"
 
     @property
     def hands_in_own(self) -> bool:
-        """Whether the strategy has made the file that is handed in itself."""
+        """Whether the strategy itself makes the file that is handed in."""
         return self._strategy.hands_in_own
 
     async def wait_for_interrupt(self) -> None:
         """Return when a person or the system asks to stop."""
         await self._interrupt.wait()
 
-    def interrupt(self, told: str = "stopping: the best so far will be handed in") -> None:
+    def interrupt(self, notice: str = "stopping: the best so far will be handed in") -> None:
         """End in order because a person or the system asked to; nodes in flight wait for the run to be resumed."""
         self._interrupt.set()
-        self._context.say(told)
+        self._context.say(notice)
         self.stop("interrupted")
 
     def stop(self, why: str) -> None:
@@ -102,15 +102,15 @@ class Search:
         """Write and score the baseline, then follow the policy until steps, time or money are used up."""
         try:
             await self._baseline()
-            self._take_up()
-            while not self._stop.is_set() and (await self._start_next() or self._running or self._turns.more_later()):
+            self._queue_unfinished()
+            while not self._stop.is_set() and (await self._start_next() or self._running or self._pacing.more_later()):
                 await self._wait()
         finally:
             await self._cancel_running()
         await self._finish()
 
-    def _take_up(self) -> None:
-        """Line up what earlier starts of the bot had decided and not ended."""
+    def _queue_unfinished(self) -> None:
+        """Queue the nodes and labs that earlier starts of the bot had decided on and not ended."""
         context = self._context
         states = {node.id: node.state for node in self.tree().nodes}
         self._ended_before = max(states, default=0)
@@ -119,12 +119,12 @@ class Search:
             if action.kind == "lab":
                 if not closed.get(number):
                     self._due.append((number, action, number in closed))
-            # What a lab has begun is the lab's to end.
+            # A lab resumes its own nodes.
             elif action.lab is None and states.get(number, "running") == "running":
                 self._due.append((number, action, number in states))
 
     async def _start_next(self) -> bool:
-        """Start what is due; without that ask the policy. Returns whether there was anything."""
+        """Start what is due, or else what the policy decides; return whether anything was started."""
         patience, started = self._patience(), False
         while True:
             try:
@@ -135,7 +135,7 @@ class Search:
                     del self._due[0]
                     started = True
             except (BotError, OSError) as error:
-                if not may_pass(error) or not await patience.outlasts(error):
+                if not may_pass(error) or not await patience.wait_to_retry(error):
                     raise
             else:
                 return started
@@ -145,8 +145,8 @@ class Search:
         states = {node.id: node.state for node in self.tree().nodes}
         if states.get(BASELINE, "running") != "running":
             return
-        while self._turns.free(0) <= 0:
-            if self._stop.is_set() or not self._turns.more_later():
+        while self._pacing.free(0) <= 0:
+            if self._stop.is_set() or not self._pacing.more_later():
                 return
             await self._wait()
         script = context.baseline(context.task, context.preview)
@@ -162,47 +162,47 @@ class Search:
     async def _decide(self) -> list[tuple[int, Action]]:
         if self._room() is None:
             return []
-        await self._take_in_news()
-        # That may have taken a while.
+        await self._prepare_decision()
+        # It may have taken a while.
         if self._stop.is_set() or (room := self._room()) is None:
             return []
         count, fault = last_failures(self._context.store, self._context.run_id, self._ended_before)
         if count >= MOST_ALIKE:
-            # A live run tells its owner, waits, and begins anew.
+            # A live run notifies its owner, waits, and begins again.
             self._broken = True
             self.stop(f"{count} scripts in a row failed with the same sentence: {fault}")
             return []
         return await self._decisions.ask(self._strategy.policy, *room)
 
     def _room(self) -> tuple[Tree, Remaining, int] | None:
-        """Return the tree, what is left for nodes, and how many may be begun now; None where none may."""
+        """Return the tree, the budget for nodes, and how many may begin now; None if none may."""
         context = self._context
         tree = self.tree()
-        free = min(self._slots - len(self._running), self._turns.free(len(self._running)))
+        free = min(self._slots - len(self._running), self._pacing.free(len(self._running)))
         best = best_seconds(context, tree)
-        remaining = replace(context.budget.remaining(len(tree.nodes), best), renewed_after=self._turns.renewed_after())
+        remaining = replace(context.budget.remaining(len(tree.nodes), best), renewed_after=self._pacing.renewed_after())
         if remaining.steps is not None:
             free = min(free, remaining.steps)
         if free <= 0 or context.budget.execution_seconds(best, context.answer_seconds) is None:
             return None
         return tree, remaining, free
 
-    async def _take_in_news(self) -> None:
-        """Have what has become known taken in, supervised as a node is, for as long as the search lasts."""
+    async def _prepare_decision(self) -> None:
+        """Let the pacing read new posts before a decision, supervised as a node is, until the search ends."""
         number, tree = self._decisions.count, self.tree()
-        taking_in = asyncio.create_task(self._play(None, lambda: self._turns.before_decision(number, tree)))
+        reading = asyncio.create_task(self._play(None, lambda: self._pacing.before_decision(number, tree)))
         over = asyncio.create_task(self._stop_when_due())
         try:
-            await asyncio.wait({taking_in, over}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({reading, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (taking_in, over):
+            for task in (reading, over):
                 task.cancel()
-            _, outcome = await asyncio.gather(over, taking_in, return_exceptions=True)
+            _, outcome = await asyncio.gather(over, reading, return_exceptions=True)
         if isinstance(outcome, Exception):
             raise outcome
 
     def _begin(self, node: int, action: Action, again: bool) -> None:
-        """Start the work on a node, `again` where an earlier start of the bot had begun it."""
+        """Start the work on a node; `again`: an earlier start of the bot had begun it."""
         context = self._context
         draft = None if action.draft_id is None else str(action.draft_id)
         with context.store.write() as tx:
@@ -226,13 +226,13 @@ class Search:
 
     def _launch(self, node: int, work: Callable[[], Awaitable[None]]) -> None:
         started = time.monotonic()
-        self._turns.begin()
+        self._pacing.begin()
         task = asyncio.create_task(self._play(node, work))
-        task.add_done_callback(lambda _: self._turns.end(time.monotonic() - started))
+        task.add_done_callback(lambda _: self._pacing.end(time.monotonic() - started))
         self._running[task] = node
 
     def _may_restart(self, node: int) -> bool:
-        """Whether a node that the bot did not survive is tried again; else it ends here."""
+        """Return whether a node that the bot did not survive is tried again; if not, end it as failed."""
         with self._context.store.write() as tx:
             times = restart_node(tx, self._context.run_id, node)
             if times <= MOST_RESTARTS:
@@ -243,10 +243,10 @@ class Search:
         return False
 
     async def _wait(self) -> None:
-        """Wait until a node has ended, somebody asked to stop, or another may be begun."""
-        if not self._running and not self._turns.more_later():
+        """Wait until a node has ended, the search must stop, or another node may begin."""
+        if not self._running and not self._pacing.more_later():
             return
-        others = [asyncio.create_task(self._stop_when_due()), asyncio.create_task(self._turns.changed())]
+        others = [asyncio.create_task(self._stop_when_due()), asyncio.create_task(self._pacing.changed())]
         await asyncio.wait([*self._running, *others], return_when=asyncio.FIRST_COMPLETED)
         for task in others:
             task.cancel()
@@ -256,13 +256,13 @@ class Search:
                 raise error
 
     async def _stop_when_due(self) -> None:
-        """Return when somebody asked to stop, or when the time that is left is needed for the refit.
+        """Return when the search is stopped, or stop it when the rest of the time is needed for the refit.
 
-        Executions end by their own limits, earlier than this; it is for a model that does not answer.
+        Executions end earlier, by their own limits; this is for a model that does not answer.
         """
         context = self._context
         needed = REFIT_FACTOR * (best_seconds(context, self.tree()) or 0.0)
-        # Without the baseline there is nothing to hand in: it is waited for, and asks no model.
+        # Without the baseline there is nothing to hand in, and it asks no model: wait for it.
         alone = BASELINE in self._running.values()
         try:
             async with asyncio.timeout(None if alone else max(0.0, context.budget.left() - needed)):
@@ -277,22 +277,22 @@ class Search:
         self._running.clear()
 
     async def _play(self, node: int | None, work: Callable[[], Awaitable[None]]) -> None:
-        """Supervise one node (None: what is taken in between nodes): what goes wrong is recorded, and takes nothing else down.
+        """Supervise the work on a node (None: reading between nodes): record errors, and keep them from other nodes.
 
-        A node whose work ends for reasons of the run's, not its own, is left as it is: it goes on when the run does.
+        A node that ends because the run does is left as it is, and goes on when the run is resumed.
         """
         patience = self._patience()
         while True:
             try:
                 await work()
-                # That news were taken in says nothing of how nodes fare.
+                # Reading between nodes is no sign that nodes work again.
                 self._failures = 0 if node is not None else self._failures
             except asyncio.CancelledError:
                 if node is not None and not self._may_go_on:
                     await self._fail(node, "the run was stopped")
                 raise
             except BudgetExceeded as error:
-                if await self._turns.renews(error):
+                if await self._pacing.renews(error):
                     continue
                 await self._fail(node, str(error))
                 self.stop(str(error))
@@ -300,7 +300,7 @@ class Search:
                 self.misconfigured = True
                 self.stop(str(error))
             except Exception as error:  # the worker's supervision boundary: a traceback is kept as an event
-                if may_pass(error) and await patience.outlasts(error):
+                if may_pass(error) and await patience.wait_to_retry(error):
                     continue
                 await self._give_up(node, error)
             return
@@ -327,13 +327,13 @@ class Search:
         return Patience(min(PATIENCE_SECONDS, PATIENCE_SHARE * context.budget.seconds), self._pause, context.say)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but no longer than until somebody asks to stop."""
+        """Wait, at most until the search is stopped."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
 
     async def _fail(self, node: int | None, error: str, trace: str | None = None) -> None:
-        """Record that a node has failed, also if the database is not to be written for a while."""
+        """Record that a node has failed; wait for the database if it is unavailable."""
         context, patience = self._context, self._patience()
         context.say(f"{'what was posted' if node is None else f'node {node}'} was not finished: {error}")
         while True:
@@ -342,17 +342,17 @@ class Search:
                     if node is not None:
                         self._end_failed(tx, node, error)
                     if trace is not None:
-                        # Redacted before it is cut, or half a secret would be left.
+                        # Redact before cutting, or half a secret could be left.
                         trace = context.store.redactor.text(trace)[-TRACE_CHARACTERS:]
                         tx.record("worker.crashed", run_id=context.run_id, node=node, traceback=trace)
             except (BotError, OSError) as trouble:
-                if may_pass(trouble) and await patience.outlasts(trouble):
+                if may_pass(trouble) and await patience.wait_to_retry(trouble):
                     continue
                 raise
             return
 
     def _end_failed(self, tx: Transaction, number: int, error: str) -> None:
-        """End a node, or a lab with what it has in flight, as failed."""
+        """End a node, or a lab with its unfinished nodes, as failed."""
         run = self._context.run_id
         close_lab(tx, run, number, error)
         running = {node.id for node in self.tree().nodes if node.state == "running"}
@@ -360,7 +360,7 @@ class Search:
             end_node(tx, run, node, "failed", error=error)
 
     async def _finish(self) -> None:
-        """Let the strategy write what is still missing, where there is time; a failure of it costs nothing that matters."""
+        """Let the strategy write missing reports while there is time; its failure is recorded, and does not matter."""
         context = self._context
         if self._stop.is_set() or context.budget.left() <= 0:
             return
@@ -374,5 +374,5 @@ class Search:
                 tx.record("worker.crashed", run_id=context.run_id, traceback=trace)
 
     def tree(self) -> Tree:
-        """Return the tree as it stands."""
+        """Return the current tree."""
         return load_tree(self._context)

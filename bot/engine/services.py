@@ -1,4 +1,4 @@
-"""A run's services, opened around its folder: what a replay and a live run have in common."""
+"""A run's services, which replays and live runs open alike."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -39,7 +39,7 @@ from state.store import Store
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """What is built in: a model made of rules, and the script that every run starts with."""
+    """The built-in parts: a model made of rules, and the script that every run starts with."""
 
     model: Callable[[int], Model]
     """Makes the model, from a seed."""
@@ -49,7 +49,7 @@ class BuiltIn:
 
 @dataclass(frozen=True)
 class Machinery:
-    """What runs share: of the machine, and of the process."""
+    """What the runs of one process share."""
 
     sandbox: Sandbox
     leases: Leases
@@ -60,7 +60,7 @@ class Machinery:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run that is in the store, and what it works on."""
+    """A run that is in the store, and its inputs."""
 
     id: str
     card: TaskCard
@@ -71,9 +71,9 @@ class RunPlan:
     community_at: Callable[[datetime], CommunityView] | None = None
     notes: Callable[[], tuple[OwnerNote, ...]] = field(default=tuple)
     agent_settings: Sequence[BaseModel] = ()
-    """Settings of its agent, which the engine hands on."""
+    """Settings of its agent, which the engine passes on."""
     board: Callable[[], Sequence[float]] = tuple
-    """Returns the leaderboard as it may be known now, best first; nothing where none may."""
+    """Returns the leaderboard's scores as of now, best first; empty if it may not be known."""
 
 
 @asynccontextmanager
@@ -130,7 +130,7 @@ async def open_context(
             recorder=RecordingWriter(settings.record) if settings.record else None,
             timed=lambda: stopwatch.measure("model"),
         )
-        # The built-in model has no rule for it: it lets every execution go on, and is not asked.
+        # The built-in model has no rule for the monitor's prompt, so it is not asked.
         interval = 0.0 if choice.kind == "builtin" else settings.watch.inspect_interval
         task = lambda: TaskText.from_card(card, plan.notes())  # noqa: E731
         monitor = await stack.enter_async_context(aclosing(Monitor(asker, store, plan.id, clock, task, interval)))
@@ -177,8 +177,8 @@ async def open_context(
 
 
 async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:
-    """Describe the hold-out view, with what guards doubt about it."""
+    """Describe the hold-out view, with the guards' suspicions."""
     holdout = await executor.view("holdout")
-    suspicious = [one.sentence for one in await executor.look_at_data() if one.verdict == "suspicious"]
+    suspicious = [one.sentence for one in await executor.check_data() if one.verdict == "suspicious"]
     with stopwatch.measure("views"):
         return await worker.preview(holdout.data, card, holdout.labels, suspicious)

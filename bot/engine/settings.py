@@ -1,4 +1,4 @@
-"""What every run is told, a replay or a live one."""
+"""The settings that replays and live runs have in common."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _TASKS_A_CORE = 32
 
 
 class RunSettings(BaseModel):
-    """One run's settings that do not depend on where its competition comes from."""
+    """One run's settings, whether it is a replay or live."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,11 +42,11 @@ class RunSettings(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        """What one script may use, its time aside, which is at most the run's."""
+        """What one script may use; its time is limited by the run's alone."""
         tasks = max(Limits.processes, _TASKS_A_CORE * self.cpus)
         return Limits(self.seconds, self.memory_bytes, tasks, self.written_bytes, cpus=self.cpus)
 
     @property
     def caps(self) -> BudgetSettings:
-        """The budget, in which `max_cost` and `max_tokens` go before what is configured for a run."""
+        """The budget, in which `max_cost` and `max_tokens` replace the configured caps of a run."""
         return self.budget.with_run(money=self.max_cost, tokens=self.max_tokens)

@@ -1,4 +1,4 @@
-"""The engine suspects itself: where different scripts fail with the same sentence, it may not be the scripts' fault."""
+"""Detection of the engine's own faults: different scripts that fail with the same sentence."""
 
 import re
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from state.store import Store
 from state.tables import Node, Step
 
 SUSPICIOUS = 2
-"""Other scripts that have failed with a sentence, when a debug run that fails with it is no longer believed."""
+"""When so many other scripts failed with the same sentence, a failed debug run does not count."""
 MOST_ALIKE = 10
-"""Scripts in a row that fail with one sentence, after which a search does not go on."""
+"""When so many scripts in a row failed with the same sentence, the search ends."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -22,10 +22,10 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 class _Ended:
     code: str | None
     fault: str | None
-    """The sentence it failed with; None where it did not fail, or ran out of time: too slow is the script's own doing."""
+    """The sentence it failed with; None if it did not fail, or ran out of time, which is the script's own fault."""
 
     def is_for(self, fault: str) -> bool:
-        """Whether it failed with this sentence, whatever numbers that holds."""
+        """Return whether it failed with this sentence, whatever the numbers in it."""
         return self.fault is not None and _NUMBER.sub("#", self.fault) == _NUMBER.sub("#", fault)
 
 
@@ -37,12 +37,12 @@ def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:
 
 
 def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
-    """Return how many of the last nodes to end failed in a row with one sentence, and which that is.
+    """Return how many of the last nodes failed in a row with the same sentence, and that sentence.
 
     Args:
-        store: where the run is.
+        store: holds the run.
         run_id: the run.
-        after: only nodes of higher numbers count.
+        after: only nodes with higher numbers count.
     """
     count, fault = 0, ""
     for ended in _ended(store, run_id, after, MOST_ALIKE):
@@ -53,7 +53,7 @@ def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
 
 
 def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -> Iterator[_Ended]:
-    """Yield what has ended by its own doing, the last node first, with the fault of its last execution."""
+    """Yield the nodes that ended valid or buggy, the last first, with the fault of their last execution."""
     faults = func.json_extract(col(Step.result), "$.fault")
     reasons = func.json_extract(col(Step.result), "$.reason")
     nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
@@ -62,7 +62,7 @@ def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -
         known = select(Step.node, faults, reasons).where(
             Step.run_id == run_id, col(Step.node).in_([row.id for row in rows]), faults.is_not(None)
         )
-        # Of a node that got further than its debug run, the hold-out run counts: by name it comes first.
+        # Sorted so, a hold-out run comes after the debug run, whose fault it replaces.
         ends = {node: (fault, reason) for node, fault, reason in session.exec(known.order_by(col(Step.name).desc()))}
     for row in rows:
         fault, reason = ends.get(row.id, (row.error or "", None))

@@ -28,11 +28,11 @@ class NodeView:
     baseline: bool = False
     """The first node of a run: scored and improved as any other, but no draft of the policy."""
     spoiled: bool = False
-    """Whether a guard says that its file for the test rows is worth nothing, whatever its score is."""
+    """Whether a guard found its file for the test rows worthless, whatever its score is."""
 
     @property
     def fitness(self) -> float:
-        """What nodes are compared by: the score, turned round where lower is better; -inf without one."""
+        """The score for comparisons: negated where lower is better, -inf without one."""
         if self.score is None:
             return -math.inf
         return -self.score if self.lower_is_better else self.score
@@ -44,7 +44,7 @@ class NodeView:
 
     @property
     def buggy(self) -> bool:
-        """Whether it ended without one by its own fault."""
+        """Whether it ended without a score by the code's fault."""
         return self.state == "buggy" or (self.state == "valid" and not self.valid)
 
 
@@ -60,14 +60,14 @@ class Tree:
 
     @cached_property
     def _parents(self) -> frozenset[int]:
-        # A node that our machinery failed releases its reservation: its parent is a leaf again.
+        # A node that failed by our machinery does not count: its parent is a leaf again.
         return frozenset(p for node in self.nodes if node.state != "failed" for p in node.parents)
 
     def __getitem__(self, node_id: int) -> NodeView:
         return self._by_id[node_id]
 
     def is_leaf(self, node: NodeView) -> bool:
-        """Whether nothing was built on the node, nodes in flight included."""
+        """Return whether the node has no children, nodes in flight included."""
         return node.id not in self._parents
 
     def drafts(self) -> Sequence[NodeView]:
@@ -90,7 +90,7 @@ class Tree:
         return 0 if parent.valid else self.debug_depth(parent) + 1
 
     def by_draft(self) -> dict[int, list[NodeView]]:
-        """Return the drafts that were begun, and the nodes that grew from each, oldest first."""
+        """Return the nodes of each draft that was begun, oldest first."""
         begun = {n.draft_id for n in self.drafts()}
         drafts: dict[int, list[NodeView]] = {}
         for node in self.nodes:
@@ -99,23 +99,23 @@ class Tree:
         return drafts
 
     def of_draft(self, draft_id: int) -> Sequence[NodeView]:
-        """Return the nodes that grew from a draft, oldest first."""
+        """Return the nodes of one draft, oldest first."""
         return [n for n in self.nodes if n.draft_id == draft_id and n.state != "failed"]
 
 
 class TreeCache:
-    """The tree as it was last read, so that only what has changed is read again; `lock` is held while it is."""
+    """The tree as it was last read, so that only changes are read again, with `lock` held."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        """The progress line is drawn by a thread of its own."""
+        """Needed as the progress line is drawn by a thread of its own."""
         self.seen: int | None = None
-        """Number of the newest event that the tree knows of; None before the first reading."""
+        """Number of the newest event that the tree includes; None before the first reading."""
         self._tree = Tree()
         self._nodes: dict[int, NodeView] = {}
 
     def update(self, changed: Mapping[int, NodeView], seen: int) -> Tree:
-        """Take over what may have changed up to an event, and return the tree: the same object where nothing has."""
+        """Merge nodes that may have changed up to event `seen`; return the tree, the same object if nothing changed."""
         changed = {id: node for id, node in changed.items() if self._nodes.get(id) != node}
         if changed:
             grown = not changed.keys() <= self._nodes.keys()

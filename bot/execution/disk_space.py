@@ -1,4 +1,4 @@
-"""The disk that runs are written to: how much must be free before one starts, and how long finished ones keep all."""
+"""The disk of runs: how much must be free before one starts, and how long finished ones keep their views."""
 
 import shutil
 from pathlib import Path
@@ -20,21 +20,21 @@ class DiskSettings(BaseModel):
 
 
 def check_free(folder: Path, settings: DiskSettings) -> None:
-    """Refuse to go on where the disk of a folder, which may not exist yet, is nearly full.
+    """Ensure that the disk of a folder, which may not exist yet, has enough free space.
 
     Raises:
-        UsageError: there is less free than the settings want.
+        UsageError: less is free than the settings require.
     """
     free = free_bytes(folder) / 1e9
     if free < settings.free_gb:
         raise UsageError(
             f"the disk of {folder} has {free:.1f} GB free, and a run starts with {settings.free_gb:g} GB or more: "
-            f"`bot prune {folder}` removes what old runs left (free_gb under [disk] in bot.toml sets how much is wanted)"
+            f"`bot prune {folder}` removes what old runs left (free_gb under [disk] in bot.toml sets how much is required)"
         )
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the bytes that we may still write to the disk on which the folder lies, or will lie."""
+    """Return the free bytes of the disk on which the folder lies, or will lie."""
     there = folder.absolute()
     while not there.exists():
         there = there.parent

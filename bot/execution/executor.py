@@ -1,4 +1,4 @@
-"""Executions: a script on a view in the sandbox, and the evaluator's score of what it wrote."""
+"""Executions: a script on a view in the sandbox, and the evaluator's score of its files."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -25,9 +25,9 @@ from bot.execution.record import (
     PREDICTIONS,
     Execution,
     Score,
+    failure_sentence,
     kept_execution,
     step_of,
-    why,
 )
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
@@ -41,14 +41,14 @@ from state.steps import Steps
 from state.store import Store
 
 _NEED_NO_SCORE = (DEBUG, "full")
-"""Views that ask whether a script runs and its files are valid; what the metric says there says nothing."""
+"""Views that show whether a script runs and its files are valid; a score on them means nothing."""
 _TRIES = 2
-"""Executions that are started where the engine itself fails."""
+"""Most tries of an execution if the sandbox itself fails."""
 
 
 @dataclass(frozen=True)
 class ExecutorSettings:
-    """What every execution of a run has in common."""
+    """The settings that all executions of a run share."""
 
     data: Path
     """The competition's files."""
@@ -57,23 +57,23 @@ class ExecutorSettings:
     limits: Limits
     rules: RuleSettings = field(default_factory=RuleSettings)
     mounts: Mapping[str, Path] = field(default_factory=dict)
-    """Folders that every script finds read-only beside `data`, by name."""
+    """Folders mounted read-only beside `data`, by name."""
     grader: Path | None = None
     """The competition's grade.py, for the evaluator alone; None: its metric is the registry's."""
     board: Callable[[], Sequence[float]] = tuple
-    """Returns a leaderboard's scores, best first, as they may be known now; nothing where none may."""
+    """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
 
 
 @dataclass(frozen=True)
 class ScoredFolds:
-    """What out-of-fold predictions are worth: their score in the metric's own sign, and its standard error if it is known."""
+    """The score of out-of-fold predictions in the metric's own sign, and its standard error if it is known."""
 
     score: float
     error: float | None
 
 
 class Executor:
-    """Builds views once, runs scripts on them, and scores what they leave."""
+    """Builds views once, runs scripts on them, and scores their files."""
 
     def __init__(
         self,
@@ -93,17 +93,17 @@ class Executor:
         self._run_id = run_id
         self._card = card
         self.folder = folder
-        """Where everything of the run lies."""
+        """The run's files."""
         self.settings = settings
-        """What all its executions have in common."""
+        """The settings that all executions share."""
         self._store = store
         self._steps = steps
         self._sandbox = sandbox
         self._worker = worker
         self.stopwatch = stopwatch
-        """Where the run's time goes."""
+        """Measures the run's time by kind of work."""
         self.leasing = leasing
-        """How executions come to cores and GPUs of their own."""
+        """Gives executions cores and GPUs of their own."""
         self._monitor = monitor
         self._spending = spending or unbounded()
         self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
@@ -111,27 +111,27 @@ class Executor:
 
     @property
     def self_reported(self) -> str | None:
-        """Why the scores of this run are what its scripts print; None: they are the evaluator's. Known after the first view."""
+        """Why this run's scores are those that its scripts print; None: the evaluator's. Set with the first view."""
         return self._views.self_reported
 
     @property
     def unscored(self) -> str | None:
-        """Why the task's own grader scores none of its views; None: it does, or there are none. Known after the first view."""
+        """Why the task's own grader cannot score its views; None: it can, or there is none. Set with the first view."""
         return self._views.unscored
 
     async def view(self, name: str) -> LabelledView:
         """Return a view, built at its first use; see `RunViews.view` for what it raises."""
         return await self._views.view(name)
 
-    async def look_at_data(self) -> tuple[Finding, ...]:
-        """Return what guards find in the hold-out view, at which they look once a run; raises as of `view`."""
+    async def check_data(self) -> tuple[Finding, ...]:
+        """Return the guards' findings on the hold-out view, which they check once a run; raises what `view` raises."""
         view = await self.view(GUARDED)
         with self.stopwatch.measure("evaluation"):
-            return await self._guarding.look_at_view(view, split=self.self_reported is None)
+            return await self._guarding.check_view(view, split=self.self_reported is None)
 
     @asynccontextmanager
     async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
-        """Open a lab's sandbox, which sees the hold-out view as `data` and the run's weights beside what the request names.
+        """Open a lab's sandbox; to the request's mounts it adds the hold-out view as `data`, and the run's weights.
 
         Raises:
             UsageError: the back end has no labs.
@@ -148,14 +148,14 @@ class Executor:
         return None if view is None else view.data / "folds.csv"
 
     async def score_folds(self, predictions: Path, seconds: float) -> ScoredFolds:
-        """Score out-of-fold predictions of the hold-out view's training rows: a hint, which nothing is chosen by.
+        """Score out-of-fold predictions of the hold-out view's training rows: a hint, by which nothing is chosen.
 
         Args:
             predictions: in the form of the submission, each row with a fold exactly once.
             seconds: for the draws of its standard error.
 
         Raises:
-            InvalidSubmission: it has no score; says why in one sentence.
+            InvalidSubmission: it cannot be scored; the message is one sentence.
         """
         view = await self._views.folds()
         if view is None:
@@ -166,7 +166,7 @@ class Executor:
         return ScoredFolds(score, noise.score_error)
 
     async def form_fault(self, submission: Path) -> str | None:
-        """Return what keeps a file from being handed in, in one sentence; None: nothing."""
+        """Return why a file cannot be handed in, in one sentence; None if it can."""
         view = await self.view(GUARDED)
         try:
             await self._worker.check_form(submission, view.data, self._card)
@@ -175,19 +175,19 @@ class Executor:
         return None
 
     def submission_of(self, node: int, view: str) -> Path:
-        """Return where a node's file for the test rows lies, if its execution on that view wrote one."""
+        """Return the path of the submission of a node's execution on a view; the file may be missing."""
         with self._store.read() as session:
             kept = kept_execution(session, self._run_id, node, view)
         return self.folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
 
     def final_score(self, node: int) -> float | None:
-        """Return a node's score on the rows that are scored apart; to be asked for when the search is over, and not before."""
+        """Return a node's final score, that of the rows scored apart; call it only after the search has ended."""
         with self._store.read() as session:
             kept = kept_execution(session, self._run_id, node)
         return None if kept is None or kept.score is None else kept.score.final
 
     def predictions_of(self, node: int) -> Path:
-        """Return where a node's predictions of the hold-out's rows lie, if it left any."""
+        """Return the path of a node's predictions for the hold-out view; the file may be missing."""
         return self.submission_of(node, GUARDED).with_name(PREDICTIONS)
 
     async def noise(self, node: int, other: int | None, seconds: float) -> Noise:
@@ -195,7 +195,7 @@ class Executor:
 
         Args:
             node: a node with a score.
-            other: a node to compare with; None, or one that left no predictions: none.
+            other: a node to compare with; None, or one without predictions: no comparison.
             seconds: for draws; see `bot.evaluation.scoring.noise.score_noise`.
         """
         return await self._noise(self.predictions_of(node), other, seconds)
@@ -228,16 +228,16 @@ class Executor:
             view: the view's name.
             seconds: time limit of the script.
             compared: a node whose score this one's is compared with, for its gain.
-            noise_seconds: for estimating how uncertain the score is; 0: it is not estimated.
-            lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for some of its own.
+            noise_seconds: for estimating the score's noise; 0: it is not estimated.
+            lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for its own.
 
         Raises:
             BudgetExceeded: it does not fit into a budget; nothing was started.
-            InfrastructureFailure: our own machinery failed; says nothing of the script.
+            InfrastructureFailure: our own machinery failed, which is not the script's fault.
         """
         data = await self.view(view)
         if view == GUARDED:
-            await self.look_at_data()
+            await self.check_data()
 
         async def run() -> dict[str, Any]:
             request, outcome = await self._run(node, script, view, data.data, seconds, lease)
@@ -250,7 +250,7 @@ class Executor:
     async def _run(
         self, node: int, script: str, view: str, data: Path, seconds: float, given: Lease | None
     ) -> tuple[ExecutionRequest, Outcome]:
-        """Run a script, again where the engine itself failed."""
+        """Run a script; again if the sandbox itself failed."""
         limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
         for tried in range(1, _TRIES + 1):
             id = _execution_id(node, view, tried)
@@ -264,11 +264,11 @@ class Executor:
                     outcome = await self._run_once(request, node, view, meter)
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
                 return request, outcome
-        said = outcome.detail or "the sandbox gave no reason"
-        raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which says nothing of the script: {said}")
+        reason = outcome.detail or "the sandbox gave no reason"
+        raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which is not the script's fault: {reason}")
 
     async def _run_once(self, request: ExecutionRequest, node: int, view: str, meter: Meter) -> Outcome:
-        """Run a script once, looked on, and record its start and end."""
+        """Run a script once, watched, and record its start and end."""
         request.out.mkdir(parents=True, exist_ok=True)
         (request.out / "solution.py").write_text(request.script, encoding="utf-8")
         execution_id = request.execution_id
@@ -288,13 +288,13 @@ class Executor:
 
     @asynccontextmanager
     async def _watched(self, request: ExecutionRequest, node: int, view: str) -> AsyncIterator[Watch]:
-        """Have the rules look on, and the model where there is one that can."""
+        """Watch an execution by the rules, and by the monitor if there is one."""
         rules = Rules(self.settings.rules, request)
         if self._monitor is None:
             yield rules
             return
-        async with self._monitor.attending(request, node, view) as onlooker:
-            yield Watches((rules, onlooker))
+        async with self._monitor.watching(request, node, view) as watch:
+            yield Watches((rules, watch))
 
     def _ended(self, execution_id: str, outcome: Outcome, meter: Meter) -> None:
         with self._store.write() as tx:
@@ -323,24 +323,24 @@ class Executor:
         compared: int | None,
         noise_seconds: float,
     ) -> Execution:
-        """Score what an execution left, and write the evaluator's verdict down."""
+        """Score an execution's files, and record the evaluator's verdict."""
         found = await self._files(view, data, request.out, outcome)
         score = None
         if found.valid and found.score is not None:
             noise = await self._noise_of(request.out, compared, noise_seconds)
             guards: tuple[Finding, ...] = ()
             if view == GUARDED:
-                guards = await self._guarding.look_at_execution(
+                guards = await self._guarding.check_execution(
                     node, request.execution_id, data, found.score, outcome.output
                 )
             spoiled = any(one.spoils for one in guards)
             score = Score(value=found.score, noise=noise, guards=guards, final=found.final, spoiled=spoiled)
         passed = score is not None or (found.fine and view in _NEED_NO_SCORE)
-        fault = None if passed else why(outcome, request.limits) or found.message or "no score"
+        fault = None if passed else failure_sentence(outcome, request.limits) or found.message or "no score"
         error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
         notes = list(outcome.notes)
         if passed and outcome.reason is ExitReason.TIMED_OUT:
-            notes.append(f"{why(outcome, request.limits)}; its files were complete, and count")
+            notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete, and count")
         execution = Execution(
             id=request.execution_id,
             view=view,
@@ -359,7 +359,7 @@ class Executor:
         return execution
 
     async def _noise_of(self, out: Path, compared: int | None, seconds: float) -> Noise:
-        """Estimate a score's noise; where that fails the score stands without, and its script is not run again for it."""
+        """Estimate a score's noise; if that fails, the score has none, as it is no reason for another run."""
         if seconds <= 0 or self.self_reported is not None:
             return Noise()
         try:
@@ -368,15 +368,15 @@ class Executor:
             return Noise(note=str(error))
 
     async def _files(self, view: str, data: LabelledView, out: Path, outcome: Outcome) -> ScoredFiles:
-        """Have the files scored that an execution left."""
+        """Let the worker score an execution's files."""
         submission = out / "submission.csv"
-        # Files of a script that failed are not trusted; one that its limit cut off may have had them complete long before.
+        # The files of a script that failed are not trusted; at the time limit they may have been complete for long.
         if outcome.reason not in (ExitReason.FINISHED, ExitReason.TIMED_OUT):
             return ScoredFiles(None, valid=False, fine=False)
         if self.self_reported is None:
             swapped = ViewName.parse(view).kind == "swap"
             return await self._worker.score_execution(data, submission if swapped else out / PREDICTIONS, submission)
-        # The score that the script prints counts, if the file that it belongs to could be handed in.
+        # The printed score counts if the submission could be handed in.
         try:
             await self._worker.check_form(submission, data.data, self._card)
         except InvalidSubmission as error:

@@ -1,4 +1,4 @@
-"""A run's folder: where everything of a run lies."""
+"""A run's folder and the paths in it."""
 
 import re
 from collections.abc import Sequence
@@ -11,33 +11,33 @@ class RunFolder:
     """The paths in a run's folder, as the command-line contract names them."""
 
     def __init__(self, path: Path, shared: Path | None = None) -> None:
-        """Name them; nothing is made.
+        """Set the paths; nothing is created.
 
         Args:
             path: the folder.
-            shared: the database that holds the run's rows among those of others; None: the run has one of its own.
+            shared: a database that the run shares with others; None: it has its own in the folder.
         """
         self.path = path
         self.database = shared or path / "state.db"
-        """Where the run's rows are."""
+        """The database with the run's rows."""
         self.result = path / "result.json"
-        """What came of the run."""
+        """The run's result."""
         self.config = path / "config.json"
         """Every setting used, with versions and a hash."""
         self.submission = path / "submission.csv"
         """The file that was graded."""
         self.views = path / "views"
-        """Data as executions saw it, a folder a view."""
+        """The data of executions, a folder for each view."""
         self.evaluator = path / "evaluator"
-        """Withheld labels, a folder a view; no execution ever sees it."""
+        """Withheld labels, a folder for each view; never mounted into an execution."""
         self.grader = self.evaluator / "grader" / "grade.py"
-        """The competition's grade.py, with the modules that it imports beside it; only where its metric is not the registry's."""
+        """The competition's grade.py and the modules beside it; only if its metric is not the registry's."""
         self.executions = path / "executions"
-        """What executions left, a folder each."""
+        """The files of executions, a folder each."""
         self.labs = path / "labs"
-        """What labs worked with and left, a folder each; made when the first one opens."""
+        """The files of labs, a folder each; created when the first one opens."""
         self.solution = path / "solution"
-        """The script that made the submission, and how to run it."""
+        """The script that made the submission, with instructions to run it."""
         self.report = path / "report.html"
         """The self-contained page."""
         self.events = path / "events.jsonl"
@@ -46,7 +46,7 @@ class RunFolder:
         """Every model call, exported from the database."""
 
     def make(self) -> None:
-        """Make the folder and its fixed subfolders.
+        """Create the folder and its fixed subfolders.
 
         Raises:
             FileExistsError: the folder exists.
@@ -63,8 +63,8 @@ def run_id(slug: str, agent: str, model: str, seed: int, at: datetime) -> str:
     return "-".join(map(_plain, (slug, agent, model, str(seed), at.strftime("%Y%m%dT%H%M%S%fZ"))))
 
 
-def is_of(run: str, slug: str) -> bool:
-    """Return whether a run with this id is one on this competition."""
+def is_run_on(slug: str, run: str) -> bool:
+    """Return whether a run, by its id, works on a competition."""
     return run.startswith(f"{_plain(slug)}-")
 
 
@@ -83,7 +83,7 @@ def run_folders(paths: Sequence[Path]) -> list[RunFolder]:
 
 
 def lower_is_better(config: Any) -> bool | None:
-    """Return which way a run's scores point, by the card in its configuration; None where that does not say."""
+    """Return whether lower scores are better, by the card in a run's configuration; None if unknown."""
     try:
         return {"minimize": True, "maximize": False}.get(config["card"]["metric"]["direction"])
     except (KeyError, TypeError):
@@ -91,5 +91,5 @@ def lower_is_better(config: Any) -> bool | None:
 
 
 def is_live(config: Any) -> bool:
-    """Whether config.json is that of a run of the daemon's."""
+    """Return whether config.json belongs to a live run."""
     return isinstance(config, dict) and config.get("live") is True

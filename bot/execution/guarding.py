@@ -1,4 +1,4 @@
-"""Has the guards look at a run's views and executions, in the worker, and keeps what they found."""
+"""Running the guards on a run's views and executions, in the worker, and storing their findings."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,13 +18,13 @@ from state.store import Store, Transaction
 from state.tables import Evaluation, Step
 
 FOUND = "guards.found"
-"""Type of the event that tells what has not passed."""
-_LOOKED = "guards:holdout"
+"""Type of the event with the findings that did not pass."""
+_STEP = "guards:holdout"
 _SECONDS = 120.0
 _OUTPUT = 50_000
-"""Last characters of a script's output that are looked at."""
+"""Last characters of a script's output that are checked."""
 _UNSPLIT = "no labels could be withheld from the data"
-_NOT_LOOKED_AT = "nobody has looked at it"
+_NOT_CHECKED = "it was not checked"
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class Guarding:
 
     run_id: str
     seed: int
-    """Of what is resampled."""
+    """For resampling."""
     store: Store
     steps: Steps
-    """Keep what was found in the view."""
+    """Store the findings on the view."""
     worker: Worker
     executions: Path
-    """The folder of all that executions left."""
+    """The folder of all executions."""
     board: Callable[[], Sequence[float]] = tuple
-    """Returns a leaderboard's scores, best first, as they may be known now; nothing where none may."""
+    """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
 
-    async def look_at_view(self, view: LabelledView, *, split: bool = True) -> tuple[Finding, ...]:
-        """Look for leaks of the competition itself, once a run; without labels that were withheld (`split`) there are none."""
+    async def check_view(self, view: LabelledView, *, split: bool = True) -> tuple[Finding, ...]:
+        """Check the competition's data for leaks, once a run; without withheld labels (`split`) no guard can run."""
 
-        async def look() -> dict[str, Any]:
+        async def check() -> dict[str, Any]:
             found = not_run_at_all(VIEW_GUARDS, _UNSPLIT)
             if split:
                 found = await _found(VIEW_GUARDS, self.worker.guard_view(view, _SECONDS))
@@ -54,15 +54,15 @@ class Guarding:
                 record_findings(tx, self.run_id, found)
             return {"guards": [asdict(one) for one in found]}
 
-        return findings_of((await self.steps.once(_LOOKED, look))["guards"])
+        return findings_of((await self.steps.once(_STEP, check))["guards"])
 
-    async def look_at_execution(
+    async def check_execution(
         self, node: int, execution_id: str, view: LabelledView, score: float, output: str
     ) -> tuple[Finding, ...]:
-        """Look at what an execution on the hold-out view has left. Whatever keeps the guards from it is a finding as well."""
+        """Check the files and output of an execution on the hold-out view; a failure of the guards is a finding too."""
         others, folds = self._scored(node)
         out = self.executions / execution_id
-        asked = self.worker.guard_execution(
+        findings = self.worker.guard_execution(
             view=view,
             predictions=out / PREDICTIONS,
             submission=out / "submission.csv",
@@ -74,7 +74,7 @@ class Guarding:
             seed=self.seed,
             seconds=_SECONDS,
         )
-        return await _found(EXECUTION_GUARDS, asked)
+        return await _found(EXECUTION_GUARDS, findings)
 
     def _scored(self, node: int) -> tuple[list[OtherNode], list[float]]:
         """Return the other nodes with a score, and the node's own scores on the fold views, by their numbers."""
@@ -93,33 +93,33 @@ class Guarding:
         return others, [score for _, score in sorted(folds)]
 
 
-async def _found(guards: Iterable[str], asked: Awaitable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+async def _found(guards: Iterable[str], findings: Awaitable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
     try:
-        return await asked
+        return await findings
     except BotError as error:
         return not_run_at_all(guards, f"the guards could not be run: {str(error)[:300]}")
 
 
 def record_findings(tx: Transaction, run_id: str, found: Sequence[Finding], node: int | None = None) -> None:
-    """Tell in an event what has not passed, if anything has not."""
-    told = [{"guard": one.guard, "verdict": one.verdict, "sentence": one.sentence} for one in found if not one.passed]
-    if told:
-        tx.record(FOUND, run_id=run_id, node=node, findings=told, sentence=doubts_of(found))
+    """Record an event with the findings that did not pass, if there are any."""
+    failed = [{"guard": one.guard, "verdict": one.verdict, "sentence": one.sentence} for one in found if not one.passed]
+    if failed:
+        tx.record(FOUND, run_id=run_id, node=node, findings=failed, sentence=doubts_of(found))
 
 
 def view_findings(store: Store, run_id: str) -> tuple[Finding, ...]:
-    """Return what was found in the run's hold-out view; if nobody has looked, that no guard was run."""
+    """Return the findings on the run's hold-out view; if it was not checked, that no guard was run."""
     with store.read() as session:
-        step = session.get(Step, (run_id, 0, _LOOKED, 0))
+        step = session.get(Step, (run_id, 0, _STEP, 0))
     if step is None or step.result is None:
-        return not_run_at_all(VIEW_GUARDS, _NOT_LOOKED_AT)
+        return not_run_at_all(VIEW_GUARDS, _NOT_CHECKED)
     return findings_of(step.result["guards"])
 
 
 def node_findings(store: Store, run_id: str, node: int) -> tuple[Finding, ...]:
-    """Return what was found in a node's hold-out run; of one that has no score, that no guard was run."""
+    """Return the findings on a node's hold-out run; if it has no score, that no guard was run."""
     with store.read() as session:
         execution = kept_execution(session, run_id, node)
     if execution is None or execution.score is None:
-        return not_run_at_all(EXECUTION_GUARDS, _NOT_LOOKED_AT)
+        return not_run_at_all(EXECUTION_GUARDS, _NOT_CHECKED)
     return execution.score.guards

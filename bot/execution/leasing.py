@@ -1,4 +1,4 @@
-"""A run's leases: what each of its executions holds while it runs, and how long it may wait for it."""
+"""A run's leases: the cores and GPUs that an execution holds while it runs, and how long it may wait for them."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,47 +9,47 @@ from sandbox import ExecutionRequest, Lease
 from sandbox.leases import Leases
 
 _SHORTEST = 5.0
-"""Seconds that anything may wait, and then run, when the run's time is over all the same."""
+"""Seconds that an execution may wait, and then run, even if the run's time is over."""
 
 
 @dataclass(frozen=True)
 class Leasing:
-    """How the executions of one run come to cores and GPUs of their own."""
+    """Leases cores and GPUs to the executions of one run."""
 
     leases: Leases
     cpus: int
     gpus: int
     left: Callable[[], float]
-    """Returns the seconds that the run has left, beyond which nobody waits."""
+    """Returns the seconds that the run has left, the longest that an execution waits."""
     stopwatch: Stopwatch
     say: Callable[[str], None]
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[Lease]:
-        """Hold a lease; the time that it is waited for is the run's, but neither an execution's nor overhead.
+        """Hold a lease; waiting for it is measured as `waiting`, as neither an execution nor overhead.
 
         Raises:
-            InfrastructureFailure: None came free while the run had time.
+            InfrastructureFailure: none came free while the run had time.
         """
-        told: list[str] = []
+        waits: list[str] = []
 
         def say(what: str) -> None:
-            told.append(what)
+            waits.append(what)
             self.say(what)
 
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
                 held = self.leases.hold(self.cpus, self.gpus, seconds=max(_SHORTEST, self.left()), say=say)
                 lease = await stack.enter_async_context(held)
-            if told:
-                self.say("running, after " + told[-1])
+            if waits:
+                self.say("running, after " + waits[-1])
             try:
                 yield lease
             finally:
-                with self.stopwatch.measure("waiting"):  # for the memory of its GPUs
+                with self.stopwatch.measure("waiting"):  # until the memory of its GPUs is free
                     await stack.aclose()
 
     def leased(self, request: ExecutionRequest, lease: Lease) -> ExecutionRequest:
-        """Return the request with its lease, and no more time than the run has left after waiting for it."""
+        """Return the request with its lease, and with no more time than the run has left."""
         seconds = min(request.limits.seconds, max(_SHORTEST, self.left()))
         return replace(request, lease=lease, limits=replace(request.limits, seconds=seconds))

@@ -1,4 +1,4 @@
-"""What a script runs on, as the coder's prompt describes it."""
+"""The machine that scripts run on, as prompts describe it."""
 
 import platform
 import re
@@ -10,7 +10,7 @@ import psutil
 from bot.execution.surprises import surprises
 from sandbox import Limits, SandboxDescription
 
-WORTH_KNOWING = (
+LISTED_PACKAGES = (
     "numpy", "scipy", "pandas", "polars", "pyarrow", "scikit-learn", "joblib", "numba", "statsmodels", "optuna",
     "pillow", "matplotlib", "seaborn", "lightgbm", "xgboost", "xgboost-cpu", "catboost", "category-encoders",
     "imbalanced-learn", "sktime", "torch", "torchvision", "torchaudio", "timm", "transformers",
@@ -22,25 +22,25 @@ WORTH_KNOWING = (
 
 @dataclass(frozen=True)
 class Machine:
-    """What a script runs on."""
+    """The machine that scripts run on."""
 
     python: str
     cpus: int
     memory_gib: float
     gpus: int
     packages: tuple[str, ...]
-    """`name version` of each installed package worth knowing."""
+    """`name version` of each installed package of `LISTED_PACKAGES`."""
     weights: tuple[str, ...] = ()
-    """Pretrained weights in the script's folder `weights/`: what each is, and a line that loads it."""
+    """Pretrained weights in the script's folder `weights/`: a description of each, and a line that loads it."""
     gpu_models: tuple[str, ...] = ()
-    """Name and memory of the GPUs that a script may be lent."""
+    """Name and memory of the GPUs that a script may lease."""
     disk_gb: float = 2.0
-    """What a script may write."""
+    """Gigabytes that a script may write."""
     surprises: tuple[str, ...] = ()
-    """What the packages' versions do otherwise than most code expects, a sentence each."""
+    """How the packages' versions differ from what most code expects, a sentence each."""
 
     def describe(self) -> str:
-        """Say what it is, as a prompt does."""
+        """Return the description for prompts."""
         models = f" ({' or '.join(self.gpu_models)})" if self.gpu_models else ""
         gpus = f"{self.gpus} GPU{'s' if self.gpus != 1 else ''}{models}" if self.gpus else "no GPU"
         cores = f"{self.cpus} CPU{'s' if self.cpus != 1 else ''}"
@@ -53,12 +53,12 @@ class Machine:
 def this_machine(
     limits: Limits, sandbox: SandboxDescription, gpus: int = 0, gpu_models: tuple[str, ...] = ()
 ) -> Machine:
-    """Describe what a script runs on: what it may use, and the packages of the environment that it runs in."""
+    """Describe this machine within a script's limits, with the packages of the scripts' environment."""
     packages = sandbox.packages
     if packages is None:
         packages = {found.metadata["Name"]: found.version for found in metadata.distributions()}
     versions = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in packages.items()}
-    listed = tuple(f"{name} {versions[name]}" for name in WORTH_KNOWING if name in versions)
+    listed = tuple(f"{name} {versions[name]}" for name in LISTED_PACKAGES if name in versions)
     return Machine(
         python=sandbox.python or platform.python_version(),
         cpus=limits.cpus,

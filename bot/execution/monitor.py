@@ -1,4 +1,4 @@
-"""The monitor: a model that looks at a long execution now and then, and may end it with a reason."""
+"""The monitor: a model that checks long executions at intervals, and may end one with a reason."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ from state.store import Store
 from state.tables import Node
 
 _SHOWN_BYTES = 20_000
-"""Of the output, half from its beginning; what is cleaned out of it makes room for the rest."""
+"""Bytes of output that are kept, half from its beginning; more than are shown, as cleaning shortens it."""
 _SHOWN_CHARACTERS = 6_000
 
 
@@ -38,7 +38,7 @@ class MonitorAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class MonitorRun(TemplatePrompt[MonitorAnswer]):
-    """Ask whether an execution that is still running is worth its time."""
+    """Asks whether a running execution is worth its time."""
 
     template: ClassVar[str] = "monitor_run.j2"
     volatile: ClassVar[Mapping[str, object]] = {"seconds": 0.0, "limit": 0.0, "usage": "", "output": ""}
@@ -59,8 +59,8 @@ class MonitorRun(TemplatePrompt[MonitorAnswer]):
         return answer
 
 
-class Onlooker:
-    """The monitor's side of one execution: a `Watch` that keeps output and usage, and ends the execution on request."""
+class MonitorWatch:
+    """A `Watch` that keeps an execution's output and usage for the monitor, and ends the execution on request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,22 +74,22 @@ class Onlooker:
             self._output.add(chunk)
 
     def usage(self, usage: Usage) -> Breach | None:
-        """Keep the measure; end it if that was asked for."""
+        """Keep the measurement; end the execution if `stop` was called."""
         self._usage = usage
         return None if self._stop is None else Breach(ExitReason.KILLED_BY_MONITOR, self._stop)
 
     def seen(self) -> tuple[str, Usage]:
-        """Return what it printed and uses; from any thread."""
+        """Return the output and the last usage; from any thread."""
         with self._lock:
             return self._output.text(), self._usage
 
     def stop(self, reason: str) -> None:
-        """End the execution at its next measure; from any thread."""
+        """End the execution at its next measurement; from any thread."""
         self._stop = reason
 
 
 class Monitor:
-    """Asks the model, at an interval, about each execution of a run; whatever fails here, the execution goes on."""
+    """Asks the model at intervals about each execution of a run; no failure of it ends an execution."""
 
     def __init__(
         self, asker: Asker, store: Store, run_id: str, clock: Clock, task: Callable[[], TaskText], interval: float
@@ -103,42 +103,42 @@ class Monitor:
         self._asking: set[asyncio.Task[MonitorAnswer]] = set()
 
     @asynccontextmanager
-    async def attending(self, request: ExecutionRequest, node: int, view: str) -> AsyncIterator[Onlooker]:
-        """Look on while the execution goes on inside; its end does not wait for a question that is under way."""
-        onlooker = Onlooker()
-        looking = asyncio.create_task(self._look_on(onlooker, request, node, view))
+    async def watching(self, request: ExecutionRequest, node: int, view: str) -> AsyncIterator[MonitorWatch]:
+        """Check the execution that runs inside the context; its end does not wait for a question that is under way."""
+        watch = MonitorWatch()
+        checks = asyncio.create_task(self._check(watch, request, node, view))
         try:
-            yield onlooker
+            yield watch
         finally:
-            looking.cancel()
-            await asyncio.wait({looking})
+            checks.cancel()
+            await asyncio.wait({checks})
 
     async def aclose(self) -> None:
-        """Give up questions whose execution has ended."""
+        """Cancel questions whose execution has ended."""
         left = list(self._asking)
         for asked in left:
             asked.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-    async def _look_on(self, onlooker: Onlooker, request: ExecutionRequest, node: int, view: str) -> None:
+    async def _check(self, watch: MonitorWatch, request: ExecutionRequest, node: int, view: str) -> None:
         try:
-            look = 0
+            number = 0
             while self._interval > 0:
                 await self._clock.sleep(self._interval)
-                look += 1
-                answer = await self._ask(self._prompt(onlooker, request, node, view), request, node, look)
+                number += 1
+                answer = await self._ask(self._prompt(watch, request, node, view), request, node, number)
                 if answer.action == "stop":
-                    onlooker.stop(answer.reason)
+                    watch.stop(answer.reason)
                     return
         except Exception:  # a worker's supervision boundary: a traceback is kept as an event
-            # Redacted before it is cut, or half a secret would be left.
+            # Redact before cutting, or half a secret could be left.
             trace = self._store.redactor.text(traceback.format_exc())[-8_000:]
             with self._store.write() as tx:
                 tx.record("worker.crashed", run_id=self._run_id, node=node, traceback=trace)
 
-    async def _ask(self, prompt: MonitorRun, request: ExecutionRequest, node: int, look: int) -> MonitorAnswer:
-        """Return the answer, `continue` where there is none; the call is paid to its end, also when nobody waits for it."""
-        name = f"monitor:{request.execution_id}:{look}"
+    async def _ask(self, prompt: MonitorRun, request: ExecutionRequest, node: int, number: int) -> MonitorAnswer:
+        """Return the answer, `continue` if there is none; the call goes on to its end even if the execution ends."""
+        name = f"monitor:{request.execution_id}:{number}"
         asked = asyncio.create_task(self._asker.ask(prompt, role="monitor", name=name, node=node))
         self._asking.add(asked)
         asked.add_done_callback(self._asked)
@@ -150,10 +150,10 @@ class Monitor:
     def _asked(self, task: asyncio.Task[MonitorAnswer]) -> None:
         self._asking.discard(task)
         if not task.cancelled():
-            task.exception()  # seen, though nobody may be left who waits for it
+            task.exception()  # retrieved, or asyncio would log it as never retrieved
 
-    def _prompt(self, onlooker: Onlooker, request: ExecutionRequest, node: int, view: str) -> MonitorRun:
-        output, usage = onlooker.seen()
+    def _prompt(self, watch: MonitorWatch, request: ExecutionRequest, node: int, view: str) -> MonitorRun:
+        output, usage = watch.seen()
         with self._store.read() as session:
             plan = session.get_one(Node, (self._run_id, node)).plan
         return MonitorRun(
@@ -168,7 +168,7 @@ class Monitor:
 
 
 def _usage_words(usage: Usage) -> str:
-    """Return what it uses, as far as that is known."""
+    """Return an execution's usage in words, as far as it is known."""
     words = []
     if usage.cpu_seconds is not None:
         words.append(f"{usage.cpu_seconds:.0f} s of processor time")

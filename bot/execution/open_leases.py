@@ -1,4 +1,4 @@
-"""Opening a machine's leases: which GPUs there are, and how many each execution asks for."""
+"""Opening a machine's leases, and choosing the number of GPUs of an execution."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +11,11 @@ from state.errors import UsageError
 
 @contextmanager
 def open_leases(settings: LeaseSettings, wanted: int | None) -> Iterator[tuple[Leases, int]]:
-    """Give the machine's leases while this lasts, and the GPUs that an execution holds.
+    """Open the machine's leases; yields them and the number of GPUs that an execution holds.
 
     Args:
         settings: the table `[leases]`.
-        wanted: GPUs asked for; None: one where there is one.
+        wanted: GPUs an execution; None: one if there is one.
 
     Raises:
         UsageError: there are fewer GPUs, or the folder of leases cannot be used.
@@ -27,5 +27,5 @@ def open_leases(settings: LeaseSettings, wanted: int | None) -> Iterator[tuple[L
     with open_gpus() as gpus:
         leases = Leases(folder, gpus=gpus, gpu_shares=settings.gpu_shares)
         if wanted is not None and wanted > leases.gpus:
-            raise UsageError(f"--gpus {wanted}: this machine has {leases.gpus}; `bot doctor` says what is seen of them")
+            raise UsageError(f"--gpus {wanted}: this machine has {leases.gpus}; `bot doctor` lists those it finds")
         yield leases, min(1, leases.gpus) if wanted is None else wanted

@@ -1,4 +1,4 @@
-"""A run's output as a coder should read it: no progress bars, no colours, bounded, the error that matters first."""
+"""A run's output for a coder: without progress bars and colours, bounded, the error that matters first."""
 
 import re
 
@@ -8,15 +8,15 @@ OUTPUT_CHARACTERS = 6_000
 _ERROR_CHARACTERS = 2_500
 _LINE_CHARACTERS = 400
 
-# One digit, not all: a megabyte of digits must not be gone through once for each of them.
+# One digit, not `\d+`: on a megabyte of digits the time would grow with its square.
 _PROGRESS = re.compile(r"\d%\s*\|.*\||\[[=>#.\s-]{8,}\]|/\d{1,12} \[=|it/s[\],]|s/it[\],]")
 _TRACEBACK = "Traceback (most recent call last):"
 
 
 def clean_output(text: str, limit: int = OUTPUT_CHARACTERS) -> str:
-    """Return at most about `limit` characters of a run's output that are worth reading.
+    """Return a run's output in at most about `limit` characters.
 
-    The last traceback comes first, since that is what a repair needs; then the rest, its middle cut.
+    The last traceback comes first, as a repair needs it; then the rest, with its middle cut.
     """
     lines = _readable_lines(text)
     error = _last_traceback(lines)

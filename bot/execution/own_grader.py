@@ -1,4 +1,4 @@
-"""A run's own copy of the grade.py that scores it: what the original becomes later changes no score of the run."""
+"""A run's own copy of its grade.py, so that later changes of the original change none of the run's scores."""
 
 import ast
 import shutil
@@ -13,10 +13,10 @@ _NAME = "grade"
 
 
 def keep_grader(grade_py: Path, folder: RunFolder) -> None:
-    """Copy a grader, and modules beside it, to the evaluator's folder, where no generated code sees it; once.
+    """Copy a grader and the modules beside it to the evaluator's folder, which generated code cannot read; once.
 
     Raises:
-        OSError: it cannot be read, or not be written.
+        OSError: it cannot be read or written.
     """
     kept = folder.grader.parent
     if kept.exists():
@@ -30,7 +30,7 @@ def keep_grader(grade_py: Path, folder: RunFolder) -> None:
 
 
 def grader_text(grade_py: Path) -> str:
-    """Return all that a grader computes by, itself and the modules beside it; nothing where it cannot be read."""
+    """Return the text of a grader and of the modules beside it; empty if they cannot be read."""
     try:
         return repr(sorted(_modules(grade_py).items()))
     except OSError:
@@ -38,7 +38,7 @@ def grader_text(grade_py: Path) -> str:
 
 
 def check_grader(grade_py: Path) -> None:
-    """Look at a grader without running it.
+    """Check a grader without running it.
 
     Raises:
         UsageError: it cannot be read, is no Python, or defines no `grade(submission, answers)` that can be called.
@@ -54,7 +54,7 @@ def check_grader(grade_py: Path) -> None:
     nodes = list(ast.walk(tree))
     if any(isinstance(one, ast.AsyncFunctionDef) and one.name == _NAME for one in nodes):
         raise UsageError(f"{grade_py} defines {_NAME} by `async def`, and nobody awaits it: make it a plain function")
-    # The compiler's own table knows what a module binds, wherever that stands in it; only not what `*` brings.
+    # The symbol table holds all names that a module binds anywhere, except by `import *`.
     bound = {one.get_name() for one in names.get_symbols() if one.is_assigned() or one.is_imported()}
     everything = any(isinstance(one, ast.ImportFrom) and one.names[0].name == "*" for one in nodes)
     if _NAME not in bound and not everything:
@@ -62,7 +62,7 @@ def check_grader(grade_py: Path) -> None:
 
 
 def _modules(grade_py: Path) -> Mapping[str, bytes]:
-    # Not by a pattern, for which a folder that may not be listed is an empty one.
+    # Not `glob`, to which a folder that may not be listed is an empty one.
     found = sorted(path for path in grade_py.parent.iterdir() if path.suffix == ".py")
     return {module.name: module.read_bytes() for module in found}
 

@@ -1,4 +1,4 @@
-"""What may go of a folder of runs: what killed runs left, and the views of runs that ended long ago."""
+"""Removing files from a folder of runs: leftovers of killed runs, and the views of runs that ended long ago."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from sandbox.workspace import remove_tree
 
 @dataclass(frozen=True)
 class Prunable:
-    """One thing that may go."""
+    """One thing that may be removed."""
 
     what: Literal["left", "views", "files"]
-    """Left by a killed bot, the views of a finished run, or files of executions that nobody needs."""
+    """Leftovers of a killed bot, the views of a finished run, or files of executions that are not needed."""
     name: str
     bytes: int
-    """That the disk gets back; what is linked from elsewhere too is not counted."""
+    """Bytes that are freed; files with links from elsewhere do not count."""
     said: str
-    """What came of it."""
+    """What was done, for people."""
 
 
 def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> list[Prunable]:
-    """Remove what may go below a folder of runs, and return it.
+    """Remove what is not needed below a folder of runs, and return it.
 
     A run without a result may still be resumed, so that its views stay.
 
     Args:
-        folder: what `--out` named.
+        folder: the `--out` of the runs.
         keep_days: days for which a finished run keeps its views.
         now: the time.
-        dry_run: only say what would go.
+        dry_run: only return what would be removed.
     """
     found = []
     for left in left_by_killed(folder):

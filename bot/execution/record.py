@@ -1,4 +1,4 @@
-"""An execution and its score: what is kept of one run of a script on a view."""
+"""The record of an execution, one run of a script on a view, and its score."""
 
 from pydantic import BaseModel, ConfigDict
 from sqlmodel import Session
@@ -9,7 +9,7 @@ from sandbox import ExitReason, Limits, Outcome
 from state.tables import Step
 
 GUARDED = "holdout"
-"""The view whose score the search goes by, on which guards look."""
+"""The view whose score guides the search, and which guards check."""
 DEBUG = "sample"
 """The view of a debug run."""
 PREDICTIONS = "validation_predictions.csv"
@@ -33,36 +33,36 @@ class _Kept(BaseModel):
 
 
 class Score(_Kept):
-    """What the files of one execution are worth."""
+    """The score of one execution's files."""
 
     value: float
     """In the metric's own sign."""
     noise: Noise = Noise()
-    """How uncertain it is; known on the hold-out view alone."""
+    """Its uncertainty; on the hold-out view alone."""
     guards: tuple[Finding, ...] = ()
-    """What the guards found; nothing on other views than the hold-out one."""
+    """The guards' findings; on the hold-out view alone."""
     final: float | None = None
-    """The score of the rows that are scored apart: shown to nobody, and asked for by nothing, before the run's end."""
+    """The final score, that of the rows scored apart; neither shown nor used before the run's end."""
     spoiled: bool = False
-    """Whether a guard says that the file for the test rows is worth nothing, whatever the value is."""
+    """Whether a guard found the file for the test rows worthless, whatever the value is."""
 
 
 class Execution(_Kept):
-    """One run of a node's script on one view, as the step keeps it."""
+    """One run of a node's script on one view, as its step stores it."""
 
     id: str
     view: str
     reason: ExitReason
     seconds: float
     output: str
-    """Cleaned and capped, as a coder reads it."""
+    """Cleaned and capped, for a coder."""
     fine: bool
-    """Whether both its files are valid at its end or when its limit cuts it off, be there a score or not."""
+    """Whether both its files are valid at its end or time limit, with or without a score."""
     score: Score | None
     fault: str | None
-    """Why it has no score, the same whatever the view and the limits were; None where it has one, or need not have one."""
+    """Why it has no score, without view and limits; None if it has one, or needs none."""
     error: str | None
-    """The fault with where it happened."""
+    """The fault with the view and the time limit."""
 
     @property
     def value(self) -> float | None:
@@ -82,18 +82,18 @@ def last_execution(session: Session, run_id: str, node: int) -> Execution | None
 
 
 def step_of(view: str) -> str:
-    """Return the name of the step that runs a node on a view, and keeps the execution."""
+    """Return the name of the step that runs a node on a view and stores the execution."""
     return f"execute:{view}"
 
 
-def why(outcome: Outcome, limits: Limits) -> str | None:
-    """Say in a sentence for the coder why an execution has no score; none where it finished."""
+def failure_sentence(outcome: Outcome, limits: Limits) -> str | None:
+    """Return why an execution did not finish, in one sentence for the coder; None if it did."""
     if outcome.reason is ExitReason.FINISHED:
         return None
     if outcome.reason is ExitReason.ERROR:
-        said = outcome.output.strip().rpartition("\n")[2][:_LAST_LINE]
+        last = outcome.output.strip().rpartition("\n")[2][:_LAST_LINE]
         return outcome.detail or f"the script ended with exit status {outcome.exit_code}" + (
-            f": {said}" if said else ""
+            f": {last}" if last else ""
         )
     return _SENTENCES[outcome.reason].format(
         seconds=limits.seconds,

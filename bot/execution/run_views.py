@@ -1,4 +1,4 @@
-"""A run's views: each built once, in the worker; where the data cannot be split, one that withholds nothing serves for all."""
+"""A run's views, each built once, in the worker; if the data cannot be split, one with all rows serves for all."""
 
 import asyncio
 import json
@@ -15,9 +15,9 @@ from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 
 FOLDS = 5
-"""Folds that experiments are compared on."""
+"""Folds for comparing experiments."""
 _FIRST = ViewName("holdout")
-"""The view that every run begins with: if it can be built, so can a score be that is not self-reported."""
+"""The view that every run begins with; if it cannot be built, scores are self-reported."""
 
 _WORDS: Mapping[ViewKind, str] = {
     "sample": "in the debug run on a sample of",
@@ -50,10 +50,10 @@ class RunViews:
         self._no_folds = False
         self._building = asyncio.Lock()
         self.self_reported: str | None = None
-        """Why the run's scores are what scripts print; None: they are the evaluator's. It holds for the whole run."""
+        """Why the run's scores are those that scripts print; None: the evaluator's. It holds for the whole run."""
 
     async def view(self, name: str) -> LabelledView:
-        """Return a view, built at its first use; where the data cannot be split, all of it serves for every view.
+        """Return a view, built at its first use; if the data cannot be split, all of it serves for every view.
 
         Raises:
             UsageError: there is no such view.
@@ -72,7 +72,7 @@ class RunViews:
 
     @property
     def unscored(self) -> str | None:
-        """Why no view is scored though labels were withheld from one; None: they are, or none were."""
+        """Why no view is scored although labels were withheld; None: views are scored, or none were withheld."""
         return self.self_reported if self._view(_FIRST).truth.is_file() else None
 
     def _view(self, view: ViewName) -> LabelledView:
@@ -80,7 +80,7 @@ class RunViews:
         return LabelledView(data, labels, self._card, self._grader)
 
     def described(self, name: str) -> str:
-        """Say on what a script runs that runs on a view: which view that is, and how many rows it has to train on."""
+        """Return the words for a view in errors, with its number of training rows."""
         where = _WORDS.get(ViewName.parse(name).kind, f"on the view `{name}`, with")
         if self.self_reported is not None:
             return "on all the data, of which no rows could be withheld"
@@ -88,9 +88,9 @@ class RunViews:
         return f"{where} {info['train_rows']:,} of {info['of_rows']:,} training rows"
 
     async def folds(self) -> LabelledView | None:
-        """Return the folds of the hold-out view's training rows, cut at their first use; None where there can be none.
+        """Return the folds of the hold-out view's training rows, cut at their first use; None if there can be none.
 
-        Its `data` holds folds.csv and sample_validation.csv, its labels those of the rows that are validated.
+        Its `data` holds folds.csv and sample_validation.csv, its labels are those of the rows in a fold.
         """
         await self.view(str(_FIRST))
         data, labels = self._folder.evaluator / "folds", self._folder.evaluator / "fold-labels"
@@ -104,7 +104,7 @@ class RunViews:
         return LabelledView(data, labels, self._card, self._grader) if data.is_dir() else None
 
     async def _begin(self) -> None:
-        """Build the first view; what stops that is the reason for scores that scripts print."""
+        """Build the first view; if that fails, the reason makes all scores self-reported."""
         first = self._view(_FIRST)
         try:
             await self._build(_FIRST)

@@ -1,4 +1,4 @@
-"""Whether a run goes on: whoever runs it holds a lock on its config.json, which the kernel frees when that process dies."""
+"""Whether a run is running: its process locks its config.json, and the kernel frees the lock when that process dies."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from state.errors import UsageError
 
 @contextmanager
 def running(folder: RunFolder) -> Iterator[None]:
-    """Run a run alone, and let others see that it goes on.
+    """Hold the run's lock, which others can see.
 
     Raises:
         UsageError: another process runs it.
@@ -25,5 +25,5 @@ def running(folder: RunFolder) -> Iterator[None]:
 
 
 def is_running(folder: RunFolder) -> bool:
-    """Return whether a living process runs it; also true where that cannot be told."""
+    """Return whether a living process runs it; True also if that is unknown."""
     return is_held(folder.config)

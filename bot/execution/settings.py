@@ -6,7 +6,7 @@ from sandbox.rules import RuleSettings
 
 
 class WatchSettings(RuleSettings):
-    """The section `[watch]` of bot.toml: who watches a running script."""
+    """The section `[watch]` of bot.toml: how running scripts are watched."""
 
     inspect_interval: float = Field(
         default=300.0,

@@ -1,4 +1,4 @@
-"""Where a run's wall time goes; what is left over is our own overhead."""
+"""A run's wall time by kind of work; the rest is our own overhead."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Measured:
-    """What a stopwatch showed: seconds of wall time, of work that has a name, and of each kind of it."""
+    """A stopwatch's reading: seconds of wall time, of measured work, and of each kind of work."""
 
     wall: float = 0.0
     busy: float = 0.0
@@ -16,10 +16,10 @@ class Measured:
 
 
 class Stopwatch:
-    """Adds up seconds by kind of work; spans may overlap, and then count once in `busy`."""
+    """Adds up seconds by kind of work; overlapping spans count once in `busy`."""
 
     def __init__(self, before: Measured | None = None) -> None:
-        """Begin with what an earlier start of the bot had measured of the same run."""
+        """Begin with the reading of an earlier start of the bot."""
         before = before or Measured()
         self._started = time.monotonic() - before.wall
         self._by_kind = dict(before.by_kind)
@@ -29,7 +29,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, kind: str) -> Iterator[None]:
-        """Count the time inside as that kind of work."""
+        """Count the time inside the context as that kind of work."""
         start = time.monotonic()
         if self._open == 0:
             self._busy_since = start
@@ -44,7 +44,7 @@ class Stopwatch:
             self._by_kind[kind] = self._by_kind.get(kind, 0.0) + end - start
 
     def wall(self) -> float:
-        """Return seconds since the start, those in which nobody worked on the run left out."""
+        """Return seconds since the run's start, without those between starts of the bot."""
         return time.monotonic() - self._started
 
     def of(self, kind: str) -> float:
@@ -52,11 +52,11 @@ class Stopwatch:
         return self._by_kind.get(kind, 0.0)
 
     def overhead(self) -> float:
-        """Return seconds in which nothing that has a name went on."""
+        """Return seconds without any measured work."""
         return max(0.0, self.wall() - self._busy_now())
 
     def read(self) -> Measured:
-        """Return what it shows now; work that goes on counts in `busy`, and by its kind when it has ended."""
+        """Return the current reading; unfinished work counts in `busy`, but by its kind only once it has ended."""
         return Measured(self.wall(), self._busy_now(), dict(self._by_kind))
 
     def _busy_now(self) -> float:

@@ -1,4 +1,4 @@
-"""What surprises in the installed packages: what most code does, and newer versions refuse or quietly do otherwise."""
+"""Surprises of the installed packages: common code that newer versions refuse, or run with another result."""
 
 import re
 from collections.abc import Iterable
@@ -89,7 +89,7 @@ _SURPRISES: tuple[tuple[str, tuple[int, int], str], ...] = (
         "torch.optim's",
     ),
 )
-"""Package, the version from which it is so, and what."""
+"""Package, the first version that it holds for, and the surprise."""
 _SAME = {"xgboost-cpu": "xgboost"}
 
 
@@ -97,7 +97,7 @@ def surprises(packages: Iterable[str]) -> tuple[str, ...]:
     """Return a sentence for each surprise in these packages.
 
     Args:
-        packages: `name version` of each, as of `Machine.packages`.
+        packages: `name version` of each, as in `Machine.packages`.
     """
     installed: dict[str, tuple[int, int]] = {}
     for package in packages:

@@ -1,4 +1,4 @@
-"""What prompts say of a competition's task: its facts, the owner's notes, and of its description what can matter for a score."""
+"""A competition's task for prompts: its facts, the owner's notes, and the description's relevant parts."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,9 +9,9 @@ from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.sections import Section, sections, topic_of
 
 LONGEST = 20_000
-"""Characters; a careful reader's fill, and more than nearly all competitions write about scoring and data."""
+"""Characters; more than nearly all competitions write about scoring and data."""
 _ORDER = {"evaluation": 0, "submission": 0, "data": 1}
-"""Of what comes first, by topic."""
+"""Order of sections by topic."""
 _LAST = 2
 _THANKS = re.compile(r"\b(?:acknowledge?ments?|citations?|how to cite|prizes?)\b", re.IGNORECASE)
 _NO_MATTER = re.compile(
@@ -29,16 +29,16 @@ _BLANKS = re.compile(r"\n{3,}")
 
 @dataclass(frozen=True)
 class OwnerNote:
-    """What the owner has told the bot about a competition: trusted, as nothing else in a prompt is."""
+    """A note of the owner's on a competition: the only trusted text in a prompt."""
 
     item: Item
-    """`note/<id>`, with the time at which it was left."""
+    """`note/<id>`, with the time at which it was written."""
     text: str
 
 
 @dataclass(frozen=True)
 class TaskText:
-    """What a prompt says of the task."""
+    """The task as prompts show it."""
 
     title: str
     description: str
@@ -48,19 +48,19 @@ class TaskText:
     prediction_columns: tuple[str, ...]
     submission_file: str
     notes: tuple[OwnerNote, ...] = ()
-    """The owner's, oldest first."""
+    """The owner's notes, oldest first."""
     self_reported: bool = False
-    """Whether the score is what the script prints, as no labels can be withheld."""
+    """Whether the score is the one that the script prints, as no labels can be withheld."""
     key_columns: tuple[str, ...] = ()
-    """Further columns that say, with the id, which row is meant."""
+    """Further columns that identify a row together with the id."""
 
     def items(self) -> tuple[Item, ...]:
-        """Return the dated things in it, for a prompt's own list."""
+        """Return the dated parts, for the prompt's own `items`."""
         return tuple(note.item for note in self.notes)
 
     @classmethod
     def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False) -> "TaskText":
-        """Take the task card's words, of the description what can matter for a score, and the owner's."""
+        """Return the task of a card, with the description's relevant parts, and the owner's notes."""
         return cls(
             title=card.title,
             description=shown_description(card.description),
@@ -86,15 +86,15 @@ def shown_description(text: str, longest: int = LONGEST) -> str:
         text: in markdown.
         longest: characters; a longer text is cut behind a paragraph, with a note of what is missing.
     """
-    found = [one for one in sections(_LINK.sub(r"\1", _PICTURE.sub("", text))) if _says_something(one)]
+    found = [one for one in sections(_LINK.sub(r"\1", _PICTURE.sub("", text))) if _has_content(one)]
     kept = sorted((one for one in found if _dropped(one.titles) is None), key=_place)
     dropped = [title for one in found if (title := _dropped(one.titles)) is not None]
     note = f"\n\n[left out: {_some(dropped)}]" if dropped else ""
     return _filled([_written(one) for one in kept], longest - len(note)) + note
 
 
-def _says_something(section: Section) -> bool:
-    """Whether there is anything below a usual heading; others, and a line in bold alone, may be sentences."""
+def _has_content(section: Section) -> bool:
+    """Return whether there is text below a usual heading; other headings, and lines in bold, may be sentences."""
     alone = section.level == _LEVEL_OF_BOLD or topic_of(section.titles[-1] if section.titles else "") is None
     return alone or any(line.strip() for line in section.lines)
 
@@ -105,12 +105,12 @@ def _place(section: Section) -> int:
 
 
 def _dropped(titles: Sequence[str]) -> str | None:
-    """Return the heading that cannot matter under which a section stands; None where there is none, or one below it does."""
+    """Return the irrelevant heading above a section; None if there is none, or a relevant one below it."""
     dropped, topic = None, None
     for title in titles:
         own = topic_of(title)
         topic = topic if own in (None, "other") else own
-        # Below a heading on data, `Hosts` are more likely a table than those who paid for the competition.
+        # Below a heading on data, `Hosts` is more likely a table than the competition's sponsors.
         if _THANKS.search(title) or (topic not in _ORDER and _NO_MATTER.search(title)):
             dropped, topic = dropped or title, None
         elif own in _ORDER:
@@ -125,7 +125,7 @@ def _written(section: Section) -> str:
 
 
 def _filled(parts: Sequence[str], room: int) -> str:
-    """Return as many parts as there is room for, the last one cut behind a paragraph."""
+    """Return the parts, joined, up to a number of characters, the last one cut behind a paragraph."""
     whole = "\n\n".join(parts)
     if len(whole) <= room:
         return whole

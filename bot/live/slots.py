@@ -125,7 +125,7 @@ def _had(share: Share) -> float:
 
 @dataclass
 class LivePacing:
-    """Paces one live search; see `bot.engine.turns.Turns`."""
+    """Paces one live search; see `bot.engine.pacing.Pacing`."""
 
     slots: Slots
     name: str

@@ -1,4 +1,4 @@
-"""Models: typed prompts, who answers them, and what an answer costs."""
+"""Models: typed prompts, the models that answer them, and an answer's tokens and cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a prompt contains: its id (`message/233009`, `kernel/17`, `node/4`) and since when it is known."""
+    """A dated part of a prompt: its id (`message/233009`, `kernel/17`, `node/4`) and since when it is known."""
 
     id: str
     time: datetime
@@ -34,15 +34,15 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Those of the prompt that the endpoint had read before."""
+    """Tokens of the prompt that the endpoint had cached."""
 
     @property
     def new_tokens(self) -> int:
-        """What was sent and not cached, and what was received."""
+        """Tokens that were sent and not cached, and those that were received."""
         return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Return the tokens of both."""
+        """Return the sum of both."""
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -74,17 +74,17 @@ class Prompt(Protocol[AnswerT_co]):
         ...
 
     def parse(self, text: str) -> AnswerT_co:
-        """Read a reply; raises Unparsable with what to repair."""
+        """Read a reply; raises Unparsable, which names what to repair."""
         ...
 
     def items(self) -> Sequence[Item]:
-        """Return the community posts and derived things that the text contains, with their times."""
+        """Return the posts that the text contains, and what was derived from posts, with their times."""
         ...
 
 
 @dataclass(frozen=True)
 class Completion(Generic[AnswerT]):
-    """A parsed answer, the text it came in, and what it took; `cost_usd` None means unknown price."""
+    """A parsed answer with its text, tokens and cost; `cost_usd` is None if the price is unknown."""
 
     answer: AnswerT
     text: str
@@ -92,7 +92,7 @@ class Completion(Generic[AnswerT]):
     model: str
     cost_usd: float | None = None
     cut: bool = False
-    """Whether the text ended at its longest length: that of a prompt with a tool is handed on all the same."""
+    """Whether the text reached the token limit; only a prompt with a tool accepts such a text."""
 
 
 class Model(Protocol):

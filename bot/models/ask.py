@@ -1,4 +1,4 @@
-"""Asking: each call is a step that is paid once, logged, charged, and repaired where its reply cannot be read."""
+"""Model calls: each is a step, paid once, logged and charged; a reply that cannot be read is repaired."""
 
 import asyncio
 import time
@@ -16,8 +16,8 @@ from bot.budgets.levels import Held, Level, unbounded
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.bounds import Estimate, Sent, bounds, free, most_sent
 from bot.models.fingerprint import prompt_hash
-from bot.models.prefix import messages_read_before
-from bot.models.recorded import Bindable, Recorded, RecordingWriter, step_key
+from bot.models.prefix import cached_messages
+from bot.models.recorded import Bindable, RecordedCall, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
 from bot.models.tools import tool_of
 from bot.models.without_secrets import without_secrets
@@ -41,23 +41,23 @@ _LEDGER = "tokens"
 
 @dataclass(frozen=True)
 class Totals:
-    """What all calls of a run took so far, those before a resume included; `cost_usd` None if any price is unknown."""
+    """Tokens, cost and time of a run's calls, also before a resume; `cost_usd` is None if any price is unknown."""
 
     calls: int
     prompt_tokens: int
     cached_tokens: int
-    """Those of the prompts that endpoints had read before."""
+    """Tokens of the prompts that endpoints had cached."""
     completion_tokens: int
     new_tokens: int
-    """Those that were sent and not cached, and those that were received: what a cap on tokens counts."""
+    """Tokens that were sent and not cached, and those that were received: a cap on tokens counts these."""
     cost_usd: float | None
     model_seconds: float
-    """Wall seconds in calls; calls side by side add up."""
+    """Wall seconds in calls; those of parallel calls add up."""
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One attempt at one question, as it is logged."""
+    """One attempt at a prompt, as it is logged."""
 
     step: str
     role: str
@@ -70,25 +70,25 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """How an attempt ended; `fault` says what to repair, `refused` why there is no answer."""
+    """The result of an attempt; `fault` is what to repair, `refused` why there is no answer."""
 
     reply: Completion[None]
     fault: str | None = None
     cut: bool = False
-    """Whether the reply has no end, which is a fault unless the prompt has a tool."""
+    """Whether the reply reached the token limit, which is a fault unless the prompt has a tool."""
     refused: str | None = None
     error: ModelError | None = None
     """A failure of the call itself, after which the step is not done."""
 
     def without_secrets(self, redactor: Redactor) -> "_Outcome":
-        """Return it with no secret in what is kept, read and acted on."""
+        """Return the outcome with all secrets redacted."""
         reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer of {self.reply.model}"))
         fault, refused = (text and redactor.own(text) for text in (self.fault, self.refused))
         return replace(self, reply=reply, fault=fault, refused=refused)
 
 
 class Asker:
-    """Asks a run's model; the one way in which the engine does."""
+    """Makes all model calls of one run."""
 
     def __init__(
         self,
@@ -105,20 +105,20 @@ class Asker:
         recorder: RecordingWriter | None = None,
         timed: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """Take up a run; what it spent before counts.
+        """Begin or resume the calls of a run; what it spent before counts.
 
         Args:
-            model: who answers; one that must know the step (`Bindable`) is bound to it.
+            model: answers; a `Bindable` one is bound to each step.
             store: where calls are logged and charged.
             run_id: the run, which must be in the store.
-            clock: what nothing in a prompt may be newer than.
+            clock: nothing in a prompt may be newer than its `as_of`.
             steps: the run's steps.
-            budget: of the run; none: calls are not bounded.
-            estimate: what tokens cost for a role, such as `OpenAIModel.estimate`; by default nothing.
+            budget: the run's; None: calls are not bounded.
+            estimate: the cost of tokens for a role, such as `OpenAIModel.estimate`; by default nothing.
             limits: bounds of each call.
-            in_flight: calls at once, over the whole run; more wait their turn.
+            in_flight: most calls at once in the run; further ones wait.
             recorder: where calls are recorded.
-            timed: opened around each call, for a stopwatch.
+            timed: a context that is opened around each call, for a stopwatch.
         """
         self._model = model
         self._store = store
@@ -136,34 +136,34 @@ class Asker:
 
     @property
     def totals(self) -> Totals:
-        """What was spent on calls."""
+        """What the run has spent on calls."""
         cost = None if self._spent.unpriced else self._spent.cost_usd
         spent = self._spent
         tokens = (spent.prompt_tokens, spent.cached_tokens, spent.completion_tokens, spent.new_tokens)
         return Totals(spent.entries, *tokens, cost, spent.seconds)
 
     def longest_answer(self, role: str, first: float) -> float:
-        """Return the most seconds that one of a role's last few answers took; `first` before any in this start of the bot."""
+        """Return the longest time (seconds) of a role's last few answers in this process; `first` before any."""
         return max(self._took.get(role, ()), default=first)
 
     async def ask(self, prompt: Prompt[AnswerT], *, role: str, name: str, node: int | None = None) -> AnswerT:
         """Return the answer to a prompt.
 
-        The question is the step (run, node, name): asked again under the same name, it gives the stored answer. A reply
-        that cannot be read goes back with what is wrong, at most twice; one that was cut off is gone on with, at most three
+        The call is the step (run, node, name): asked again under the same name, it gives the stored answer. A reply
+        that cannot be read is sent back with its fault, at most twice; one that was cut off is continued, at most three
         times. Each attempt is a step, and charged.
 
         Args:
             prompt: the question.
-            role: for whom, such as `coder`; it may choose the model.
+            role: who asks, such as `coder`; each role may have a model of its own.
             name: the step's name, unique within the node.
             node: the node that the call is for.
 
         Raises:
             BotError: the prompt holds something newer than the clock; nothing was sent.
-            BudgetExceeded: the call does not fit into a budget, also when all that is held back comes back; nothing was sent.
+            BudgetExceeded: the call would not fit even if all reservations were released; nothing was sent.
             ModelRefused: no answer to this prompt, or none that can be read.
-            ModelUnavailable: no answer now.
+            ModelUnavailable: no answer for now.
             ModelMisconfigured: no answer to any prompt.
         """
         prompt = without_secrets(prompt, self._store.redactor)
@@ -193,7 +193,7 @@ class Asker:
             question = Repair(prompt, text, fault)
 
     async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> dict[str, Any]:
-        """Return the stored outcome of an attempt, made now if it was not made before."""
+        """Return the outcome of an attempt: the stored one, or that of a call made now."""
         as_of = self._clock.as_of()
         ensure_known(prompt, as_of)
         step = step_key(name, node, attempt)
@@ -209,7 +209,7 @@ class Asker:
         return await self._steps.once(name, make, node=node, attempt=attempt, prompt_hash=asked.hash)
 
     def _logged(self, asked: _Attempt) -> _Outcome | None:
-        """Return what a process that was killed had paid and logged, but not yet kept as the step's result."""
+        """Return the outcome of a call that a killed process had logged, but not yet stored as the step's result."""
         with self._store.read() as session:
             call = session.exec(
                 select(ModelCall)
@@ -227,7 +227,7 @@ class Asker:
         )
 
     async def _call(self, asked: _Attempt) -> _Outcome:
-        """Make one call and write down what came of it, whatever it was."""
+        """Make one call, then log and charge it, however it ended."""
         model = self._model.bind(asked.step) if isinstance(self._model, Bindable) else self._model
         async with self._gate, self._reserved(asked) as (held, limits):
             with self._timed():
@@ -236,14 +236,14 @@ class Asker:
                 seconds = time.monotonic() - start
                 self._took[asked.role].append(seconds)
             outcome = outcome.without_secrets(self._store.redactor)
-            await self._write_down(asked, outcome, seconds, held)
+            await self._log_and_charge(asked, outcome, seconds, held)
         if self._recorder is not None and outcome.error is None:
             self._recorder.write(_recorded(asked, outcome))
         return outcome
 
     @asynccontextmanager
     async def _reserved(self, asked: _Attempt) -> AsyncIterator[tuple[Held, CallLimits]]:
-        """Reserve the most that a call may take, for a shorter answer where there is no room for a long one."""
+        """Reserve the most that a call may use, for a shorter answer if a long one does not fit."""
         async with AsyncExitStack() as stack:
             refused: BudgetExceeded | None = None
             for bound in bounds(self._budget, self._estimate, asked.role, self._sent(asked), self._limits):
@@ -257,12 +257,12 @@ class Asker:
             raise refused or BudgetExceeded("no call fits into the budget")
 
     def _sent(self, asked: _Attempt) -> Sent:
-        """Return the most that a call sends; what of a conversation was cached is looked up where a cap goes by it."""
+        """Return the most tokens that a call sends; the cached part is looked up only under a cap on tokens."""
         if tool_of(asked.prompt) is None:
             return most_sent(asked.messages, with_tool=False)
-        read_before = 0
+        cached = 0
         if self._budget.capped(Kind.TOKENS):
-            read_before = messages_read_before(
+            cached = cached_messages(
                 self._store,
                 self._run_id,
                 role=asked.role,
@@ -270,10 +270,10 @@ class Asker:
                 node=asked.node,
                 messages=asked.messages,
             )
-        return most_sent(asked.messages, with_tool=True, read_before=read_before)
+        return most_sent(asked.messages, with_tool=True, cached=cached)
 
-    async def _write_down(self, asked: _Attempt, outcome: _Outcome, seconds: float, held: Held) -> None:
-        """Count it, then log and charge it in one transaction; a database in trouble is waited for, as this was paid."""
+    async def _log_and_charge(self, asked: _Attempt, outcome: _Outcome, seconds: float, held: Held) -> None:
+        """Log and charge a call in one transaction, which waits for an unavailable database, as the call was paid."""
         reply = outcome.reply
         held.spend(money=reply.cost_usd or 0.0, calls=1, tokens=reply.usage.new_tokens)
         took: dict[str, Any] = {
@@ -304,7 +304,7 @@ class Asker:
 
 
 def ensure_known(prompt: Prompt[Any], as_of: datetime) -> None:
-    """Raise BotError if the prompt holds anything newer than the clock, or of a time that is not aware: a bug must not leak."""
+    """Raise BotError if a prompt holds an item newer than the clock, or without a time zone: a bug must not leak it."""
     for item in prompt.items():
         if item.time.tzinfo is None or item.time > as_of:
             raise BotError(
@@ -314,7 +314,7 @@ def ensure_known(prompt: Prompt[Any], as_of: datetime) -> None:
 
 
 async def _outcome(model: Model, asked: _Attempt, limits: CallLimits) -> _Outcome:
-    """Ask, and turn each way to fail into a value, so that all are logged alike."""
+    """Ask the model; errors become values, so that all outcomes are logged alike."""
     try:
         completion = await model.complete(asked.prompt, role=asked.role, limits=limits)
     except Unparsable as error:
@@ -327,15 +327,15 @@ async def _outcome(model: Model, asked: _Attempt, limits: CallLimits) -> _Outcom
 
 
 def _charged(reply: object | None) -> Completion[None]:
-    """Return what an error carries; without a reply nothing was paid."""
+    """Return the reply that an error carries; without one nothing was paid."""
     if isinstance(reply, Completion):
         return Completion(None, reply.text, reply.usage, reply.model, reply.cost_usd)
     return Completion(None, "", Usage(), "", 0.0)
 
 
-def _recorded(asked: _Attempt, outcome: _Outcome) -> Recorded:
+def _recorded(asked: _Attempt, outcome: _Outcome) -> RecordedCall:
     reply = outcome.reply
-    return Recorded(
+    return RecordedCall(
         step=asked.step,
         prompt_hash=asked.hash,
         messages=tuple(asked.messages),

@@ -1,4 +1,4 @@
-"""An HTTP client for strangers' endpoints: answers have a bounded size, and no redirect takes a prompt elsewhere."""
+"""An HTTP client for foreign endpoints: it bounds the size of answers, and sends no prompt after a redirect."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from httpx2 import Request, Response
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Of a body when it is unpacked; the longest answers of today's models are a few hundred kilobytes."""
+"""Most bytes of an unpacked body; the longest answers of today's models are a few hundred kilobytes."""
 MOST_OF_ERROR = 256 * 1024
-"""Bytes of an error's body, which the openai package decodes on the loop."""
+"""Most bytes of an error's body: fewer, as the openai package decodes it on the event loop."""
 
-_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "content-type", "transfer-encoding"})
+_TRANSPORT_HEADERS = frozenset({"content-encoding", "content-length", "content-type", "transfer-encoding"})
 
 
 class BoundedClient(DefaultAsyncHttpxClient):
@@ -25,12 +25,12 @@ class BoundedClient(DefaultAsyncHttpxClient):
         super().__init__(follow_redirects=False, headers={"Accept-Encoding": CODING})
 
     async def send(self, request: "Request", *, stream: bool = False, **options: Any) -> "Response":
-        """Return the whole answer, unpacked and taken for UTF-8; of a redirect, an error that says where to.
+        """Return the whole answer, unpacked; in place of a redirect, an error that names its target.
 
         Raises:
-            DecodingError: the body is in another coding than was asked for, or longer than `MOST_BYTES`; that of an error
-                than `MOST_OF_ERROR`.
-            What the client raises where there is no connection, or one that breaks.
+            DecodingError: the body has a content coding that was not accepted, or is longer than `MOST_BYTES`
+                (`MOST_OF_ERROR` for an error).
+            TransportError: there is no connection, or it broke.
         """
         response = await super().send(request, stream=True, **options)
         try:
@@ -39,7 +39,7 @@ class BoundedClient(DefaultAsyncHttpxClient):
             content = await receive(response, most) if onward is None else _refusal(onward)
         finally:
             await response.aclose()
-        headers = [(name, value) for name, value in response.headers.items() if name.lower() not in _OF_THE_WIRE]
+        headers = [(name, value) for name, value in response.headers.items() if name.lower() not in _TRANSPORT_HEADERS]
         return type(response)(response.status_code, headers=headers, content=content, request=request)
 
 

@@ -1,4 +1,4 @@
-"""The most that one call may take, so that what is reserved for it covers whatever comes back."""
+"""The most that one call may use, so that its reservation covers any answer."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -10,28 +10,28 @@ from bot.models import CallLimits, Message, Usage
 from state.errors import UsageError
 
 Estimate = Callable[[str, Usage], float | None]
-"""What so many tokens cost (USD) for a role; None where the price is unknown."""
+"""Returns the cost (USD) of tokens for a role; None where the price is unknown."""
 
 MOST_ANSWER_TOKENS = 16_000
-"""Longest answer under a cap, unless the settings say otherwise; an answer without a bound would have no highest price."""
+"""Longest answer under a cap, unless set otherwise: an unbounded answer would have no highest price."""
 MOST_CODE_TOKENS = 32_000
-"""The same for those who write code."""
+"""The same for the role that writes code."""
 LEAST_ANSWER_TOKENS = 4_000
-"""Where a long answer does not fit any more, a call is made that may answer this much, which most scripts need."""
+"""The shortest bound that is tried when longer ones do not fit; most scripts need this much."""
 ANSWERS_A_CALL = 2
-"""An empty answer is asked for once more, and both are paid."""
+"""An empty answer is requested once more, and both are paid."""
 _TOKENS_A_MESSAGE = 16
-"""What roles and separators take."""
+"""For the role and separators."""
 _TOKENS_OF_A_TOOL = 1_500
-"""What a tool's definition takes, and what endpoints say about tools before it (Anthropic's: some 500 tokens)."""
+"""For a tool's definition, and the text that endpoints add before it (Anthropic's: some 500 tokens)."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The most that a call may take, and the limits that hold it to that."""
+    """The most that a call may use, and the limits that enforce it."""
 
     amounts: dict[str, float]
-    """By the kind's name."""
+    """By the name of the budget's kind."""
     limits: CallLimits
 
 
@@ -42,17 +42,17 @@ def free(role: str, usage: Usage) -> float | None:
 
 @dataclass(frozen=True)
 class Sent:
-    """Tokens of what is sent, at the most."""
+    """Most tokens that a call sends."""
 
     tokens: int
     new: int
-    """Those that the endpoint has probably not cached."""
+    """Tokens that the endpoint has probably not cached."""
 
 
 def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: CallLimits) -> Iterator[Bound]:
     """Yield the bounds to try, the widest first; without a cap on money or tokens a call is not bounded.
 
-    Money is reserved for all that is sent as if nothing were cached, tokens for what is new.
+    Money is reserved as if nothing were cached, tokens for the new ones only.
 
     Raises:
         UsageError: there is a cap on money, and the role's model has no known price.
@@ -75,19 +75,19 @@ def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: Call
         answer = max(LEAST_ANSWER_TOKENS, answer // 2)
 
 
-def most_sent(messages: Sequence[Message], *, with_tool: bool, read_before: int = 0) -> Sent:
-    """Return what a call sends, of which the endpoint has so many leading messages in its cache."""
+def most_sent(messages: Sequence[Message], *, with_tool: bool, cached: int = 0) -> Sent:
+    """Return the most tokens that a call sends if the endpoint has cached the first `cached` messages."""
     size = _size_in_json if with_tool else _size
     sizes = [size(message.content) + _TOKENS_A_MESSAGE for message in messages]
     tool = _TOKENS_OF_A_TOOL if with_tool else 0
-    return Sent(tool + sum(sizes), sum(sizes[read_before:]) + (0 if read_before else tool))
+    return Sent(tool + sum(sizes), sum(sizes[cached:]) + (0 if cached else tool))
 
 
 def _size(text: str) -> int:
-    """Return a number of tokens that a text never exceeds: each token of a byte-level vocabulary is at least one byte."""
+    """Return an upper bound of a text's tokens: each token of a byte-level vocabulary is at least one byte."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _size_in_json(text: str) -> int:
-    """Return the same for a text that may be sent as an argument of a call, in which each line end takes two bytes."""
+    """Return the same for a text that may be sent as a JSON string, in which each line end takes two bytes."""
     return _size(json.dumps(text, ensure_ascii=False))

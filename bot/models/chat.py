@@ -1,4 +1,4 @@
-"""One request to a chat completions endpoint: bytes, or why there are none."""
+"""One request to a chat completions endpoint: its body, or an error."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ class Rejected(Exception):
 class ChatClient:
     """Sends chat completions with the openai package, which is imported at the first request.
 
-    The key leaves in the header alone: it is taken out of messages, and out of whatever comes back.
+    The key is sent in a header alone, and redacted in answers and errors.
     """
 
     def __init__(self, base_url: str | None, key: SecretStr, redactor: Redactor) -> None:
-        """Take the address, its key, and what takes the keys of all endpoints out of texts."""
+        """Set the endpoint; `redactor` removes the keys of all endpoints from answers."""
         self._base_url = base_url
         self._key = key
         self._redactor = redactor
@@ -48,7 +48,7 @@ class ChatClient:
 
         Raises:
             Rejected: any other status.
-            ModelUnavailable: no connection, one that broke, or no whole answer within so many seconds.
+            ModelUnavailable: no connection, one that broke, or no whole answer within `seconds`.
         """
         from openai import APIConnectionError, APIStatusError
 
@@ -67,7 +67,7 @@ class ChatClient:
         return self._text(raw.content).encode()
 
     def _text(self, body: bytes) -> str:
-        """Return a body as text, which JSON has in UTF-8 whatever a header says."""
+        """Return a body as text, without keys; JSON is UTF-8, whatever charset a header names."""
         return self._redactor.own(body.decode("utf-8", "replace"), "what the endpoint sent")
 
     def _client(self) -> "AsyncOpenAI":

@@ -38,7 +38,7 @@ def command_in(text: str) -> str | None:
 
 
 def prose_and_command(text: str) -> tuple[str, str] | None:
-    """Return what is said around a reply's only shell block, without reasoning, and the block's command.
+    """Return the text around a reply's only shell block, without reasoning, and the block's command.
 
     Returns:
         None unless there is exactly one shell block, and it is closed.
@@ -61,19 +61,19 @@ def with_command(prose: str, command: str) -> str:
 
 
 def without_command(prose: str) -> str:
-    """Return prose whose shell blocks are plain ones, and in which nothing stays open: `command_in` finds nothing in it."""
+    """Return prose whose shell blocks are unmarked and all closed, so that `command_in` finds no command."""
     prose = _CARRIAGE.sub("", prose)
-    said = without_reasoning(prose)
-    reasoning = prose.removesuffix(said)
-    if not reasoning and _OPEN_REASONING.match(said):
-        reasoning, said = f"{said}</think>", ""
-    lines = [_plain(line) for line in said.split("\n")]
+    answer = without_reasoning(prose)
+    reasoning = prose.removesuffix(answer)
+    if not reasoning and _OPEN_REASONING.match(answer):
+        reasoning, answer = f"{answer}</think>", ""
+    lines = [_plain(line) for line in answer.split("\n")]
     still_open = [block.fence for block in _blocks(lines) if block.end is None]
     return reasoning + "\n".join([*lines, *still_open])
 
 
 def _plain(line: str) -> str:
-    """Return a line that opens no shell block."""
+    """Return the line, without the language if it opens a shell block."""
     found = _FENCE.match(line)
     return found["fence"] if found and _is_shell(found["info"]) else line
 

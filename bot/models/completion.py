@@ -1,4 +1,4 @@
-"""Turning a reply's text into a completion, with the reply attached where it cannot be read."""
+"""Turning a reply's text into a completion; the error for an unreadable one carries it."""
 
 from typing import TypeVar
 
@@ -19,10 +19,10 @@ def completed(
     cost_usd: float | None = None,
     cut: bool = False,
 ) -> Completion[AnswerT]:
-    """Return the completion of a reply; `cut` says that it ended at its longest length.
+    """Return the completion of a reply; `cut`: it reached the token limit.
 
     Raises:
-        Unparsable: the prompt cannot read the text; `reply` is a `Completion[None]` with its text, usage and cost.
+        Unparsable: the text does not parse; `reply` is a `Completion[None]` with its text, usage and cost.
     """
     try:
         answer = prompt.parse(text)
@@ -33,5 +33,5 @@ def completed(
 
 
 def estimated_tokens(text: str) -> int:
-    """Return about how many tokens a text is: a quarter of its characters, rounded up (no tables are needed)."""
+    """Return a rough count of a text's tokens: a quarter of its characters, rounded up."""
     return -(-len(text) // _CHARACTERS_PER_TOKEN)

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from bot.models import CallLimits, Completion, Message, Prompt, Usage
 from bot.models.chat import ChatClient, Rejected
 from bot.models.completion import completed
-from bot.models.failures import FIRST, Names, classify, endpoint_words
+from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
@@ -29,7 +29,7 @@ CUT_OFF = "your answer was cut off before its end because it was too long"
 _TOO_MANY = re.compile(
     r"too (large|high|many)|at most|maximum|valid range|less than or equal|greater than|exceed", re.I
 )
-"""How endpoints say that a model does not write that many tokens."""
+"""How endpoints word that a token limit is above the model's own."""
 _FEWEST_TOKENS = 1_000
 _EMPTY = "its answer was empty"
 _FIRST_WAIT = 1.0
@@ -40,21 +40,21 @@ _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where models are asked, and within which limits."""
+    """An endpoint: its address, keys and models, and the limits of its requests."""
 
     key: SecretStr
     model_for: Callable[[str], str]
-    """Gives the model's name for a role."""
+    """Returns the model's name for a role."""
     base_url: str | None = None
-    """None is OpenAI's own."""
+    """None: OpenAI's own."""
     timeout: float = 300.0
-    """Seconds of one request."""
+    """Seconds that one request may take."""
     max_tokens: int | None = None
     """Most tokens of one answer; not sent unless set here or by the call."""
     retries: int = 5
     """How often a failed request is sent again."""
-    names: Names = FIRST
-    """What to check is called so."""
+    names: Names = FIRST_ENDPOINT
+    """Names of the key and the address, for advice in errors."""
     other_keys: Mapping[str, SecretStr] = field(default_factory=dict)
     """Keys of other endpoints by name, which must not reach this one."""
 
@@ -64,17 +64,17 @@ class Endpoint:
 
         Args:
             settings: all that is configured.
-            choice: who answers at the first endpoint.
+            choice: the models at the first endpoint.
             number: 0 is the first endpoint, n the n-th fallback.
 
         Raises:
-            UsageError: its key is not set, and there is no address that may do without one.
+            UsageError: its key is not set, and no address that may work without one.
         """
         section = settings.section
         own = section.fallback[number - 1] if number else None
         first = own is None or own.base_url is None
         place = f"fallback {number} under [models] in bot.toml"
-        key = FIRST.key if first else f"`key` of {place}"
+        key = FIRST_ENDPOINT.key if first else f"`key` of {place}"
         return cls(
             settings.key_at(number),
             settings.choice_at(choice, number).model_for,
@@ -84,24 +84,24 @@ class Endpoint:
             section.retries if own is None or own.retries is None else own.retries,
             names=Names(
                 own.key if own and own.key else key,
-                FIRST.address if first else f"`base_url` of {place}",
+                FIRST_ENDPOINT.address if first else f"`base_url` of {place}",
             ),
         )
 
 
 @dataclass(frozen=True)
 class _Question:
-    """What is sent: texts, and the tool that the prompt has."""
+    """The messages to send, and the prompt's tool."""
 
     messages: list[Message]
     tool: Tool | None
 
     def plain(self) -> dict[str, Any]:
-        """Return the texts as a request holds them."""
+        """Return the request's fields for plain text."""
         return {"messages": [asdict(message) for message in self.messages]}
 
     def native(self, tool: Tool) -> dict[str, Any]:
-        """Return the same with native tool calls."""
+        """Return the request's fields for native tool calls."""
         return {"messages": native_messages(self.messages, tool), "tools": [tool.definition()]}
 
 
@@ -118,25 +118,24 @@ class OpenAIModel:
         self._has_answered = False
         self._limit_name = "max_tokens"
         self._most_tokens: dict[str, int] = {}
-        """What models write at the most, as far as they have refused more."""
+        """Each model's token limit, if the endpoint has refused a higher one."""
         self._without_tools: set[str] = set()
-        """Models that were refused with native tool calls, and answered without."""
+        """Models for which the endpoint refused native tool calls, and answered without."""
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
     def estimate(self, role: str, usage: Usage) -> float | None:
-        """Return what so many tokens cost (USD) at the role's model; None where its price is unknown."""
+        """Return the cost (USD) of tokens at the role's model; None where its price is unknown."""
         return self._pricing.cost(self._endpoint.model_for(role), usage)
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Answer one prompt; the errors are those of `Model`.
 
-        All tries together take at most `limits.seconds`. An empty answer is asked for once more, and both are charged;
-        if nothing comes then, it is an EmptyAnswer all the same, as it has been paid.
-        An answer that ended at the token limit is CutOff whatever it holds, so that it is gone on with, and charged; that of
-        a prompt with a tool is handed on as it is, as the prompt answers it.
+        All tries together take at most `limits.seconds`. After an empty answer the request is sent once more, and both
+        are charged; if that brings nothing, EmptyAnswer carries the cost. An answer that reached the token limit raises
+        CutOff, so that it is charged and continued; for a prompt with a tool it is returned as it is.
         """
         model = self._endpoint.model_for(role)
         place = f"the prompt {prompt.name}"
@@ -171,7 +170,7 @@ class OpenAIModel:
         return {"model": model, **asked} | ({self._limit_name: most} if most else {})
 
     async def _reply(self, payload: dict[str, Any], question: _Question, deadline: float) -> Reply:
-        """Ask until there is an answer, the retries are used up, or the next wait would pass the deadline."""
+        """Send the request until there is an answer, no retry is left, or the next wait would pass the deadline."""
         for attempt in range(self._endpoint.retries + 1):
             error: ModelError
             asked: float | None = None
@@ -183,7 +182,7 @@ class OpenAIModel:
                 error = classify(answer.status, answer.body, model=payload["model"], names=self._endpoint.names)
                 asked = retry_after(answer.headers.get("retry-after"), self._clock.now())
             except NotACompletion as page:
-                # An address that has given answers is right: a gateway in front of it has a bad day.
+                # The address has answered before, so it is right: a gateway in front of it fails for now.
                 error = ModelUnavailable(str(page)) if self._has_answered else page
             except ModelError as failed:
                 error = failed
@@ -197,7 +196,7 @@ class OpenAIModel:
         raise AssertionError("the last attempt returns or raises")
 
     async def _with_or_without_tools(self, payload: dict[str, Any], question: _Question) -> Reply:
-        """Ask once; where tools are refused, at once in plain text, and ever after if that is answered."""
+        """Send the request; if tools are refused, again in plain text, and from then on if that is answered."""
         try:
             reply = await self._answer(payload, question)
         except Rejected as answer:
@@ -216,19 +215,19 @@ class OpenAIModel:
         return read_reply(body, question.messages, model=payload["model"], tool=question.tool, names=names)
 
     async def _post(self, payload: dict[str, Any]) -> bytes:
-        """Send one request; a token limit that is above the model's own again halved, or under the endpoint's name for it."""
+        """Send one request; again with half the token limit if that is too high, or under the limit's other name."""
         renamed = False
         while True:
             try:
                 return await self._client.post(payload, seconds=self._endpoint.timeout)
             except Rejected as answer:
                 name = next((n for n in _LIMIT_NAMES if n in payload), None)
-                said = endpoint_words(answer.body)
-                if name is None or answer.status != 400 or not any(one in said for one in _LIMIT_NAMES):
+                message = endpoint_words(answer.body)
+                if name is None or answer.status != 400 or not any(one in message for one in _LIMIT_NAMES):
                     raise
-                if _TOO_MANY.search(said) and payload[name] > _FEWEST_TOKENS:
+                if _TOO_MANY.search(message) and payload[name] > _FEWEST_TOKENS:
                     self._most_tokens[payload["model"]] = payload[name] = max(_FEWEST_TOKENS, payload[name] // 2)
-                elif _LIMIT_NAMES[name] in said and not renamed:
+                elif _LIMIT_NAMES[name] in message and not renamed:
                     renamed, self._limit_name = True, _LIMIT_NAMES[name]
                     payload[self._limit_name] = payload.pop(name)
                 else:
@@ -236,7 +235,7 @@ class OpenAIModel:
 
 
 def _wait(attempt: int, asked: float | None) -> float:
-    """Return the seconds before the next try: what the endpoint asks, or twice as long each time; with jitter."""
+    """Return the seconds before the next try: those of Retry-After, or twice as long each time; with jitter."""
     share = secrets.SystemRandom().uniform(0.5, 1.0)
     if asked is not None:
         return min(asked, LONGEST_WAIT) + share * _FIRST_WAIT
@@ -248,7 +247,7 @@ def _is_empty(reply: Reply) -> bool:
 
 
 def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
-    """Raise ModelRefused, which carries what it cost, if the answer is withheld or empty; one that was cut off may be."""
+    """Raise ModelRefused, with the charged reply, if the answer is withheld, or empty without being cut off."""
     why = None
     if reply.finish == "content_filter":
         why = "its content filter withheld the answer"

@@ -1,4 +1,4 @@
-"""What an endpoint's error means: try again, give this prompt up, or stop the run."""
+"""The meaning of an endpoint's error: try again, give this prompt up, or stop the run."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from state.errors import ModelError, ModelMisconfigured, ModelRefused, ModelUnav
 
 _MOST_WORDS = 300
 _MOST_READ = 4_000
-"""Characters of an error that are looked at."""
+"""Characters of an error that are examined."""
 _RETRIED = frozenset({408, 409, 425, 429})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _NO_CREDIT_WORDS = re.compile(
@@ -17,7 +17,7 @@ _NO_CREDIT_WORDS = re.compile(
     re.IGNORECASE,
 )
 _PASSING_WORDS = re.compile(r"(retry|try again) in \d", re.IGNORECASE)
-"""With these a spent quota is one of a minute or a day: Gemini words both as OpenAI words an empty account."""
+"""Signs of a quota per minute or day: Gemini's message for it otherwise reads like OpenAI's for an empty account."""
 _WRONG = frozenset({"model_not_found", "invalid_model", "invalid_api_key"})
 _REFUSING = frozenset(
     {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
@@ -39,7 +39,7 @@ _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Names:
-    """What an endpoint's key and address are called where they are set, for the advice."""
+    """The names under which an endpoint's key and address are set, for advice in errors."""
 
     key: str = "OPENAI_API_KEY"
     address: str = "OPENAI_BASE_URL"
@@ -54,36 +54,35 @@ class Names:
         }.get(status, f"check {self.address} and the name of the model")
 
 
-FIRST = Names()
-"""Those of the endpoint that is asked first."""
+FIRST_ENDPOINT = Names()
 
 
-def classify(status: int, body: object, *, model: str, names: Names = FIRST) -> ModelError:
-    """Return the error that an answer with this HTTP status stands for.
+def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDPOINT) -> ModelError:
+    """Return the error that an answer with this HTTP status means.
 
     Args:
         status: the HTTP status, 300 or more (or the code inside an error that came with status 200).
         body: the decoded JSON body, or its text.
-        model: the model's name, for the sentence.
-        names: what to check is called so.
+        model: the model's name, for the message.
+        names: of the endpoint's key and address, for advice.
     """
     code, words = _code(body), _words(body)
-    said = f"the endpoint answered {status} for {model}: {words[:_MOST_WORDS]}"
+    message = f"the endpoint answered {status} for {model}: {words[:_MOST_WORDS]}"
     if code & _NO_CREDIT or (status in (400, 403, 429) and _is_without_credit(words)):
-        return ModelMisconfigured(f"{said}; {_NO_CREDIT_ADVICE}")
+        return ModelMisconfigured(f"{message}; {_NO_CREDIT_ADVICE}")
     if code & _WRONG:
-        return ModelMisconfigured(f"{said}; {names.advice(status)}")
+        return ModelMisconfigured(f"{message}; {names.advice(status)}")
     if status in _RETRIED or status >= 500:
-        return ModelUnavailable(said)
+        return ModelUnavailable(message)
     if status in (400, 403, 413, 422) and (status == 413 or code & _REFUSING or _REFUSING_WORDS.search(words)):
-        return ModelRefused(said)
+        return ModelRefused(message)
     if status in (400, 422) and not _SETTING_WORDS.search(words):
-        return ModelRefused(said)
-    return ModelMisconfigured(f"{said}; {names.advice(status)}")
+        return ModelRefused(message)
+    return ModelMisconfigured(f"{message}; {names.advice(status)}")
 
 
 def endpoint_words(body: object) -> str:
-    """Return the endpoint's own message, on one line and bounded; of a page, its title or else its text."""
+    """Return the endpoint's own message, on one line and bounded; for an HTML page, its title or else its text."""
     return _words(body)[:_MOST_WORDS]
 
 
@@ -109,7 +108,7 @@ def _error(body: object) -> object:
 
 
 def _code(body: object) -> set[str]:
-    """Return the codes that the body carries; servers put them in `code` or in `type`."""
+    """Return the body's error codes; servers put them in `code` or in `type`."""
     error: Any = _error(body)
     if not isinstance(error, dict):
         return set()

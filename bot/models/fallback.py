@@ -1,4 +1,4 @@
-"""A list of models, asked in order: where one does not answer, the next one does."""
+"""A list of models, tried in order until one answers."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,18 +17,18 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True)
 class Answerer:
-    """One that may answer; `name` is for people, `estimate` says what its tokens cost."""
+    """A model of the list; `name` is for people, `estimate` gives the cost of its tokens."""
 
     name: str
     model: Model
     estimate: Estimate
     instant: bool = False
-    """It takes no time and is always there: no time is kept for it, and it is never left in peace."""
+    """It answers at once, always: no time is reserved for it, and no breaker pauses it."""
 
 
 @dataclass(frozen=True)
 class AnswererChanged:
-    """Another one answers than before; `why` is what went wrong before it was asked, None where all is well again."""
+    """Another model answers than before; `why` is what failed before it, None if an earlier one answers again."""
 
     before: str
     after: str
@@ -41,31 +41,31 @@ class AnswererChanged:
 
 
 OnChange = Callable[[AnswererChanged], None]
-"""Called with each change, after the answer came and before it is handed on."""
+"""Called with each change, before the answer is returned."""
 
 
 class _Call:
-    """What is known of one call: its deadline, what went wrong, and what was charged for no answer."""
+    """The state of one call: its deadline, failures, and what empty answers cost."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits
         self._deadline = asyncio.get_running_loop().time() + limits.seconds
         self.failures: list[tuple[Answerer, ModelError]] = []
         self.empty: EmptyAnswer | None = None
-        """The last empty answer, which carries what all of them cost."""
+        """The last empty answer, with the cost of all."""
 
     def limits(self, waiting: int) -> CallLimits:
-        """Return the bounds of the next one: its even share of the time that is left, if so many more may be asked."""
+        """Return the next model's limits: an even share of the time left, with `waiting` more to come."""
         left = self._deadline - asyncio.get_running_loop().time()
         return replace(self._limits, seconds=max(0.0, left / (waiting + 1)))
 
     def charged(self, reply: Completion[AnswerT]) -> Completion[AnswerT]:
-        """Return a reply with what empty answers before it took: they were paid too."""
+        """Return a reply with the tokens and cost of the empty answers before it added: they were paid too."""
         before = self.empty.reply if self.empty is not None else None
         return _both(before, reply) if isinstance(before, Completion) else reply
 
     def error(self) -> ModelError:
-        """Return what stands for all failures: there is hope as long as one of them may pass."""
+        """Return one error for all failures: ModelMisconfigured only if all are, as any other may pass."""
         if self.empty is not None:
             return self.empty
         kind = ModelMisconfigured if all(isinstance(e, ModelMisconfigured) for _, e in self.failures) else None
@@ -73,20 +73,20 @@ class _Call:
 
     @property
     def why(self) -> str:
-        """What went wrong so far."""
+        """The failures so far, in words."""
         return "; ".join(f"{answerer.name}: {error}" for answerer, error in self.failures)
 
 
 class FallbackModel:
     """A `Model`: the first of a list that answers.
 
-    The next one is asked where one is ModelUnavailable, ModelMisconfigured, or had nothing to say (EmptyAnswer). Any
-    other ModelRefused is about the prompt and is handed on: a content filter is not to be got round at the next door.
-    Each has a `Breaker`; one that is left in peace is asked after all others, so that a call only fails if none answers.
+    The next one is tried after ModelUnavailable, ModelMisconfigured and EmptyAnswer. Any other ModelRefused is about
+    the prompt and is raised: a content filter must not be evaded at another endpoint. Each model has a `Breaker`; those
+    it pauses are tried after all others, so that a call only fails if none answers.
     """
 
     def __init__(self, answerers: Sequence[Answerer], clock: Clock, on_change: OnChange = lambda change: None) -> None:
-        """Take those that may answer, in order, and what is called when another one does."""
+        """Set the models in the order of trying, and the callback for changes."""
         self._answerers = tuple(answerers)
         self._breakers = {a.name: Breaker(clock) for a in answerers}
         if len(self._breakers) < len(self._answerers):
@@ -96,16 +96,16 @@ class FallbackModel:
         self._current = self._answerers[0]
 
     def estimate(self, role: str, usage: Usage) -> float | None:
-        """Return the most that so many tokens can cost (USD), whoever answers; None where a price is unknown."""
+        """Return the highest cost (USD) of tokens among the models; None where a price is unknown."""
         costs = [answerer.estimate(role, usage) for answerer in self._answerers]
         known = [cost for cost in costs if cost is not None]
         return max(known) if len(known) == len(costs) else None
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Answer one prompt; the errors are those of `Model`, and say what went wrong with each that was asked.
+        """Answer one prompt; the errors are those of `Model`, and name the failure of each model that was tried.
 
-        All tries together take at most `limits.seconds`; each one's share leaves as much for each that comes after it.
-        What an empty answer cost is added to the answer's cost.
+        All tries together take at most `limits.seconds`, in even shares. The cost of empty answers is added to the
+        answer's.
         """
         call = _Call(limits)
         resting = []
@@ -129,7 +129,7 @@ class FallbackModel:
     async def _try(
         self, answerer: Answerer, call: _Call, waiting: int, prompt: Prompt[AnswerT], role: str
     ) -> Completion[AnswerT] | None:
-        """Return the answer; None where there is none, which is then written down in `call`."""
+        """Return the answer; None where there is none, which is then noted in `call`."""
         limits = call.limits(waiting)
         if limits.seconds <= 0 and not answerer.instant:
             call.failures.append((answerer, ModelUnavailable("no time was left for it")))
@@ -155,11 +155,11 @@ class FallbackModel:
         return call.charged(completion)
 
     def _answered(self, answerer: Answerer, call: _Call) -> None:
-        """Close its breaker, and report a change."""
+        """Close the answerer's breaker, and report a change."""
         before = self._current
         self._breakers[answerer.name].succeed()
         order = self._answerers.index
-        # A call that began before the change may end after it; it changes nothing back.
+        # A call that began before a change may end after it; it must not undo the change.
         if order(answerer) > order(before) and self._breakers[before.name].closed:
             return
         if answerer is before:
@@ -172,9 +172,9 @@ class FallbackModel:
 
 
 class LastResort:
-    """A `Model`: the built-in one behind others. It answers a repair as the question itself, and is never final.
+    """A `Model`: the built-in one behind others. It answers a repair as it does the original prompt.
 
-    A prompt that it has no rule for is ModelUnavailable, not refused: those before it can answer it another time.
+    A prompt that it has no rule for is ModelUnavailable, not refused: another model may answer it later.
     """
 
     def __init__(self, model: Model) -> None:

@@ -18,7 +18,7 @@ class Stable(Protocol):
 
 
 def stable_messages(prompt: Prompt[Any]) -> Sequence[Message]:
-    """Return the prompt's messages without what varies, where it knows what does; else as they are sent."""
+    """Return the prompt's messages without what varies if it is `Stable`, else as they are sent."""
     return prompt.fingerprint() if isinstance(prompt, Stable) else prompt.messages()
 
 

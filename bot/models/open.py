@@ -1,4 +1,4 @@
-"""Opening a model: from a choice such as `openai:NAME` to something that answers."""
+"""Opening the model of a choice such as `openai:NAME`, with its fallbacks."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -18,7 +18,7 @@ from state.store import Store
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """A model that answers, and what its tokens cost."""
+    """A model that is ready to answer, and the cost of its tokens."""
 
     model: Model
     estimate: Estimate
@@ -34,15 +34,15 @@ async def open_model(
     max_cost: float | None,
     on_change: OnChange = lambda change: None,
 ) -> AsyncIterator[OpenedModel]:
-    """Open the chosen model for one run, with what is to answer when it does not, and close it afterwards.
+    """Open the chosen model for one run, with its fallbacks, and close it afterwards.
 
     Args:
-        choice: who answers.
-        settings: the endpoints, and which may be fallen back on.
-        clock: what pauses are counted by.
+        choice: the chosen model.
+        settings: the endpoints, with the fallbacks.
+        clock: times the pauses of endpoints that fail.
         builtin: makes the built-in model.
         max_cost: cap in USD of the run; with one, every price must be known.
-        on_change: called when another one answers than before (`record_change` keeps it in the run).
+        on_change: called when another model answers than before (`record_change` stores it with the run).
 
     Raises:
         UsageError: an endpoint has no key, or a price is unknown under a money cap.
@@ -69,7 +69,7 @@ async def open_model(
 
 
 def record_change(store: Store, run_id: str, say: Callable[[str], None]) -> OnChange:
-    """Return what makes a line of progress, and the event `model.changed`, of a change of who answers in a run."""
+    """Return a callback that shows a change of the answering model, and records it as the event `model.changed`."""
 
     def record(change: AnswererChanged) -> None:
         say(f"model: {change}")
@@ -90,12 +90,12 @@ def _endpoints(
         own = section.fallback[number - 1].prices if number else {}
         pricing = Pricing({**section.prices, **own}, base_url=endpoint.base_url)
         pricing.ensure_price_known(models.models, max_cost)
-        named = f"{models.name} at {place(endpoint.base_url)}"
+        named = f"{models.name} at {endpoint_name(endpoint.base_url)}"
         yield (f"fallback {number} ({named})" if number else named), endpoint, pricing
 
 
-def place(base_url: str | None) -> str:
-    """Return an endpoint's host and port; what else its address holds (a password perhaps) is left out."""
+def endpoint_name(base_url: str | None) -> str:
+    """Return an endpoint's host and port; the rest of its address, which may hold a password, is left out."""
     if base_url is None:
         return "OpenAI"
     parts = urlsplit(base_url)

@@ -1,4 +1,4 @@
-"""Reading replies: the one code block, or the JSON object, in whatever prose a model put around it."""
+"""Reading replies: the one code block, or the JSON object, within a model's prose."""
 
 import io
 import json
@@ -19,8 +19,8 @@ _REASONING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OBJECT_START = re.compile(r"\{(?=\s*(?:[\"'}]|\w+\s*:))")
 _PYTHON = ("python", "py", "python3")
 _MOST_OBJECTS = 100
-_MENDED_CHARACTERS = 40_000
-"""How much of a reply is mended: mending takes time that grows with the square of it."""
+_REPAIRED_CHARACTERS = 40_000
+"""Characters of a reply that are repaired: the time grows with their square."""
 _MOST_FENCES = 50
 _MOST_FAULTS = 8
 
@@ -35,7 +35,7 @@ def one_code_block(text: str) -> str:
     """Return the Python script of a reply, ending in a newline.
 
     It is the reply's fenced block, the largest one if there are several; those marked as Python go before unmarked
-    ones, and those in other languages are passed over. A fence inside a triple-quoted string does not end the block.
+    ones, and those in other languages are ignored. A fence inside a triple-quoted string does not end the block.
 
     Raises:
         Unparsable: no such block, an empty one, or one that is never closed.
@@ -53,7 +53,7 @@ def one_code_block(text: str) -> str:
 
 
 def json_answer(text: str, model: type[ModelT]) -> ModelT:
-    """Return the first JSON object of a reply that fits the model, in or out of a fence, mended where it is broken.
+    """Return the first JSON object of a reply that fits the model, in or out of a fence, repaired if it is broken.
 
     Raises:
         Unparsable: no object, or none that fits; the text names each field that is wrong.
@@ -112,7 +112,7 @@ def _ends_inside_string(code: str) -> bool:
         for _ in tokenize.generate_tokens(io.StringIO(code).readline):
             pass
     except tokenize.TokenError as error:
-        # Python 3.11 says "EOF in multi-line string", later ones "unterminated triple-quoted string literal".
+        # "EOF in multi-line string" in Python 3.11, "unterminated triple-quoted string literal" in later ones.
         return "multi-line string" in str(error) or "triple-quoted" in str(error)
     except SyntaxError:
         return False
@@ -120,11 +120,11 @@ def _ends_inside_string(code: str) -> bool:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost JSON objects in order; a broken one is mended before the objects inside it are looked at."""
+    """Yield the outermost JSON objects in order; a broken one is repaired before those inside it are tried."""
     from json_repair import repair_json
 
     decoder = json.JSONDecoder(strict=False)
-    position, left = 0, _MENDED_CHARACTERS
+    position, left = 0, _REPAIRED_CHARACTERS
     for _ in range(_MOST_OBJECTS):
         start = _OBJECT_START.search(text, position)
         if start is None or left <= 0:

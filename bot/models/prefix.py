@@ -1,4 +1,4 @@
-"""What of a conversation the endpoint has read before, by what the last call of it says."""
+"""The part of a conversation that the endpoint has probably cached, by the last call's usage."""
 
 import json
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from state.store import Store
 from state.tables import ModelCall
 
 
-def messages_read_before(
+def cached_messages(
     store: Store, run_id: str, *, role: str, prompt_name: str, node: int | None, messages: Sequence[Message]
 ) -> int:
-    """Return how many leading messages the last call of the same kind began with; 0 where nothing of that one was cached.
+    """Return how many leading messages the last call of the same kind had too; 0 if nothing of that one was cached.
 
-    An endpoint whose cache has lost them since counts them again, which nobody can know before.
+    If the endpoint has dropped them from its cache since, it counts them again; that cannot be foreseen.
     """
     with store.read() as session:
         last = session.exec(

@@ -1,4 +1,4 @@
-"""What a call costs: the configured price of a model, else the list price, else unknown."""
+"""The cost of a call: by the configured price of a model, else the list price, else unknown."""
 
 from collections.abc import Iterable, Mapping
 
@@ -25,7 +25,7 @@ class Price(BaseModel):
     )
 
     def cost(self, usage: Usage) -> float:
-        """Return USD; `usage.prompt_tokens` includes the cached ones."""
+        """Return the cost (USD); `usage.prompt_tokens` includes the cached ones."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         price_cached = self.input if self.cached is None else self.cached
         total = (
@@ -38,12 +38,12 @@ class Pricing:
     """Prices of models: those configured, and the list prices of genai-prices (offline, no look-up on the network)."""
 
     def __init__(self, configured: Mapping[str, Price] | None = None, *, base_url: str | None = None) -> None:
-        """Take the prices by model name, and the endpoint's address, which tells sellers of one model apart."""
+        """Set the prices by model name, and the endpoint's address, which identifies the provider."""
         self._configured = dict(configured or {})
         self._base_url = base_url
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """Return the USD that a call took; None where the model's price is unknown."""
+        """Return a call's cost (USD); None where the model's price is unknown."""
         if model in self._configured:
             return self._configured[model].cost(usage)
         return _list_cost(model, usage, self._base_url)
@@ -66,7 +66,7 @@ class Pricing:
 
 
 def _list_cost(model: str, usage: Usage, base_url: str | None) -> float | None:
-    """Return the list price of the endpoint's provider; at an endpoint that nobody knows, that of the model's maker."""
+    """Return the cost (USD) by the list price of the endpoint's provider; if that is unknown, of the model's maker."""
     from genai_prices import Usage as ListUsage
     from genai_prices import calc_price
 

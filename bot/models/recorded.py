@@ -1,4 +1,4 @@
-"""Recordings: a folder with one JSON file a step, and the model that answers from it."""
+"""Recordings: a folder with a JSON file for each step, and the model that answers from it."""
 
 import hashlib
 import os
@@ -21,8 +21,8 @@ def step_key(name: str, node: int | None, attempt: int) -> str:
     return f"{node or 0}/{name}/{attempt}"
 
 
-class Recorded(BaseModel):
-    """One call as it went."""
+class RecordedCall(BaseModel):
+    """One model call: prompt, reply and outcome."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,19 +36,19 @@ class Recorded(BaseModel):
     fault: str | None = None
     """What was wrong with a reply that could not be read."""
     cut: bool = False
-    """Whether the reply had no end; where that is no fault, the prompt read it all the same."""
+    """Whether the reply reached the token limit; without a fault the prompt accepted it."""
     refused: str | None = None
     """Why there was no answer."""
 
 
 class RecordingWriter:
-    """Writes calls into a folder; a step that is made again replaces what was there."""
+    """Writes calls into a folder; a repeated step replaces its file."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
 
-    def write(self, call: Recorded) -> Path:
+    def write(self, call: RecordedCall) -> Path:
         """Write one call, whole or not at all, and return its file."""
         path = self._folder / _file_name(call.step)
         partial = path.with_suffix(f".{os.getpid()}.part")
@@ -59,7 +59,7 @@ class RecordingWriter:
 
 @runtime_checkable
 class Bindable(Protocol):
-    """A model that must know which step it answers; `complete` does not say, so the caller binds it first."""
+    """A model whose answers depend on the step: the caller binds it before `complete`."""
 
     def bind(self, step: str) -> Model:
         """Return the model for one step (`step_key`)."""
@@ -70,7 +70,7 @@ class Bindable(Protocol):
 class RecordedModel:
     """Answers from a recording, keyed by step: `model.bind(step).complete(...)`. It costs nothing.
 
-    A prompt that is no longer the recorded one is answered all the same.
+    A prompt that has changed since the recording is answered all the same.
     """
 
     folder: Path
@@ -81,7 +81,7 @@ class RecordedModel:
         return replace(self, step=step)
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Answer, refuse or be unreadable, as it went then.
+        """Return the recorded answer, or raise the recorded refusal or fault.
 
         Raises:
             ModelMisconfigured: nothing was recorded for the step, its file is broken, or no step was bound.
@@ -100,10 +100,10 @@ class RecordedModel:
             raise unreadable
         return completed(prompt, call.text, usage=call.usage, model=call.model, cost_usd=0.0, cut=call.cut)
 
-    def _read(self, step: str) -> Recorded:
+    def _read(self, step: str) -> RecordedCall:
         path = self.folder / _file_name(step)
         try:
-            return Recorded.model_validate_json(path.read_bytes())
+            return RecordedCall.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise ModelMisconfigured(
                 f"the recording in {self.folder} has no answer for step {step}: it is of another run, or of a shorter one"
@@ -113,6 +113,6 @@ class RecordedModel:
 
 
 def _file_name(step: str) -> str:
-    """Return a file's name that a person can read and that no other step shares."""
+    """Return a readable file name that is unique to the step."""
     readable = re.sub(r"[^A-Za-z0-9.]+", "_", step)[:60]
     return f"{readable}-{hashlib.sha256(step.encode()).hexdigest()[:12]}.json"

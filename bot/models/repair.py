@@ -1,4 +1,4 @@
-"""Asking again: the same prompt with the reply that could not be read and what is wrong with it, or that had no end."""
+"""Follow-up prompts: the repair of a reply that cannot be read, and the continuation of one that was cut off."""
 
 import re
 from abc import ABC, abstractmethod
@@ -16,16 +16,16 @@ AnswerT = TypeVar("AnswerT")
 _HEAD, _TAIL = 4_000, 2_000
 _OPENING = re.compile(r"\A\s*```[a-z]*\n")
 _SHORTEST_OVERLAP, _OVERLAP = 20, 2_000
-"""Characters: what is shorter may be there twice for good reason."""
+"""Characters; a shorter repetition may be meant."""
 
 
 @dataclass(frozen=True)
 class _Again(ABC, Generic[AnswerT]):
-    """A `Prompt` that goes on with another one's conversation; it holds the same items."""
+    """A `Prompt` that continues the conversation of another, with the same items."""
 
     original: Prompt[AnswerT]
     reply: str
-    """That the original was answered with."""
+    """The reply to the original."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class _Again(ABC, Generic[AnswerT]):
         return tool_of(self.original)
 
     def messages(self) -> Sequence[Message]:
-        """Return the original conversation, the reply, and what is asked now."""
+        """Return the original conversation, the reply, and the new request."""
         return (*self.original.messages(), *self._exchange())
 
     def fingerprint(self) -> Sequence[Message]:
@@ -46,7 +46,7 @@ class _Again(ABC, Generic[AnswerT]):
         return (*stable_messages(self.original), *self._exchange())
 
     def items(self) -> Sequence[Item]:
-        """Return the original's items: the reply was made of nothing else."""
+        """Return the original's items: the reply adds none."""
         return self.original.items()
 
     @abstractmethod
@@ -55,7 +55,7 @@ class _Again(ABC, Generic[AnswerT]):
 
     @abstractmethod
     def _exchange(self) -> tuple[Message, Message]:
-        """Return the reply as it is shown, and what is asked now."""
+        """Return the reply as it is shown, and the new request."""
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ class Repair(_Again[AnswerT]):
 
 @dataclass(frozen=True)
 class Continuation(_Again[AnswerT]):
-    """Has a reply gone on with that was cut off at the longest answer's end; the reply is all that was written so far."""
+    """Asks for the rest of a reply that was cut off; `reply` is all that was written so far."""
 
     def parse(self, text: str) -> AnswerT:
         """Read all parts together as the original does."""
         return self.original.parse(self.whole(text))
 
     def whole(self, text: str) -> str:
-        """Return the reply with its next part, without what that repeats: a line that opens a block again, or an overlap."""
+        """Return the reply with its next part appended, less what that repeats: an opening fence, or an overlap."""
         if self.reply.count("```") % 2:
             text = _OPENING.sub("", text, count=1)
         longest = min(len(text), len(self.reply), _OVERLAP)

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible endpoint sends back: text, why it ended, and tokens."""
+"""Reading the answer of an OpenAI-compatible endpoint: text, why it ended, and tokens."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -8,17 +8,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.models import Message, Usage
 from bot.models.chat import Rejected
 from bot.models.completion import estimated_tokens
-from bot.models.failures import FIRST, Names, endpoint_words
+from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words
 from bot.models.tools import Tool, text_of_calls
 from scrapers.http.responses import read_json
 from state.errors import ModelMisconfigured, ModelUnavailable
 
 _MOST_TOKENS = 1_000_000_000
-"""What a server reports beyond this is a fault of its own, and no figure to charge."""
+"""A server that reports more is wrong, and its figures are not charged."""
 
 
 class NotACompletion(ModelMisconfigured):
-    """Something else than a chat completion: the address is wrong, or a gateway shows a page of its own for a while."""
+    """The answer is no chat completion: the address is wrong, or a gateway sent a page of its own."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Choice(_Foreign):
     message: _Message = _Message()
     finish_reason: str | None = None
     error: object | None = None
-    """OpenRouter's, where the model failed on its way."""
+    """OpenRouter's, if the model failed midway."""
 
 
 _Tokens = Annotated[int, Field(ge=0, le=_MOST_TOKENS)]
@@ -64,7 +64,7 @@ class _Usage(_Foreign):
     prompt_cache_hit_tokens: _Tokens | None = None
     """DeepSeek's name for the cached ones."""
     cache_read_input_tokens: _Tokens | None = None
-    """Anthropic's, which gateways in front of it hand on."""
+    """Anthropic's, which gateways in front of it pass on."""
 
     @property
     def cached(self) -> int:
@@ -80,21 +80,21 @@ class _Body(_Foreign):
 
 
 def read_reply(
-    body: bytes, messages: list[Message], *, model: str, tool: Tool | None = None, names: Names = FIRST
+    body: bytes, messages: list[Message], *, model: str, tool: Tool | None = None, names: Names = FIRST_ENDPOINT
 ) -> Reply:
     """Read the body of an answer with status 200; calls of the tool become text.
 
-    Tokens that the endpoint does not report, or not as numbers that can be, are estimated from the texts.
+    Tokens that the endpoint does not report, or reports wrongly, are estimated from the texts.
 
     Raises:
         ModelUnavailable: the body is empty, cut off or holds no choice.
-        Rejected: it is an error in the clothes of an answer, with the status that its code says.
+        Rejected: it is an error sent with status 200; `status` is the error's code.
         NotACompletion: it is no chat completion, so that the address is probably wrong.
     """
     try:
         content = read_json(body.decode())
     except (ValueError, RecursionError):  # RecursionError: nested deeper than any answer
-        # Some gateways send white space while the model thinks: an answer that was cut off then is nothing else.
+        # Some gateways send white space while the model thinks, so that an answer cut off then holds nothing else.
         if body.lstrip()[:1] in (b"{", b""):
             raise ModelUnavailable(f"the answer of {model} was cut off on the way") from None
         raise _not_a_completion(body.decode("utf-8", "replace"), model, names) from None
@@ -123,7 +123,7 @@ def _text(message: _Message) -> str:
 
 
 def _reported(usage: object) -> _Usage | None:
-    """Return the tokens as they were reported; an answer is not lost because a server cannot count."""
+    """Return the reported tokens; None if they cannot be read, for which no answer is lost."""
     try:
         return _Usage.model_validate(usage)
     except ValidationError:

@@ -41,7 +41,7 @@ def _role(name: str) -> str:
 
 
 ROLES = ("analyst", "proposer", "coordinator", "coder", "monitor", "reviewer", "reporter")
-"""What a model may be asked as."""
+"""The roles in which models are asked."""
 Roles = dict[Annotated[str, AfterValidator(_role)], str]
 Prices = dict[str, Price]
 

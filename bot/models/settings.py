@@ -20,7 +20,7 @@ from bot.models.sections import Address, ModelsSection
 from state.errors import UsageError
 
 DUMMY_KEY = "none"
-"""What is sent beside a configured address without a key: local servers want some key and check none."""
+"""Sent where an address is configured without a key: local servers require some key, and check none."""
 
 
 def _sendable(key: SecretStr) -> SecretStr:
@@ -33,7 +33,7 @@ def _sendable(key: SecretStr) -> SecretStr:
 
 Key = Annotated[SecretStr, AfterValidator(_sendable)]
 OptionalKey = Annotated[Key | None, BeforeValidator(lambda value: None if value == "" else value)]
-"""None as well where a credential's file is there and empty: the service loads the usual names, filled or not."""
+"""None for an empty credential file too: the service loads the usual names, filled or not."""
 
 
 class _Variables(BaseSettings):
@@ -44,7 +44,7 @@ VariablesT = TypeVar("VariablesT", bound=_Variables)
 
 
 class Environment(_Variables):
-    """The variables that are read; the only place that a key comes from."""
+    """The environment variables and credentials that are read; keys come from nowhere else."""
 
     openai_base_url: Address | None = None
     openai_api_key: OptionalKey = None
@@ -55,7 +55,7 @@ class Environment(_Variables):
         """Read the process's environment and, under systemd, its credentials (files named as the variables).
 
         Raises:
-            UsageError: the address or the key is not one.
+            UsageError: the address or the key is invalid.
         """
         return _read(cls)
 
@@ -63,7 +63,7 @@ class Environment(_Variables):
         """Return the key in a variable, or in systemd's credential of that name; None where there is neither.
 
         Raises:
-            UsageError: what it holds cannot be a key.
+            UsageError: its value cannot be a key.
         """
         if name == "OPENAI_API_KEY":
             return self.openai_api_key
@@ -84,7 +84,7 @@ def _read(variables: type[VariablesT]) -> VariablesT:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Who answers: the built-in model, a recording, or an endpoint's models."""
+    """The chosen model: the built-in one, a recording, or an endpoint's models."""
 
     kind: Literal["builtin", "openai", "recorded"]
     name: str | None = None
@@ -94,7 +94,7 @@ class ModelChoice:
 
     @property
     def spec(self) -> str:
-        """The choice as it is written after `--model`."""
+        """The choice as the value of `--model`."""
         if self.kind == "openai":
             return f"openai:{self.name}"
         return f"recorded:{self.folder}" if self.kind == "recorded" else "builtin"
@@ -127,7 +127,7 @@ class ModelSettings:
         """The endpoint's key.
 
         Raises:
-            UsageError: there is neither a key nor an address that may do without one.
+            UsageError: there is neither a key nor an address that may work without one.
         """
         if self.environment.openai_api_key is not None:
             return self.environment.openai_api_key
@@ -139,7 +139,7 @@ class ModelSettings:
         return SecretStr(DUMMY_KEY)
 
     def choice_at(self, choice: ModelChoice, number: int) -> ModelChoice:
-        """Return which models answer at an endpoint: those chosen at the first, 0, and a fallback's own, counted from 1."""
+        """Return the models at an endpoint: the chosen ones at the first (0), its own at the n-th fallback."""
         if number == 0:
             return choice
         own = self.section.fallback[number - 1]
@@ -148,10 +148,10 @@ class ModelSettings:
         return ModelChoice("openai", own.model, dict(own.roles))
 
     def key_at(self, number: int) -> SecretStr:
-        """Return the key of the first endpoint, 0, or of a fallback, counted from 1.
+        """Return the key of the first endpoint (0), or of the n-th fallback.
 
         Raises:
-            UsageError: the variable that it names holds none.
+            UsageError: the variable named for it holds none.
         """
         if number == 0:
             return self.key
@@ -167,7 +167,7 @@ class ModelSettings:
         return found
 
     def resolve(self, spec: str | None) -> ModelChoice:
-        """Return who answers.
+        """Return the model that a `--model` option names, or the configured one.
 
         Args:
             spec: `builtin`, `openai:NAME` (NAME serves every role), `recorded:DIR`, or None: the configured models
@@ -175,7 +175,7 @@ class ModelSettings:
 
         Raises:
             UsageError: the spec is none of these, names nothing, or its endpoint, a fallback's key or its folder is
-                not there.
+                missing.
         """
         choice = self._configured() if spec is None else self._named(spec)
         if choice.kind == "openai":

@@ -32,9 +32,9 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
             def parse(self, text: str) -> str:
                 return one_code_block(text)
 
-    The Jinja file has a block `user` and, optionally, a block `system`; text outside blocks is not sent. It sees the
-    fields by name (or what `context` returns), the filters `quoted`, `line` and `clean`, and `quoting_rule`. Imports and macros
-    at the top of the file are seen in the blocks, as are blocks of a file that it extends. The prompt's name is the
+    The Jinja file has a block `user` and, optionally, a block `system`; text outside blocks is not sent. Its variables
+    are the fields (or what `context` returns) and `quoting_rule`, its filters `quoted`, `line` and `clean`. The blocks
+    may use imports and macros at the top of the file, and blocks of a file that it extends. The prompt's name is the
     file's stem, so no field may be called `name`.
     """
 
@@ -50,7 +50,7 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
         return Path(self.template).stem
 
     def context(self) -> dict[str, Any]:
-        """Return what the template sees; by default the fields."""
+        """Return the template's variables; by default the fields."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def messages(self) -> Sequence[Message]:
@@ -65,7 +65,7 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
         return (*system, Message("user", blocks["user"]))
 
     def fingerprint(self) -> Sequence[Message]:
-        """Return the messages as they are with every volatile field at its stand-in."""
+        """Return the messages with every volatile field at its stand-in."""
         return replace(self, **self.volatile).messages()
 
     def items(self) -> Sequence[Item]:
@@ -74,7 +74,7 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
 
     @abstractmethod
     def parse(self, text: str) -> AnswerT_co:
-        """Read a reply; raises Unparsable with what to repair."""
+        """Read a reply; raises Unparsable, which names what to repair."""
 
 
 def _render(template: Template, values: dict[str, Any]) -> dict[str, str]:

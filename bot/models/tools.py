@@ -1,4 +1,4 @@
-"""Native tool calls at the boundary: above it a command is a fenced block in a message's text, and stays one."""
+"""Native tool calls, translated at the endpoint; everywhere else a command is a fenced block in a message's text."""
 
 import json
 import re
@@ -10,12 +10,12 @@ from bot.models import Message, Prompt
 from bot.models.commands import prose_and_command, with_command, without_command
 
 _REFUSED_WITH = frozenset({400, 404, 422, 500, 501})
-"""500 too: with it llama.cpp says that it was started without tools, and other servers that a call broke them."""
+"""500 too: llama.cpp answers so if it was started without tools, other servers if a call broke them."""
 _ABOUT_TOOLS = re.compile(
     r"\btools?\b|\btool[ _-]?(use|calls?|choice)|\bfunctions?\b|\bfunction[ _-]?call|reasoning_content|thought_signature",
     re.IGNORECASE,
 )
-"""The last two: what some endpoints want back with each call, and a conversation of texts does not hold."""
+"""The last two are fields that some endpoints require with each call; a conversation of texts has none."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Tool:
     parameter_description: str
 
     def definition(self) -> dict[str, Any]:
-        """Return it as a request's `tools` holds it."""
+        """Return the tool as an entry of a request's `tools`."""
         schema = {"type": "string", "description": self.parameter_description}
         parameters = {"type": "object", "properties": {self.parameter: schema}, "required": [self.parameter]}
         function = {"name": self.name, "description": self.description, "parameters": parameters}
@@ -39,13 +39,13 @@ class Tool:
 class UsesTool(Protocol):
     """A prompt whose replies are commands.
 
-    It reads a reply with `command_in` and answers one without a command, or one that was cut off, in the conversation: such
-    a reply is neither repaired nor gone on with. Its text may be empty if it was cut off.
+    It reads replies with `command_in`. One without a command, or one that was cut off, is answered in the conversation,
+    neither repaired nor continued. The text of one that was cut off may be empty.
     """
 
     @property
     def tool(self) -> Tool | None:
-        """What carries a command where the endpoint has native tool calls; None: nothing does."""
+        """The function that carries a command in native tool calls; None: commands are always text."""
         ...
 
 
@@ -58,7 +58,7 @@ def native_messages(messages: Sequence[Message], tool: Tool) -> list[dict[str, A
     """Return a conversation with native tool calls, as a request holds it.
 
     An assistant message with exactly one shell block is a call, and the user message right after it the call's result. All
-    others stay as they are. What becomes of a message depends on none after it, so a longer conversation begins alike.
+    others stay as they are. No message's form depends on later ones, so that a conversation's start can be cached.
     """
     found: list[dict[str, Any]] = []
     called: str | None = None
@@ -77,11 +77,11 @@ def native_messages(messages: Sequence[Message], tool: Tool) -> list[dict[str, A
 
 
 def text_of_calls(content: str, calls: Sequence[object], tool: Tool) -> str:
-    """Return a reply with tool calls as text: what it says, and its commands as one shell block.
+    """Return a reply with tool calls as text: its prose, and its commands as one shell block.
 
     Commands of several calls are joined in order. A call that cannot be read (its arguments are cut off, no JSON, or lack
-    the parameter) is prose as it came, as are all calls after it, which may depend on it. Only the parameter is looked at,
-    as models mistake the function's name.
+    the parameter) becomes prose unchanged, as do all calls after it, which may depend on it. The function's name is
+    ignored, as models mistake it.
     """
     commands: list[str] = []
     prose = [content.strip()]
@@ -93,12 +93,12 @@ def text_of_calls(content: str, calls: Sequence[object], tool: Tool) -> str:
             prose.append(f"{name or tool.name}({shown})")
         else:
             commands.append(command)
-    said = "\n\n".join(part for part in prose if part)
-    return with_command(said, "\n".join(commands)) if commands else without_command(said)
+    text = "\n\n".join(part for part in prose if part)
+    return with_command(text, "\n".join(commands)) if commands else without_command(text)
 
 
 def is_about_tools(status: int, words: str) -> bool:
-    """Return whether an endpoint's error, by HTTP status and message, may be about tools, so that it is asked without."""
+    """Return whether an endpoint's error, by HTTP status and message, may be about tools: worth a try without."""
     return status in _REFUSED_WITH and bool(_ABOUT_TOOLS.search(words))
 
 
@@ -117,12 +117,12 @@ def _function(call: object) -> tuple[str, object]:
 
 
 def _command(arguments: object, tool: Tool) -> str | None:
-    """Return the command that arguments hold, None where they cannot be read; some servers send them as an object."""
+    """Return the command in a call's arguments, None if they cannot be read; some servers send them as an object."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments, strict=False)
         except (ValueError, RecursionError):
             return None
     command = arguments.get(tool.parameter) if isinstance(arguments, dict) else None
-    # A request can carry no lone surrogates, and the conversation goes back with the next one.
+    # A request can carry no lone surrogates, and the next one repeats the conversation.
     return command.encode("utf-8", "replace").decode() if isinstance(command, str) else None

@@ -1,4 +1,4 @@
-"""The process's own secrets in prompts: none is sent with one."""
+"""Redaction of the process's own secrets in prompts."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -17,11 +17,11 @@ def without_secrets(prompt: PromptT, redactor: Redactor) -> PromptT:
     """Return a prompt of the same kind whose messages hold no secret; the same one where they hold none.
 
     Raises:
-        BotError: there is a secret in it in a place that cannot be redacted; it must not be sent.
+        BotError: a secret is in a place that cannot be redacted; the prompt must not be sent.
     """
     if not (redactor and _holds_any(prompt, redactor)):
         return prompt
-    # Once as it reads, for the warning: its values may hold what no message shows.
+    # Only messages raise the warning: the prompt's values may hold what no message shows.
     for message in prompt.messages():
         redactor.own(message.content, f"the prompt {prompt.name}")
     found: PromptT = _redacted(prompt, redactor)
@@ -35,7 +35,7 @@ def _holds_any(prompt: Prompt[Any], redactor: Redactor) -> bool:
 
 
 def _redacted(value: Any, redactor: Redactor) -> Any:
-    """Return a value with all texts in it redacted; its type stays, as the built-in model goes by it."""
+    """Return a value with all texts in it redacted; its type stays, as the built-in model depends on it."""
     if isinstance(value, str):
         found = redactor.own(value)
         return value if found == value else found

@@ -33,7 +33,7 @@ class Audit:
     prompts: int
     items: int
     posts_after_clock: int
-    """Posts of the snapshot that are later than some prompt's clock, whose words were looked for in it."""
+    """Posts of the snapshot that are later than some prompt's clock, for whose words prompts were searched."""
     label_rows: int
     """Rows of hidden answers that prompts were searched for."""
     findings: tuple[str, ...]

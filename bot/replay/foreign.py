@@ -1,4 +1,4 @@
-"""Words of posts that are later than the clock, to look for in prompts."""
+"""Fingerprints of posts, to search prompts for words of posts that are later than the clock."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set

@@ -1,4 +1,4 @@
-"""Grading after a replay's search: what was handed in, and every node, on the hidden test."""
+"""Grading after a replay's search: the submission and every node, on the hidden test."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from bot.submission.handing_in import HandedIn
 async def grade_and_report(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> RunResult:
     """Grade the run and write its files; returns the content of result.json.
 
-    A run touches the hidden test here for the first time, when nothing of it can flow back.
+    This is the run's first use of the hidden test; the search has ended, so that nothing can leak into it.
     """
     ended.context.say("grading")
     with ended.stopwatch.measure("grading"):
@@ -40,7 +40,7 @@ async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Work
         grade=grade,
         nodes=hidden.nodes,
         rank_correlation=hidden.rank_correlation,
-        # Between hold-out runs, so that like is compared with like; a refit does not count.
+        # Between hold-out runs, which are comparable; a refit is not.
         selection_regret=None if handed.node is None else hidden.regret.get(handed.node),
         # The real leaderboard may be used now that the run is over.
         findings=() if grade.score is None else (board_finding(grade.score, board, context.card),),

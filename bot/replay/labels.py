@@ -1,4 +1,4 @@
-"""Hidden answers as a prompt would show them: an id and its labels in one line."""
+"""Searching prompts for hidden answers: an id and its labels in one line."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Preparing runs: each gets its folder and its config.json before the first one starts, and is read from there."""
+"""Preparing runs: all get their folders with config.json before the first one starts."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -30,11 +30,11 @@ class PreparedRun:
 
 
 def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: datetime) -> Sequence[PreparedRun]:
-    """Make every run's folder with its config.json.
+    """Create every run's folder with its config.json.
 
     Args:
         runs: snapshot and settings of each run.
-        out: the folder that holds only run folders.
+        out: the folder for the runs' folders.
         now: the time in the ids; runs that would share an id get later microseconds.
 
     Raises:

@@ -17,9 +17,9 @@ from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat
+from bot.engine.pacing import Pacing
 from bot.engine.search import Search
 from bot.engine.services import Machinery, RunPlan, open_context
-from bot.engine.turns import Turns
 from bot.evaluation.client.worker import Worker
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
@@ -60,9 +60,9 @@ class Show:
 async def replay(
     run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, redactor: Redactor, show: Show
 ) -> RunResult:
-    """Run one agent on one past competition, grade what it hands in, and write the run's folder.
+    """Run one agent on one past competition, grade its submission, and write the run's folder.
 
-    What the run's folder shows as done, by this start of the bot or an earlier one, is not done again.
+    Work that an earlier start of the bot has completed is not repeated.
 
     Returns:
         The content of result.json.
@@ -86,7 +86,7 @@ async def replay(
         ):
             show.attach(context, stopwatch)
             agent = open_agent(run.settings.agent, context)
-            search = Search(context, agent, run.settings.parallel, _turns(run, context, reads=agent.reads_posts))
+            search = Search(context, agent, run.settings.parallel, _pacing(run, context, reads=agent.reads_posts))
             with _interruptible(search):
                 if ended is None:
                     await search.run()
@@ -100,12 +100,12 @@ async def replay(
 
 
 def _clock(run: PreparedRun) -> Clock:
-    """Return the run's clock, at its start; its moves are read back with the run."""
+    """Return the run's clock, at its start; `Stream` repeats the moves of a resumed run."""
     cutoff = run.settings.cutoff
     return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
 
 
-def _turns(run: PreparedRun, context: RunContext, *, reads: bool) -> Turns | None:
+def _pacing(run: PreparedRun, context: RunContext, *, reads: bool) -> Pacing | None:
     if not isinstance(context.clock, StreamClock):
         return None
     return Stream(context, context.clock, run.settings.parallel, reads=reads)

@@ -7,9 +7,9 @@ from bot.agents.comind.policy import RoundsSettings
 from bot.community.news import looks, take_in_news
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
+from bot.engine.pacing import Unpaced
 from bot.engine.scripts import best_seconds
 from bot.engine.tree import Tree
-from bot.engine.turns import AtOnce
 from state.clock import StreamClock
 from state.clock_advances import ClockAdvance, add_clock_advance, clock_advances
 from state.words import iso
@@ -33,8 +33,8 @@ def clock_progress(begun: float, total: float, round_size: int) -> float:
     return min(1.0, max(0.0, begun / arrival))
 
 
-class Stream(AtOnce):
-    """Turns of a replay whose clock moves; it moves only before a decision, so that a node sees one time throughout."""
+class Stream(Unpaced):
+    """Pacing of a replay whose clock moves, only before a decision, so that a node has one time throughout."""
 
     def __init__(self, context: RunContext, clock: StreamClock, slots: int, *, reads: bool) -> None:
         """Resume a run where an earlier start of the bot left it.

@@ -10,7 +10,7 @@ from state.tables import Analysis, Draft, Idea, KernelVersion, Message, Node, Re
 from state.words import iso
 
 Times = Mapping[str, datetime | None]
-"""By item; None: it has no time."""
+"""Times by item; None: unknown."""
 
 
 def true_times(store: Store, run_id: str, competition: str) -> Times:

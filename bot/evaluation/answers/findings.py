@@ -48,12 +48,12 @@ def not_run(guard: str, why: str, **evidence: Evidence) -> Finding:
 
 
 def not_run_at_all(guards: Iterable[str], why: str) -> tuple[Finding, ...]:
-    """Return the findings of guards none of which could run."""
+    """Return a finding for each of several guards that could not run."""
     return tuple(not_run(guard, why) for guard in guards)
 
 
 def findings_of(stored: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
-    """Read findings back as JSON has kept them."""
+    """Return findings from their stored JSON."""
     return tuple(Finding(**one) for one in stored)
 
 
@@ -73,7 +73,7 @@ def grouped_findings(found: Iterable[tuple[int | None, str, str, str]]) -> list[
 
 
 def doubts_of(findings: Iterable[Finding]) -> str | None:
-    """Return in a sentence what has not passed; None if everything has."""
+    """Return the findings that did not pass as a sentence; None if all passed."""
     left = ((None, one.guard, one.verdict, one.sentence) for one in findings if not one.passed)
     return (
         "; ".join(f"{guard} ({verdict}): {sentence}" for _, guard, verdict, sentence in grouped_findings(left)) or None

@@ -35,7 +35,7 @@ class Scorer(Protocol):
 
         Args:
             path: the file.
-            sample: has the ids that predictions are asked for.
+            sample: a file with the ids of the rows to predict.
 
         Raises:
             InvalidSubmission: the file cannot serve as the truth.
@@ -48,9 +48,7 @@ class Scorer(Protocol):
 
 
 def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:
-    """Return what scores the predictions of a task.
-
-    A metric that the registry knows is computed here, whatever grader there is; for others there is their grade.py.
+    """Return the scorer of a task's predictions: the registry's for its metrics, else the competition's grade.py.
 
     Args:
         card: the task.
@@ -58,7 +56,7 @@ def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None
         limits: of the grader's process.
 
     Raises:
-        UsageError: the metric is not known, and there is no grader.
+        UsageError: the metric is not in the registry, and there is no grader.
     """
     if card.metric.name in METRICS or grader is None:
         return RegistryScorer(card, metric_named(card.metric.name))
@@ -66,7 +64,7 @@ def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None
 
 
 def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
-    """Open a view's labels, those of `final` left out, which reads predictions of all rows.
+    """Open a view's labels without those of `final`; the result still reads predictions of all rows.
 
     Raises:
         InfrastructureFailure: they cannot be read.
@@ -78,15 +76,15 @@ def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
 
 
 def parts_of(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
-    """Open a view's labels: those that the search goes by, and those of `final`, None where nothing is scored apart.
+    """Open a view's labels: those for the search's score, and those of `final`, None if no rows are scored apart.
 
-    What one of them has read the other scores as well.
+    Both parts score predictions that either has read.
 
     Raises:
         InvalidSubmission: they cannot be read.
     """
     own = view.data / "sample_validation.csv"
-    # Where withheld rows stand in for the test rows, there is but one sample.
+    # In a view where withheld rows replace the test rows, there is only one sample.
     sample = own if own.is_file() else view.data / "sample_submission.csv"
     truth, apart = scorer.truth(view.truth, sample), sorted(final_places(view.labels))
     if not apart:

@@ -1,4 +1,4 @@
-"""Files that were read are kept in the worker's memory: score, noise and guards ask for the same few one after another."""
+"""A cache of parsed files in the worker's memory: score, noise and guards read the same few one after another."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -14,28 +14,28 @@ from scrapers.snapshots.card import TaskCard
 
 _MOST = 16
 _LARGEST: Mapping[PredictionKind, int] = {"number": 1 << 25, "label": 1 << 22, "text": 0}
-"""Bytes of a file that is kept: as numbers it takes no more than about as many, as labels several times as many."""
+"""Most bytes of a file that is cached; in memory, numbers take about as many, labels several times as many."""
 
 _Version = tuple[str, int, int, int]
-"""Path, inode, time and size of a file: another file under the same name has another one."""
+"""Path, inode, time and size of a file; another file under the same name differs in one of them."""
 
 
 def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
-    """Return the values of a prediction file in the order of its sample; not to be written into. Raises as `read_submission`."""
-    if not _may_be_kept(path, sample, card):
+    """Return a prediction file's values in the order of its sample, for reading only; raises as `read_submission`."""
+    if not _may_be_cached(path, sample, card):
         return read_submission(path, sample, card)[1]
     return _predicted(_version(path), _version(sample), card.model_dump_json())
 
 
 def read_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str], NDArray[Any]]:
-    """Return the sample's ids and the answers to them; not to be written into. Raises as `read_truth`."""
-    if not _may_be_kept(path, sample, card):
+    """Return the sample's ids and their answers, for reading only; raises as `read_truth`."""
+    if not _may_be_cached(path, sample, card):
         return _ids_and_answers(path, sample, card)
     return _answers(_version(path), _version(sample), card.model_dump_json())
 
 
-def _may_be_kept(path: Path, sample: Path, card: TaskCard) -> bool:
-    # What is missing is for the reader to say.
+def _may_be_cached(path: Path, sample: Path, card: TaskCard) -> bool:
+    # The reader reports missing files.
     largest = _LARGEST[prediction_kind(card)]
     return all(file.is_file() and file.stat().st_size <= largest for file in (path, sample))
 

@@ -1,13 +1,13 @@
-"""Noise: how uncertain a score on the hold-out part is, and the difference of two, by resampling its rows.
+"""Noise: the standard error of a hold-out score, and of the difference of two, by resampling rows.
 
-The bootstrap (Efron 1979): the metric is computed again and again on as many rows drawn with replacement, and the standard
-deviation of what comes out estimates the standard error. Both candidates are scored on the same draws: most of what makes
-a score uncertain, easy and hard rows, is the same for both and falls out of the difference. Rows count as independent; where
-they hang together in groups or in time, the truth is larger.
+The bootstrap (Efron 1979): the metric is computed on many draws of as many rows with replacement, and the standard
+deviation of these scores estimates the standard error. Both candidates are scored on the same draws: easy and hard
+rows, the main cause of noise, are the same for both and cancel out in the difference. Rows count as independent; if
+they are correlated, in groups or in time, the true error is larger.
 
-A competition's own grader may refuse an id that comes twice, so that for it rows are drawn without replacement, half of them at
-a time: the deviation of such scores estimates the same error (the jackknife that leaves out half, Shao and Wu 1989), and of m
-out of n rows it is to be multiplied by the square root of m / (n - m).
+A competition's own grader may refuse an id that occurs twice. For it half of the rows are drawn at a time, without
+replacement: the deviation of such scores estimates the same error (the delete-half jackknife, Shao and Wu 1989). For
+m out of n rows it is multiplied by the square root of m / (n - m).
 """
 
 import math
@@ -24,35 +24,35 @@ from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
 from state.errors import InvalidSubmission
 
 DRAWS = 200
-"""From these the standard error itself is known within 5%."""
+"""So many draws estimate the standard error itself within 5%."""
 FEWEST = 30
 """Draws on which the metric must be defined; with fewer there is no result."""
 
 SMALLEST = 100
-"""Rows of a draw, however slow the metric is."""
+"""Fewest rows of a draw, however slow the metric is."""
 _PATIENCE = 3.0
-"""Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
+"""A competition's grader gets no more draws after this many times the seconds, even if there are too few."""
 
 
 def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed: int, seconds: float = 20.0) -> Noise:
     """Estimate the standard error of a score, and of its difference to another's.
 
     Args:
-        view: what the scripts ran on.
-        predictions: of the rows of `sample_validation.csv`.
-        other: as many of another script; None, or a file that is not there or cannot be read: none.
+        view: the view of the scripts.
+        predictions: for the rows of `sample_validation.csv`.
+        other: those of another script; None, or a missing or unreadable file: no comparison.
         seed: of the draws.
-        seconds: after which no more draws are made than it takes for `FEWEST` on which it is defined; a metric that is too
-            slow for so many on all rows is computed on fewer rows, and the result scaled (by the square root of their share).
-            A competition's grader that is too slow even so is not waited for longer than three times as long.
+        seconds: time for the draws; once it is over, only those still needed for `FEWEST` defined scores follow. If the
+            metric is too slow for `FEWEST` draws of all rows, fewer rows are drawn, and the result is scaled by the
+            square root of their share. A competition's grader gets at most three times as long.
 
     Returns:
         The errors, each None where the metric was defined on too few draws, and the difference itself.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
-        InfrastructureFailure: the labels cannot.
-        UsageError: the card's metric is not known.
+        InfrastructureFailure: the labels cannot be read.
+        UsageError: the card's metric is unknown.
     """
     card = view.card
     with closing(open_scorer(card, view.grader)) as scorer:
@@ -93,7 +93,7 @@ def _read(path: Path | None, truth: Truth) -> Predicted | None:
 def _resampled(
     truth: Truth, sides: list[Predicted], seed: int, seconds: float
 ) -> tuple[NDArray[np.float64], int, float]:
-    """Return the scores of each draw (draws, sides), the rows of each, and what their deviation is to be multiplied by."""
+    """Return the scores of the draws (draws, sides), the rows of each, and the factor for their deviation."""
     if truth.ids is None:
         return np.empty((0, len(sides))), 0, 1.0
     rng = np.random.default_rng(seed)

@@ -1,8 +1,9 @@
-"""Scores of many draws of the same rows, at once for metrics whose every draw need not be computed from the predictions anew.
+"""Fast scores of many draws of the same rows.
 
-The score of a draw is a mean over rows for most metrics (a root of one, or a mean of several): each row's losses are computed
-once. The area under the ROC curve hangs on the order of predictions alone: rows are put into bins by it once, and a draw counts
-the rows of each class in each bin; pairs within a bin count half, as ties do. With 4,096 bins the area is off by about 1e-6.
+For most metrics the score of a draw is a mean over rows (a root of one, or a mean of several): each row's losses are
+computed once. The area under the ROC curve depends on the order of predictions alone. Rows are put into bins by it
+once, and a draw counts the rows of each class in each bin; pairs within a bin count half, as ties do. With 4,096 bins
+the error is about 1e-6. For other metrics each draw is scored from the predictions.
 """
 
 import math
@@ -17,13 +18,13 @@ from bot.evaluation.metrics.registry import Metric
 
 Draw = NDArray[np.int64]
 ScoreDraw = Callable[[Draw], float]
-"""Takes the numbers of the rows that were drawn, and returns their score; NaN where it is not defined."""
+"""Takes the numbers of the drawn rows, and returns their score; NaN where it is undefined."""
 
 BINS = 4096
 
 
 def draw_scorer(metric: Metric, truth: Values, predicted: Values, params: Params) -> ScoreDraw:
-    """Return what scores draws of rows of these predictions, which have the metric's form."""
+    """Return a function that scores draws of rows of these predictions, which have the metric's form."""
     losses = metric.row_losses(truth, predicted, params)
     if losses is not None:
         return _mean_of(losses, rooted=metric.rooted)
@@ -45,7 +46,7 @@ def _mean_of(losses: Values, *, rooted: bool) -> ScoreDraw:
 
 
 def _binned(truth: Values, predicted: Values) -> NDArray[np.int64]:
-    """Return twice the bin of each row, and 1 more for those of the larger class; -1 throughout where there are not two."""
+    """Return twice each row's bin, plus 1 for the larger class; -1 for all rows unless there are two classes."""
     classes, positive = np.unique(truth, return_inverse=True)
     if len(classes) != 2:
         return np.full(len(truth), -1, dtype=np.int64)

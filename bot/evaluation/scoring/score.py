@@ -1,4 +1,4 @@
-"""Scores one execution: its validation predictions against the withheld labels, and the form of its submission."""
+"""Scoring one execution: its validation predictions against the withheld labels, and the form of its submission."""
 
 import math
 from contextlib import closing
@@ -14,7 +14,7 @@ from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLa
 
 @dataclass(frozen=True)
 class _Scored:
-    """What predictions are worth: a score or why there is none, whether they are what was asked for, the score of `final`."""
+    """The result for predictions: score or fault, whether they could be read, and the final score."""
 
     score: float | None = None
     readable: bool = False
@@ -25,18 +25,16 @@ class _Scored:
 def score_execution(view: LabelledView, predictions: Path | None, submission: Path | None) -> ScoredFiles:
     """Score what one execution wrote.
 
-    The score and the validity do not depend on each other: a node is worth something only if it has both. On the
-    view `full` the score is one of training rows and means nothing. Rows of `final` are scored apart: a score is the same
-    whatever is predicted for them.
+    The score and the validity do not depend on each other; a node needs both. On the view `full` the score is one of
+    training rows and means nothing. Rows of `final` are scored apart: predictions for them do not change the score.
 
     Args:
-        view: what it ran on.
+        view: the execution's view.
         predictions: the execution's validation predictions; None if it wrote none.
         submission: its submission; None if it wrote none.
 
     Raises:
-        InfrastructureFailure: the labels themselves cannot be read, or the grader takes more than its limits whatever it is
-            given.
+        InfrastructureFailure: the labels cannot be read, or the grader exceeds its limits whatever its input.
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
@@ -50,7 +48,7 @@ def score_predictions(view: LabelledView, predictions: Path) -> float:
     """Score predictions alone.
 
     Raises:
-        InvalidSubmission: they have no score; says why in one sentence.
+        InvalidSubmission: they have no score; the message is one sentence.
     """
     scored = _score(view, predictions)
     if scored.score is None:
@@ -59,12 +57,12 @@ def score_predictions(view: LabelledView, predictions: Path) -> float:
 
 
 def check_view_scorable(view: LabelledView) -> None:
-    """Check that a view's labels can be scored at all: ids and prediction columns, and no more.
+    """Check that a view's labels can be scored at all, by their ids and prediction columns alone.
 
     Raises:
-        UnsupportedLayout: even right predictions have no score; the text gives the reason, and names the columns.
+        UnsupportedLayout: even right predictions have no score; the message gives the reason, and names the columns.
         SnapshotError: the grader cannot be used at all.
-        InfrastructureFailure: it takes more than its limits, or does not start.
+        InfrastructureFailure: it exceeds its limits, or does not start.
         UsageError: the metric is not known, or a parameter of it is wrong.
     """
     card = view.card

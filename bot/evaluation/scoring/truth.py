@@ -17,16 +17,16 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions that were read and are of the right form, for the truth that read them; to be closed."""
+    """Predictions of the right form, as read by a truth and for that one alone; to be closed."""
 
     name: str
     values: NDArray[Any] | None = None
     handle: int = 0
     kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
-    """What goes with it: the grader's table, and a file that was written for it."""
+    """Its resources: the grader's table, and a file that was written for it."""
 
     def close(self) -> None:
-        """Let go what goes with it."""
+        """Release its resources."""
         self.kept.close()
 
 
@@ -35,23 +35,23 @@ class Truth(Protocol):
 
     @property
     def ids(self) -> Sequence[str] | None:
-        """Key of each row (`row_key`), in the order that `rows` counts; None if only whole files can be scored."""
+        """Key of each row (`row_key`), in the order of row numbers; None if only whole files can be scored."""
 
     @property
     def repeats(self) -> bool:
         """Whether a row may count several times in one score."""
 
     def read(self, path: Path) -> Predicted:
-        """Read a file of predictions. Raises InvalidSubmission: it has not the form of the sample; the text gives the reason."""
+        """Read a file of predictions; raises InvalidSubmission if its form differs from the sample's."""
 
     def perfect(self, path: Path) -> Predicted:
-        """Take a file of answers (the id and the prediction columns, others are left out) as predictions."""
+        """Use a file of answers (its id and prediction columns) as predictions."""
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
-        """Take one and the same prediction, a cell for each prediction column, for all rows; to be closed."""
+        """Use the same prediction, a cell for each prediction column, for all rows; to be closed."""
 
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
-        """Return the score, of some rows or of all; None where it is no finite number (`fault` and `why_not` say why).
+        """Return the score, of some rows or of all; None if it is not finite (`fault` and `why_not` give reasons).
 
         Args:
             predicted: what this truth has read.
@@ -59,22 +59,22 @@ class Truth(Protocol):
             taken: for each of `rows`, the number of the row whose prediction stands for it; None: its own.
 
         Raises:
-            InvalidSubmission: a grade.py refuses the predictions, fails on them, or does not come to an end with them.
+            InvalidSubmission: a grade.py refuses the predictions, fails on them, or does not end.
             SnapshotError: the grade.py cannot be used at all.
-            InfrastructureFailure: the grade.py takes more than its limits whatever it is given, or does not start.
+            InfrastructureFailure: the grade.py exceeds its limits whatever its input, or does not start.
         """
 
     def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
-        """Return a function that scores draws of rows of these predictions, fast where it can; NaN where a draw has no score.
+        """Return a function that scores draws of rows of these predictions, fast if possible; NaN: a draw has no score.
 
         It raises as `score_or_nan` does.
         """
 
     def fault(self, rows: Rows | None = None) -> str | None:
-        """Say why no predictions at all have a score; None: right ones have one. Raises as `score` does, but no refusal."""
+        """Return why not even right predictions have a score; None if they have. Raises as `score`, but no refusal."""
 
     def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
-        """Say why predictions have no finite score, where right ones have one."""
+        """Return why predictions have no finite score, although right ones have one."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class PartOfTruth:
         return self.whole.read(path)
 
     def perfect(self, path: Path) -> Predicted:
-        """Take a file of answers to all rows as predictions."""
+        """Use a file of answers to all rows as predictions."""
         return self.whole.perfect(path)
 
     def constant(self, cells: Sequence[Any]) -> Predicted:
-        """Take one prediction for all rows."""
+        """Use one prediction for all rows."""
         return self.whole.constant(cells)
 
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:

@@ -1,4 +1,4 @@
-"""Cuts all labelled training rows into folds: by class, by whole groups, or by time; the same ones whoever asks."""
+"""Cutting all labelled training rows into folds: by class, by whole groups, or by time; the same for every caller."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from state.errors import UnsupportedLayout
 
 @dataclass(frozen=True)
 class FoldRows:
-    """The training rows of one fold: those it shows, and those it asks for; any other is withheld."""
+    """The training rows of one fold: those to learn from, and those to predict; all others are withheld."""
 
     train: list[int]
     asked: list[int]
@@ -23,12 +23,13 @@ class FoldRows:
 def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: int) -> FoldRows:
     """Return the rows of one fold.
 
-    Folds of time go forward where the test rows come last: each is asked for with the earlier rows alone to learn from, and
-    the first of one more stretch than there are folds never is. Where test rows lie between training rows, later rows are
-    known at the test too: each fold is then a block of every stretch, and all others are shown.
+    If the test rows come last in time, folds go forward: the rows are cut into one block more than there are folds,
+    the first is never predicted, and each other is predicted from earlier rows alone. If test rows lie between
+    training rows, later rows are known for the test too: a fold is then a block of every stretch, and all other
+    blocks are shown.
 
     Raises:
-        UnsupportedLayout: there are too few rows for so many folds.
+        UnsupportedLayout: there are too few rows for this many folds.
     """
     rows = range(len(layout.ids))
     scored = [row for row in rows if layout.has_label(row)]
@@ -46,9 +47,9 @@ def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: 
 def fold_numbers(
     layout: Layout, split: Split, scored: Sequence[int], folds: int, seed: int, version: int
 ) -> tuple[dict[int, int], bool, str]:
-    """Return the fold of each of some labelled rows, whether each fold learns from earlier rows alone, and how they were cut.
+    """Return the fold of each labelled row, whether a fold learns from earlier rows alone, and how they were cut.
 
-    Folds count from 0; -1 is a row that is never validated, and so is one without a number.
+    Folds count from 0; a row with -1, or without a number, is never validated.
     """
     if split.kind == "time" and split.column is not None:
         return _by_time(layout, scored, split.column, folds)
@@ -81,7 +82,7 @@ def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> 
 
 
 def _before(layout: Layout, train: Sequence[int], asked: Sequence[int], column: str) -> list[int]:
-    """Return what is earlier than all that is asked for."""
+    """Return the training rows that are earlier than all rows to predict."""
     times = parse_times(layout.train.column(column)) or []
     first = min(times[row] for row in asked)
     return [row for row in train if times[row] < first]
@@ -96,7 +97,7 @@ def _by_group(
     seeded(seed, version, f"groups of {folds} folds").shuffle(order)
     filled = [0] * folds
     fold_of: dict[str, int] = {}
-    # The largest first, each into the fold that is least full: the folds become about equally large.
+    # The largest first, each into the emptiest fold, for folds of about equal size.
     for group in sorted(order, key=lambda group: -sizes[group]):
         fold_of[group] = filled.index(min(filled))
         filled[fold_of[group]] += sizes[group]

@@ -13,7 +13,7 @@ from bot.daemon.machine import back_up_daily, bound_disk
 from bot.execution.disk_space import DiskSettings
 from bot.execution.folder import RunFolder
 from bot.execution.prune import Prunable
-from bot.execution.spare import spare_files
+from bot.execution.unneeded_files import unneeded_files
 from bot.status.problems import current
 from state.approvals import make_wish
 from state.daily_backups import daily_backups
@@ -75,9 +75,9 @@ def a_node(
     return left
 
 
-def spare(store: Store, best: int) -> set[str]:
+def unneeded(store: Store, best: int) -> set[str]:
     with store.read() as session:
-        found = spare_files(session, store.path.parent / "runs", NOW - timedelta(days=14), best)
+        found = unneeded_files(session, store.path.parent / "runs", NOW - timedelta(days=14), best)
         return {f"{path.parent.name[:2]}/{path.name}" for path in found}
 
 
@@ -95,7 +95,7 @@ def test_large_files_of_all_but_the_best_nodes_may_go(store: Store, direction: s
     folder = a_run(store, direction)
     for id, score in ((1, 0.1), (2, 0.2), (3, 0.3), (4, None)):
         a_node(store, folder, id, score)
-    assert spare(store, 2) == gone
+    assert unneeded(store, 2) == gone
 
 
 def test_what_is_new_sent_wished_for_or_worked_on_stays(store: Store) -> None:
@@ -108,24 +108,24 @@ def test_what_is_new_sent_wished_for_or_worked_on_stays(store: Store) -> None:
     with store.write() as tx:
         make_wish(tx, RUN, 5, by="ada")
         add_submission(tx, RUN, id="1", node=1, tag="t", handed_in="holdout", status="confirmed")
-    assert spare(store, 1) == set()
+    assert unneeded(store, 1) == set()
 
 
 def test_of_a_run_that_ended_the_best_node_alone_keeps_them(store: Store) -> None:
     folder = a_run(store)
     for id in (1, 2, 3):
         a_node(store, folder, id, id / 10)
-    assert spare(store, 100) == set()
+    assert unneeded(store, 100) == set()
     with store.write() as tx:
         end_run(tx, RUN, "finished")
-    assert spare(store, 100) == both("n1", "n2")
+    assert unneeded(store, 100) == both("n1", "n2")
 
 
 @pytest.mark.parametrize("direction", [None, "sideways"])
 def test_without_a_known_direction_nothing_goes(store: Store, direction: str | None) -> None:
     folder = a_run(store, direction)
     a_node(store, folder, 1, None)
-    assert spare(store, 1) == set()
+    assert unneeded(store, 1) == set()
 
 
 def test_replays_are_left_alone_and_so_are_links(store: Store, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_replays_are_left_alone_and_so_are_links(store: Store, tmp_path: Path) -
     os.utime(tmp_path / "mine.csv", (0, 0))
     (left / "submission.csv").unlink()
     (left / "submission.csv").symlink_to(tmp_path / "mine.csv")
-    assert spare(store, 1) == {"n1/validation_predictions.csv"}
+    assert unneeded(store, 1) == {"n1/validation_predictions.csv"}
 
 
 def test_what_may_go_goes_and_is_recorded_once(store: Store) -> None:

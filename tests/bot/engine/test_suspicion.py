@@ -19,7 +19,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
 from tests.bot.engine.parts import RUN, opened, opened_on
-from tests.bot.engine.test_search_turns import Drafts, Work
+from tests.bot.engine.test_search_pacing import Drafts, Work
 from tests.tiny_snapshot import write_tiny
 
 NEEDS = """

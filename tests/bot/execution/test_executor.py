@@ -24,7 +24,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.execution.leasing import Leasing
-from bot.execution.record import PREDICTIONS, Execution, kept_execution, why
+from bot.execution.record import PREDICTIONS, Execution, failure_sentence, kept_execution
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
@@ -137,7 +137,7 @@ async def test_a_failure_of_the_sandbox_is_tried_again_under_a_fresh_name(trial:
 
 async def test_a_sandbox_that_keeps_failing_is_reported_and_nothing_is_said_of_the_script(trial: Trial) -> None:
     node, trial.sandbox.failures = trial.new_node(), 2
-    with pytest.raises(InfrastructureFailure, match=re.escape("says nothing of the script: The engine went away.")):
+    with pytest.raises(InfrastructureFailure, match=re.escape("is not the script's fault: The engine went away.")):
         await trial.execute(node, PREDICTS)
     assert [event["reason"] for event in trial.ended(node)] == ["infrastructure"] * 2
 
@@ -180,7 +180,7 @@ async def test_a_secret_that_a_script_prints_is_in_nothing_that_is_kept(
 
 @pytest.mark.parametrize("reason", sorted(set(ExitReason) - {ExitReason.FINISHED, ExitReason.INFRASTRUCTURE}))
 async def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: ExitReason) -> None:
-    sentence = why(Outcome(reason, 1, 1.0, None, None, "", {}, "It {held} 3 GiB."), Limits(60.0))
+    sentence = failure_sentence(Outcome(reason, 1, 1.0, None, None, "", {}, "It {held} 3 GiB."), Limits(60.0))
     assert sentence
     assert "{" not in sentence.replace("It {held} 3 GiB.", "")
     if reason in {ExitReason.GPU_OUT_OF_MEMORY, ExitReason.KILLED_BY_RULE, ExitReason.KILLED_BY_MONITOR}:
@@ -240,8 +240,8 @@ async def test_a_score_is_kept_with_its_noise_which_takes_nothing_from_it_where_
 
 
 async def test_guards_look_at_the_data_before_the_first_execution_and_only_once(trial: Trial) -> None:
-    found = await trial.executor.look_at_data()
-    assert found == view_findings(trial.store, RUN) == await trial.executor.look_at_data()
+    found = await trial.executor.check_data()
+    assert found == view_findings(trial.store, RUN) == await trial.executor.check_data()
     assert {one.verdict for one in found} == {"passed"}
 
 
@@ -250,7 +250,7 @@ async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     done = await trial.execute(node, PREDICTS)
     out = trial.folder_of(node)
     starved = Guarding(RUN, 0, trial.store, Steps(trial.store, RUN), Worker(memory_bytes=1 << 20), out.parent)
-    found = await starved.look_at_execution(node, done.id, LabelledView(out, out, SMALL), 1.0, "")
+    found = await starved.check_execution(node, done.id, LabelledView(out, out, SMALL), 1.0, "")
     assert [one.guard for one in found] == list(EXECUTION_GUARDS)
     assert {one.verdict for one in found} == {"not run"}
     assert {one.verdict for one in node_findings(trial.store, RUN, 10_000)} == {"not run"}, "nobody looked at it"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.execution.machine import WORTH_KNOWING, Machine, this_machine
+from bot.execution.machine import LISTED_PACKAGES, Machine, this_machine
 from sandbox import Limits, SandboxDescription
 from sandbox.environments import GROUPS, LISTS
 from sandbox.process import ProcessSandbox
@@ -41,4 +41,4 @@ def test_gpus_are_named_only_where_a_script_is_lent_one() -> None:
 
 def test_all_that_environments_are_made_for_is_worth_telling() -> None:
     wanted = {name for group in GROUPS for name in (LISTS / f"{group}.in").read_text().split()}
-    assert wanted - set(WORTH_KNOWING) == {"tqdm"}
+    assert wanted - set(LISTED_PACKAGES) == {"tqdm"}

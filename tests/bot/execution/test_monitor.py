@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.execution.monitor import Monitor, MonitorRun, Onlooker
+from bot.execution.monitor import Monitor, MonitorRun, MonitorWatch
 from bot.execution.task import TaskText
 from bot.models.quoting import QUOTING_RULE
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Usage
@@ -72,8 +72,8 @@ async def run(monitor: Monitor, folder: Path, script: str, seconds: float = 20.0
     """Run a script as the executor does."""
     (folder / "view").mkdir()
     request = ExecutionRequest("n1-holdout-0", script, folder / "view", folder / "out", Limits(seconds))
-    async with monitor.attending(request, 1, "holdout") as onlooker:
-        return await ProcessSandbox().run(request, onlooker)
+    async with monitor.watching(request, 1, "holdout") as watch:
+        return await ProcessSandbox().run(request, watch)
 
 
 async def test_a_stop_ends_the_execution_with_the_reason(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_bug_of_ours_in_a_look_is_kept_as_an_event(tmp_path: Path) -> No
     async with monitored(tmp_path, lambda request: STOP, 0.1) as (monitor, store, _):
         (tmp_path / "view").mkdir()
         request = ExecutionRequest("x", "pass", tmp_path / "view", tmp_path / "out", Limits(5))
-        async with monitor.attending(request, 99, "holdout"):  # there is no node 99
+        async with monitor.watching(request, 99, "holdout"):  # there is no node 99
             await asyncio.sleep(0.5)
         crashed = [e for e in store.export_events(RUN) if e["type"] == "worker.crashed"]
     assert len(crashed) == 1
@@ -162,10 +162,10 @@ def test_equal_runs_ask_equal_prompts_whatever_time_they_took() -> None:
 
 
 def test_the_onlooker_keeps_little_of_a_long_output() -> None:
-    onlooker = Onlooker()
+    watch = MonitorWatch()
     for number in range(20_000):
-        onlooker.output(f"line {number}\n".encode())
-    assert onlooker.usage(Usage(1.0)) is None
-    output, _ = onlooker.seen()
+        watch.output(f"line {number}\n".encode())
+    assert watch.usage(Usage(1.0)) is None
+    output, _ = watch.seen()
     assert "line 19999" in output
     assert len(output) < 25_000

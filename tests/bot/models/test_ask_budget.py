@@ -150,9 +150,9 @@ def test_no_text_has_more_tokens_than_bytes_and_a_few_for_each_message() -> None
     assert most_sent(messages, with_tool=False) == Sent(20 + 3 + 2 * 16, 20 + 3 + 2 * 16)
 
 
-def test_what_the_endpoint_has_read_before_is_not_new() -> None:
+def test_cached_messages_are_not_new() -> None:
     messages = [Message("user", "a" * 100), Message("user", "b\n")]
-    sent = most_sent(messages, with_tool=True, read_before=1)
+    sent = most_sent(messages, with_tool=True, cached=1)
     assert sent.new == len('"b\\n"') + 16
     assert sent.tokens > 100 + sent.new
 

@@ -13,7 +13,7 @@ from bot.configuration import read_settings
 from bot.models import CallLimits, Usage
 from bot.models.ask import Asker
 from bot.models.endpoint import Endpoint
-from bot.models.open import OpenedModel, open_model, place, record_change
+from bot.models.open import OpenedModel, endpoint_name, open_model, record_change
 from bot.models.settings import DUMMY_KEY, Environment, ModelSettings
 from state.errors import ModelMisconfigured, ModelUnavailable, UsageError
 from state.steps import Steps
@@ -223,12 +223,12 @@ async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path:
             await asker.ask(Question(), role="coder", name="q")
         with store.read() as session:
             (event,) = session.exec(select(Event).where(Event.type == "model.changed")).all()
-    before, after = f"gpt-x at {place(first.url)}", f"fallback 1 (gpt-x at {place(second.url)})"
+    before, after = f"gpt-x at {endpoint_name(first.url)}", f"fallback 1 (gpt-x at {endpoint_name(second.url)})"
     why = f"{before}: the endpoint answered 503 for gpt-x: down (tries: 1)"
     assert event.data == {"before": before, "after": after, "why": why}
     assert said == [f"model: {after} answers in place of {before}: {why}"]
 
 
-def test_place_holds_no_password() -> None:
-    assert place("https://me:secret@h.example:8443/v1") == "h.example:8443"
-    assert (place("https://h.example/v1"), place(None)) == ("h.example", "OpenAI")
+def test_an_endpoints_name_holds_no_password() -> None:
+    assert endpoint_name("https://me:secret@h.example:8443/v1") == "h.example:8443"
+    assert (endpoint_name("https://h.example/v1"), endpoint_name(None)) == ("h.example", "OpenAI")

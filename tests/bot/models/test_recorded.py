@@ -6,13 +6,13 @@ import pytest
 
 from bot.models import CallLimits, Usage
 from bot.models.fingerprint import prompt_hash
-from bot.models.recorded import Recorded, RecordedModel, RecordingWriter, step_key
+from bot.models.recorded import RecordedCall, RecordedModel, RecordingWriter, step_key
 from state.errors import ModelMisconfigured, Unparsable
 from tests.bot.models.parts import GOOD, Question
 
 
-def recorded(step: str, text: str = GOOD, fault: str | None = None, asked: str = "Which number?") -> Recorded:
-    return Recorded(
+def recorded(step: str, text: str = GOOD, fault: str | None = None, asked: str = "Which number?") -> RecordedCall:
+    return RecordedCall(
         step=step,
         prompt_hash=prompt_hash(Question(asked)),
         messages=(),

@@ -1,4 +1,4 @@
-"""Files that executions left and nobody will ask for any more: those of nodes that are neither good, sent nor new."""
+"""Files of executions that are not needed any more: those of nodes that are neither good, submitted nor new."""
 
 import stat
 from collections.abc import Iterator
@@ -13,22 +13,22 @@ from state.approvals import open_wishes
 from state.tables import Execution, Node, Run, Submission
 
 BEST = 100
-"""Nodes of a run that goes on whose files stay, the best first: any of them may still be sent, or be a part of an ensemble."""
-_LEFT = ("submission.csv", PREDICTIONS)
-"""What is large; logs and scripts stay."""
+"""Best nodes of an unfinished run, whose files stay: any may still be submitted, or become part of an ensemble."""
+_LARGE = ("submission.csv", PREDICTIONS)
+"""Logs and scripts are small, and stay."""
 
 
-def spare_files(session: Session, runs: Path, before: datetime, best: int = BEST) -> Iterator[Path]:
-    """Yield what may go of the executions of all live runs.
+def unneeded_files(session: Session, runs: Path, before: datetime, best: int = BEST) -> Iterator[Path]:
+    """Yield the files that may be removed from the executions of all live runs.
 
-    Files stay of nodes that are still worked on, of those that were or are to be submitted, and of the best: of a run that
-    has ended of one alone, as what was sent of it lies elsewhere, too.
+    Files stay of nodes in flight, of those that were or will be submitted, and of the best: of an ended run the best
+    one alone, as submitted files are stored elsewhere too.
 
     Args:
         session: on the database of the runs.
-        runs: the folder that holds theirs.
-        before: the machine's time; what was written since stays.
-        best: how many of a run that goes on.
+        runs: the folder with the runs' folders.
+        before: files written later, by the machine's time, stay.
+        best: how many of the best nodes of an unfinished run keep their files.
     """
     for run in session.exec(select(Run).where(col(Run.cutoff).is_(None)).order_by(Run.id)):
         folder = RunFolder(runs / run.id)
@@ -37,11 +37,11 @@ def spare_files(session: Session, runs: Path, before: datetime, best: int = BEST
             continue
         executions = select(Execution.id).where(Execution.run_id == run.id, col(Execution.node).not_in(needed))
         for id in session.exec(executions.where(col(Execution.ended_at).is_not(None))):
-            yield from (path for name in _LEFT if _is_old(path := folder.executions / id / name, before))
+            yield from (path for name in _LARGE if _is_old(path := folder.executions / id / name, before))
 
 
 def _needed(session: Session, run: Run, best: int) -> set[int] | None:
-    """Return the nodes whose files stay; None where it cannot be told."""
+    """Return the nodes whose files stay; None if unknown."""
     lower = lower_is_better(run.config)
     if lower is None:
         return None

@@ -1,4 +1,4 @@
-"""Turns: when a search may begin another node, which is up to more than itself where several share a machine."""
+"""Pacing: when a search may begin another node, as several searches may share a machine."""
 
 import asyncio
 from typing import Protocol
@@ -7,39 +7,39 @@ from bot.engine.tree import Tree
 from state.errors import BudgetExceeded
 
 
-class Turns(Protocol):
-    """Says when; asked by one search."""
+class Pacing(Protocol):
+    """Decides when one search may begin nodes."""
 
     def free(self, running: int) -> int:
-        """Return how many more nodes may be begun now, beside those that run."""
+        """Return how many more nodes may begin now, beside those that run."""
 
     def begin(self) -> None:
-        """Be told that a node is begun."""
+        """Count a node that begins."""
 
     def end(self, seconds: float) -> None:
-        """Be told that a node has ended after so many seconds, however it did."""
+        """Count a node that ended, in whatever way, after so many seconds."""
 
     def more_later(self) -> bool:
-        """Return whether more may be begun at some time; else the search ends as soon as nothing runs."""
+        """Return whether more may begin later; if not, the search ends as soon as nothing runs."""
 
     async def changed(self) -> None:
-        """Return when any answer may have become another one."""
+        """Return when the other methods may have new answers."""
 
     def renewed_after(self) -> int | None:
-        """Return the last node that was begun before something new was learnt; see `Remaining`."""
+        """Return the last node begun before the latest news; see `Remaining`."""
 
     async def before_decision(self, number: int, tree: Tree) -> None:
-        """Take in what has become known, before the policy decides for the so many-th time (from 0).
+        """Read what is new, before the policy's decision with this number (from 0).
 
-        It is called again under the number when the bot died over it. Raises as a playbook does.
+        It is called again with the same number if the bot died meanwhile. Raises what a playbook may raise.
         """
 
     async def renews(self, error: BudgetExceeded) -> bool:
-        """Return True once what was refused may be tried again, at once False where that time does not come."""
+        """Wait until the refused work may be tried again and return True; return False at once if it never may."""
 
 
-class AtOnce:
-    """A search that has the machine to itself: nothing is ever waited for."""
+class Unpaced:
+    """The pacing of a search that has the machine to itself: nodes begin at once."""
 
     def free(self, running: int) -> int:
         """Return more than any search has slots."""
@@ -52,7 +52,7 @@ class AtOnce:
         """Do nothing."""
 
     def more_later(self) -> bool:
-        """Return False: what cannot be begun now never will be."""
+        """Return False: what cannot begin now never can."""
         return False
 
     async def changed(self) -> None:

@@ -1,4 +1,4 @@
-"""A search that waits for its turn, as several share a machine."""
+"""A search that waits until it may begin nodes, as several share a machine."""
 
 import asyncio
 import random
@@ -16,13 +16,13 @@ from tests.bot.engine.parts import RUN, opened
 
 
 class Drafts:
-    """A policy that always wants another draft, and keeps what it was told."""
+    """A policy that always wants another draft, and keeps the budgets it is given."""
 
     def __init__(self) -> None:
-        self.told: list[Remaining] = []
+        self.budgets: list[Remaining] = []
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
-        self.told.append(budget)
+        self.budgets.append(budget)
         return [Action("draft", draft_id=len(tree.nodes))] * min(1, free_slots)
 
 
@@ -45,7 +45,7 @@ class Work:
 
 @dataclass
 class Gate:
-    """Turns by hand."""
+    """Pacing by hand."""
 
     places: int = 0
     later: bool = True
@@ -57,7 +57,7 @@ class Gate:
     waited: int = 0
     numbers: list[int] = field(default_factory=list)
     trouble: Exception | None = None
-    """What taking in news comes to, each time."""
+    """What reading news raises, each time."""
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def free(self, running: int) -> int:
@@ -114,7 +114,7 @@ async def test_nothing_begins_before_its_turn_and_it_ends_when_no_more_will_come
         going = asyncio.create_task(search(context, gate, work, policy).run())
         await asyncio.sleep(0.1)
         assert work.played == []
-        assert policy.told == []
+        assert policy.budgets == []
         gate.open(2)
         await until(lambda: gate.ended == 2)
         assert work.played == [2, 3]
@@ -125,11 +125,11 @@ async def test_nothing_begins_before_its_turn_and_it_ends_when_no_more_will_come
         assert (gate.begun, gate.ended) == (2, 2)
 
 
-async def test_the_policy_is_told_of_what_was_learnt(tmp_path: Path) -> None:
+async def test_the_policy_is_given_the_last_node_before_news(tmp_path: Path) -> None:
     async with opened(tmp_path, steps=10) as context:
         gate, policy = Gate(places=1, later=False, renewed=7), Drafts()
         await search(context, gate, Work(context), policy).run()
-        assert policy.told[0].renewed_after == 7
+        assert policy.budgets[0].renewed_after == 7
 
 
 async def test_a_cap_that_renews_is_waited_for_and_another_ends_the_search(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_news_are_taken_in_before_each_decision_under_its_number(tmp_path:
         assert gate.numbers == [0, 1, 2]
 
 
-async def test_news_that_cannot_be_taken_in_cost_no_node_and_are_told(tmp_path: Path) -> None:
+async def test_news_that_cannot_be_read_cost_no_node_and_are_reported(tmp_path: Path) -> None:
     async with opened(tmp_path, steps=3) as context:
         gate, work = Gate(places=9, later=False, trouble=ValueError("a bug")), Work(context)
         going = search(context, gate, work, Drafts())
