@@ -327,9 +327,7 @@ class Executor:
             noise = await self._noise_of(request.execution_id, found, compared, noise_seconds)
             guards: tuple[Finding, ...] = ()
             if view == GUARDED:
-                guards = await self._guarding.look_at_execution(
-                    node, request.execution_id, data, found, outcome.output
-                )
+                guards = await self._guarding.look_at_execution(node, request.execution_id, data, found, outcome.output)
             spoiled = any(one.spoils for one in guards)
             score = Score(
                 value=found.score,

@@ -273,7 +273,9 @@ def _parser() -> _Parser:
     score.add_argument("file", metavar="FILE", help=f"the script, of {SCRIPT_BYTES // 1000} kB at most")
     score.add_argument("--note", default="", metavar="TEXT", help="what it tries")
     score.add_argument("--background", action="store_true", help="do not wait: you are told when it is done")
-    log = command("log", "log an experiment that was cross-validated on /lab/folds.csv; the engine scores and compares it")
+    log = command(
+        "log", "log an experiment that was cross-validated on /lab/folds.csv; the engine scores and compares it"
+    )
     log.add_argument("name", metavar="NAME", help="of the experiment")
     log.add_argument(
         "--oof", required=True, metavar="FILE", help="its out-of-fold predictions, as a CSV file of 200 MB at most"

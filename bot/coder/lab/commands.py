@@ -112,8 +112,9 @@ class Commands:
         row = lab(context.store, context.run_id, self.number)
         if row is not None and len(row.hints) >= _MOST_HINTS:
             raise InvalidSubmission(f"{_MOST_HINTS} experiments were logged, which is the most a lab keeps")
-        other, theirs = compared_with(context, self.number, arguments.against) or (0, None)
-        found = await context.executor.score_folds(call.file, theirs and theirs["file"], _NOISE_SECONDS)
+        other = compared_with(context, self.number, arguments.against)
+        file = None if other is None else other[1]["file"]
+        found = await context.executor.score_folds(call.file, file, _NOISE_SECONDS)
         hint = {
             "name": arguments.name,
             "score": found.score,
@@ -121,7 +122,7 @@ class Commands:
             "note": arguments.note,
             "turn": self.turn,
             "file": found.file,
-            "against": theirs and f"{theirs['name']!r} of lab {other}",
+            "against": other and f"{other[1]['name']!r} of lab {other[0]}",
             "gain": found.noise.gain,
             "gain_error": found.noise.gain_error,
         }

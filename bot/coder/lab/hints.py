@@ -29,7 +29,9 @@ def compared_with(context: RunContext, lab: int, name: str) -> tuple[int, dict[s
         return found[0] if found else None
     named = sorted((one for one in found if one[1]["name"] == name), key=lambda one: one[0] != lab)
     if not named:
-        raise InvalidSubmission(f"there is no logged experiment {name!r} whose predictions are kept; see lab board --all")
+        raise InvalidSubmission(
+            f"there is no logged experiment {name!r} whose predictions are kept; see lab board --all"
+        )
     return named[0]
 
 

@@ -16,8 +16,8 @@ from bot.evaluation.scoring.prediction_file import read_submission
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
-_LONGEST = 100
-"""Characters of the longest text in an array, as every cell takes as much room; longer ones stay a CSV file."""
+_PADDED = 2
+"""Characters for each byte of the file, of texts padded to the longest, above which the file itself is kept."""
 
 
 def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
@@ -25,7 +25,7 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
 
     Args:
         values: as `read_submission` returns them, (rows, prediction columns); None: only the file itself can be scored.
-        path: the file that they were read from; it is copied where they make no array.
+        path: the file that they were read from; it is copied where they are no array of numbers or of short texts.
         bank: the folder; it is made where it is missing.
 
     Raises:
@@ -33,7 +33,7 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
     """
     bank.mkdir(parents=True, exist_ok=True)
     staging, suffix = bank / ".partial", ".npy"
-    if values is None or (values.dtype == object and max(map(len, values.flat), default=0) > _LONGEST):
+    if values is None or _too_long(values, path):
         shutil.copyfile(path, staging)
         suffix = ".csv"
     else:
@@ -43,6 +43,12 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
         name = hashlib.file_digest(file, "sha256").hexdigest()[:32] + suffix
     staging.replace(bank / name)
     return name
+
+
+def _too_long(values: NDArray[Any], path: Path) -> bool:
+    return (
+        values.dtype == object and values.size * max(map(len, values.flat), default=0) > _PADDED * path.stat().st_size
+    )
 
 
 def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:

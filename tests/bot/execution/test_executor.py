@@ -24,7 +24,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.execution.leasing import Leasing
-from bot.execution.record import PREDICTIONS, Execution, kept_execution, why
+from bot.execution.record import Execution, kept_execution, why
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
