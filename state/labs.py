@@ -40,16 +40,17 @@ def end_turn(tx: Transaction, run_id: str, lab: int, turn: int, **facts: Any) ->
     tx.record("lab.turn", run_id=run_id, lab=lab, turn=turn, **facts)
 
 
-def add_hint(
-    tx: Transaction, run_id: str, lab: int, *, name: str, score: float, error: float | None, note: str, turn: int
-) -> None:
-    """Keep an experiment that the coder cross-validated; raises ValueError where its score is not finite."""
-    check_score(score)
+def add_hint(tx: Transaction, run_id: str, lab: int, hint: Mapping[str, Any]) -> None:
+    """Keep an experiment that the coder cross-validated, for an earlier one of its name; see `Lab.hints`.
+
+    Raises:
+        ValueError: its score is not finite.
+    """
+    check_score(hint["score"])
     row = tx.session.get_one(Lab, (run_id, lab))
-    hint = {"name": name, "score": score, "error": error, "note": note, "turn": turn}
-    row.hints = [*(one for one in row.hints if one["name"] != name), hint]
+    row.hints = [*(one for one in row.hints if one["name"] != hint["name"]), dict(hint)]
     tx.add(row)
-    tx.record("lab.hint", run_id=run_id, lab=lab, hint=hint)
+    tx.record("lab.hint", run_id=run_id, lab=lab, hint=dict(hint))
 
 
 def add_note(tx: Transaction, run_id: str, lab: int, text: str) -> None:

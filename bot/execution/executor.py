@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.budgets.charging import Meter, metered
 from bot.budgets.levels import Level, unbounded
-from bot.evaluation.answers import LabelledView, Noise, ScoredFiles
+from bot.evaluation.answers import LabelledView, Noise, ScoredFiles, ScoredHint
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.answers.self_reported import LINE, printed_score
 from bot.evaluation.answers.view_names import ViewName
@@ -27,6 +27,7 @@ from bot.execution.record import (
     Score,
     failure_sentence,
     kept_execution,
+    readable_files,
     step_of,
 )
 from bot.execution.run_views import RunViews
@@ -64,14 +65,6 @@ class ExecutorSettings:
     """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
 
 
-@dataclass(frozen=True)
-class ScoredFolds:
-    """The score of out-of-fold predictions in the metric's own sign, and its standard error if it is known."""
-
-    score: float
-    error: float | None
-
-
 class Executor:
     """Builds views once, runs scripts on them, and scores their files."""
 
@@ -107,7 +100,7 @@ class Executor:
         self._monitor = monitor
         self._spending = spending or unbounded()
         self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
-        self._guarding = Guarding(run_id, settings.seed, store, steps, worker, folder.executions, settings.board)
+        self._guarding = Guarding(run_id, settings.seed, store, steps, worker, folder, settings.board)
 
     @property
     def self_reported(self) -> str | None:
@@ -147,11 +140,12 @@ class Executor:
         view = await self._views.folds()
         return None if view is None else view.data / "folds.csv"
 
-    async def score_folds(self, predictions: Path, seconds: float) -> ScoredFolds:
+    async def score_folds(self, predictions: Path, against: str | None, seconds: float) -> ScoredHint:
         """Score out-of-fold predictions of the hold-out view's training rows: a hint, by which nothing is chosen.
 
         Args:
             predictions: in the form of the submission, each row with a fold exactly once.
+            against: the hint's file that they are compared with; None: none.
             seconds: for the draws of its standard error.
 
         Raises:
@@ -161,9 +155,9 @@ class Executor:
         if view is None:
             raise InvalidSubmission("there are no folds: this data could not be cut into any")
         with self.stopwatch.measure("evaluation"):
-            score = await self._worker.score_predictions(view, predictions)
-            noise = await self._worker.score_noise(view, predictions, None, self.settings.seed, seconds)
-        return ScoredFolds(score, noise.score_error)
+            return await self._worker.score_hint(
+                view, predictions, self.folder.hints, against, self.settings.seed, seconds
+            )
 
     async def form_fault(self, submission: Path) -> str | None:
         """Return why a file cannot be handed in, in one sentence; None if it can."""
@@ -187,8 +181,11 @@ class Executor:
         return None if kept is None or kept.score is None else kept.score.final
 
     def predictions_of(self, node: int) -> Path:
-        """Return the path of a node's predictions for the hold-out view; the file may be missing."""
-        return self.submission_of(node, GUARDED).with_name(PREDICTIONS)
+        """Return the path of a node's predictions for the withheld rows: in the bank if it has a score, else possibly missing."""
+        with self._store.read() as session:
+            kept = kept_execution(session, self._run_id, node)
+        id, score = (_execution_id(node, GUARDED), None) if kept is None else (kept.id, kept.score)
+        return readable_files(self.folder, id, score)[0]
 
     async def noise(self, node: int, other: int | None, seconds: float) -> Noise:
         """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's.
@@ -327,14 +324,20 @@ class Executor:
         found = await self._files(view, data, request.out, outcome)
         score = None
         if found.valid and found.score is not None:
-            noise = await self._noise_of(request.out, compared, noise_seconds)
+            noise = await self._noise_of(request.execution_id, found, compared, noise_seconds)
             guards: tuple[Finding, ...] = ()
             if view == GUARDED:
-                guards = await self._guarding.check_execution(
-                    node, request.execution_id, data, found.score, outcome.output
-                )
+                guards = await self._guarding.check_execution(node, request.execution_id, data, found, outcome.output)
             spoiled = any(one.spoils for one in guards)
-            score = Score(value=found.score, noise=noise, guards=guards, final=found.final, spoiled=spoiled)
+            score = Score(
+                value=found.score,
+                noise=noise,
+                guards=guards,
+                final=found.final,
+                spoiled=spoiled,
+                predictions=found.predictions,
+                submission=found.submission,
+            )
         passed = score is not None or (found.fine and view in _NEED_NO_SCORE)
         fault = None if passed else failure_sentence(outcome, request.limits) or found.message or "no score"
         error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
@@ -358,12 +361,12 @@ class Executor:
             record_findings(tx, self._run_id, score.guards if score else (), node)
         return execution
 
-    async def _noise_of(self, out: Path, compared: int | None, seconds: float) -> Noise:
+    async def _noise_of(self, execution: str, found: ScoredFiles, compared: int | None, seconds: float) -> Noise:
         """Estimate a score's noise; if that fails, the score has none, as it is no reason for another run."""
         if seconds <= 0 or self.self_reported is not None:
             return Noise()
         try:
-            return await self._noise(out / PREDICTIONS, compared, seconds)
+            return await self._noise(readable_files(self.folder, execution, found)[0], compared, seconds)
         except InfrastructureFailure as error:
             return Noise(note=str(error))
 
@@ -375,7 +378,10 @@ class Executor:
             return ScoredFiles(None, valid=False, fine=False)
         if self.self_reported is None:
             swapped = ViewName.parse(view).kind == "swap"
-            return await self._worker.score_execution(data, submission if swapped else out / PREDICTIONS, submission)
+            bank = self.folder.bank if view == GUARDED else None
+            return await self._worker.score_execution(
+                data, submission if swapped else out / PREDICTIONS, submission, bank
+            )
         # The printed score counts if the submission could be handed in.
         try:
             await self._worker.check_form(submission, data.data, self._card)

@@ -2,16 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from sqlmodel import col, select
 
-from bot.evaluation.answers import LabelledView, OtherNode
+from bot.evaluation.answers import LabelledView, OtherNode, ScoredFiles
 from bot.evaluation.answers.findings import Finding, doubts_of, findings_of, not_run_at_all
 from bot.evaluation.answers.guards import EXECUTION_GUARDS, VIEW_GUARDS
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import GUARDED, PREDICTIONS, kept_execution
+from bot.execution.folder import RunFolder
+from bot.execution.record import GUARDED, kept_execution, readable_files
 from state.errors import BotError
 from state.steps import Steps
 from state.store import Store, Transaction
@@ -38,8 +38,8 @@ class Guarding:
     steps: Steps
     """Store the findings on the view."""
     worker: Worker
-    executions: Path
-    """The folder of all executions."""
+    folder: RunFolder
+    """The run's folder, with the files of executions and the bank."""
     board: Callable[[], Sequence[float]] = tuple
     """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
 
@@ -57,16 +57,16 @@ class Guarding:
         return findings_of((await self.steps.once(_STEP, check))["guards"])
 
     async def check_execution(
-        self, node: int, execution_id: str, view: LabelledView, score: float, output: str
+        self, node: int, execution_id: str, view: LabelledView, scored: ScoredFiles, output: str
     ) -> tuple[Finding, ...]:
         """Check the files and output of an execution on the hold-out view; a failure of the guards is a finding too."""
         others, folds = self._scored(node)
-        out = self.executions / execution_id
+        predictions, submission = readable_files(self.folder, execution_id, scored)
         findings = self.worker.guard_execution(
             view=view,
-            predictions=out / PREDICTIONS,
-            submission=out / "submission.csv",
-            score=score,
+            predictions=predictions,
+            submission=submission,
+            score=scored.score or 0.0,
             output=output[-_OUTPUT:],
             others=others,
             folds=folds,
@@ -81,15 +81,15 @@ class Guarding:
         query = select(Evaluation).where(Evaluation.run_id == self.run_id, col(Evaluation.score).is_not(None))
         with self.store.read() as session:
             rows = session.exec(query.order_by(col(Evaluation.node))).all()
-        others, folds = [], []
-        for row in rows:
-            if row.score is None:
-                continue
-            if row.view == GUARDED and row.node != node:
-                out = self.executions / row.execution_id
-                others.append(OtherNode(row.node, row.score, out / PREDICTIONS, out / "submission.csv"))
-            elif row.view.startswith("fold") and row.node == node:
-                folds.append((row.view, row.score))
+            others, folds = [], []
+            for row in rows:
+                if row.view == GUARDED and row.node != node:
+                    kept = kept_execution(session, self.run_id, row.node)
+                    if kept is not None and kept.score is not None:
+                        files = readable_files(self.folder, kept.id, kept.score)
+                        others.append(OtherNode(row.node, kept.score.value, *files))
+                elif row.view.startswith("fold") and row.node == node and row.score is not None:
+                    folds.append((row.view, row.score))
         return others, [score for _, score in sorted(folds)]
 
 

@@ -1,10 +1,13 @@
 """The record of an execution, one run of a script on a view, and its score."""
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict
 from sqlmodel import Session
 
-from bot.evaluation.answers import Noise
+from bot.evaluation.answers import Noise, ScoredFiles
 from bot.evaluation.answers.findings import Finding
+from bot.execution.folder import RunFolder
 from sandbox import ExitReason, Limits, Outcome
 from state.tables import Step
 
@@ -45,6 +48,10 @@ class Score(_Kept):
     """The final score, that of the rows scored apart; neither shown nor used before the run's end."""
     spoiled: bool = False
     """Whether a guard found the file for the test rows worthless, whatever the value is."""
+    predictions: str | None = None
+    """The bank's file with the validation predictions; None on other views, and for a score that a script prints."""
+    submission: str | None = None
+    """The bank's file with the predictions of the test rows."""
 
 
 class Execution(_Kept):
@@ -79,6 +86,16 @@ def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED
 def last_execution(session: Session, run_id: str, node: int) -> Execution | None:
     """Return a node's hold-out run, or its debug run if it got no further."""
     return kept_execution(session, run_id, node) or kept_execution(session, run_id, node, DEBUG)
+
+
+def readable_files(folder: RunFolder, execution: str, kept: ScoredFiles | Score | None) -> tuple[Path, Path]:
+    """Return where the predictions of the withheld and the test rows are read again: in the bank, or as the script wrote them."""
+    out = folder.executions / execution
+    predictions, submission = (kept.predictions, kept.submission) if kept else (None, None)
+    return (
+        folder.bank / predictions if predictions else out / PREDICTIONS,
+        folder.bank / submission if submission else out / "submission.csv",
+    )
 
 
 def step_of(view: str) -> str:

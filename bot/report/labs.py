@@ -27,7 +27,7 @@ class LabStory:
     report: tuple[tuple[str, str], ...]
     """What its coder reported, by heading."""
     hints: tuple[dict[str, Any], ...]
-    """{name, score, error, note, turn} of each logged experiment."""
+    """Each logged experiment, see `Lab.hints`."""
     notes: tuple[str, ...]
     turns: tuple[TurnText, ...]
 

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         arguments = {"note": options.note, "background": options.background}
         path, most = options.file, SCRIPT_BYTES
     elif command == "log":
-        arguments = {"name": options.name, "note": options.note}
+        arguments = {"name": options.name, "note": options.note, "against": options.against}
         path, most = options.oof, FILE_BYTES
     elif command == "note":
         arguments = {"text": " ".join(options.text)}
@@ -273,12 +273,15 @@ def _parser() -> _Parser:
     score.add_argument("file", metavar="FILE", help=f"the script, of {SCRIPT_BYTES // 1000} kB at most")
     score.add_argument("--note", default="", metavar="TEXT", help="what it tries")
     score.add_argument("--background", action="store_true", help="do not wait: you are told when it is done")
-    log = command("log", "log an experiment that was cross-validated on data/folds.csv; the engine scores it as a hint")
+    log = command(
+        "log", "log an experiment that was cross-validated on /lab/folds.csv; the engine scores and compares it"
+    )
     log.add_argument("name", metavar="NAME", help="of the experiment")
     log.add_argument(
         "--oof", required=True, metavar="FILE", help="its out-of-fold predictions, as a CSV file of 200 MB at most"
     )
     log.add_argument("--note", default="", metavar="TEXT", help="what was tried")
+    log.add_argument("--against", default="", metavar="NAME", help="compare it with this experiment, not with the best")
     command("ideas", "the ideas that others had for this draft")
     note = command("note", "leave a line that other labs see")
     note.add_argument("text", metavar="TEXT", nargs="+", help="the line")

@@ -61,7 +61,8 @@ class Lab(SQLModel, table=True):
     """Why it was closed, in one sentence."""
     turns: int = 0
     hints: list[Any] = Field(default_factory=list, sa_type=JSON)
-    """{name, score, error, note, turn} of each logged experiment; nothing leads from here to a submission."""
+    """{name, score, error, note, turn, file, against, gain, gain_error} of each logged experiment: its predictions' file on the
+    shelf, and its paired difference to another one. Nothing leads from here to a submission."""
     notes: list[Any] = Field(default_factory=list, sa_type=JSON)
     """Lines that other labs are shown."""
     report: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)

@@ -64,6 +64,8 @@ class Log:
 
     name: _Name
     note: _Remark = ""
+    against: Annotated[str, AfterValidator(partial(line, limit=_NAME))] = ""
+    """The experiment that it is compared with; empty: the best one."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)

@@ -1,7 +1,8 @@
 """Cards: what each scored script of a run is, in a line made by code."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
@@ -70,12 +71,13 @@ def board(context: RunContext, lab: int | None = None, everything: bool = False)
     return [f"[{_COLUMNS}]", *lines] if lines else ["nothing has been scored yet"]
 
 
-def hint_line(lab: int, hint: dict[str, object]) -> str:
+def hint_line(lab: int, hint: Mapping[str, Any]) -> str:
     """Return the line of an experiment that a coder cross-validated itself."""
-    score, error = hint["score"], hint["error"]
-    noise = f" ± {error:.2g}" if isinstance(error, float) else ""
+    noise = "" if hint["error"] is None else f" ± {hint['error']:.2g}"
+    gain = hint["gain"]
+    paired = "" if gain is None else f" · gain {shown_gain(gain, hint['gain_error'])} over {hint['against']}, paired"
     note = f" · {hint['note']}" if hint["note"] else ""
-    return f"lab {lab}, folds · {hint['name']} · {score:.6g}{noise}{note}"
+    return f"lab {lab}, folds · {hint['name']} · {hint['score']:.6g}{noise}{paired}{note}"
 
 
 def lab_cards(context: RunContext, without: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status
 from bot.coder.lab.cards import board, hint_line, shown
+from bot.coder.lab.hints import compared_with, trim_shelf
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook
 from bot.engine.attempts import load_tree
@@ -111,19 +112,24 @@ class Commands:
         row = lab(context.store, context.run_id, self.number)
         if row is not None and len(row.hints) >= _MOST_HINTS:
             raise InvalidSubmission(f"{_MOST_HINTS} experiments were logged, which is the most a lab keeps")
-        found = await context.executor.score_folds(call.file, _NOISE_SECONDS)
-        hint = {"name": arguments.name, "score": found.score, "error": found.error, "note": arguments.note}
+        other = compared_with(context, self.number, arguments.against)
+        file = None if other is None else other[1]["file"]
+        found = await context.executor.score_folds(call.file, file, _NOISE_SECONDS)
+        hint = {
+            "name": arguments.name,
+            "score": found.score,
+            "error": found.noise.score_error,
+            "note": arguments.note,
+            "turn": self.turn,
+            "file": found.file,
+            "against": other and f"{other[1]['name']!r} of lab {other[0]}",
+            "gain": found.noise.gain,
+            "gain_error": found.noise.gain_error,
+        }
+        # Nothing is waited for from the answer to here: the shelf holds no file yet that another call has not recorded.
         with context.store.write() as tx:
-            add_hint(
-                tx,
-                context.run_id,
-                self.number,
-                name=arguments.name,
-                score=found.score,
-                error=found.error,
-                note=arguments.note,
-                turn=self.turn,
-            )
+            add_hint(tx, context.run_id, self.number, hint)
+        trim_shelf(context)
         return hint_line(self.number, hint)
 
     def _note(self, text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from bot.coder.lab.cards import shown
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
+from bot.execution.record import GUARDED, PREDICTIONS
 from bot.models import Item
 from bot.models.quoting import clean, line
 from state.community import Post
@@ -111,7 +112,8 @@ def write_bank(context: RunContext, folder: Path, nodes: Sequence[int]) -> None:
         place = folder / f"node{node}"
         place.mkdir(parents=True, exist_ok=True)
         (place / "solution.py").write_text(code(context, node), encoding="utf-8")
-        for file in (context.executor.predictions_of(node), context.executor.submission_of(node, "holdout")):
+        submission = context.executor.submission_of(node, GUARDED)
+        for file in (submission.with_name(PREDICTIONS), submission):
             if file.is_file() and not file.is_symlink():
                 shutil.copyfile(file, place / file.name)
         result = results.get(node)

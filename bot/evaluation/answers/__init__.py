@@ -54,6 +54,10 @@ class ScoredFiles:
     """Why there is no score, or what is wrong; None if nothing is."""
     final: float | None = None
     """Score of the rows that are scored apart, for the run's end alone; None: there are no such rows, or no score of them."""
+    predictions: str | None = None
+    """The file of the bank that has the validation predictions; None: they are not kept."""
+    submission: str | None = None
+    """The file of the bank that has the predictions of the test rows."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,17 @@ class Noise:
     rows: int = 0
     note: str | None = None
     """Why the score's error is not known."""
+
+
+@dataclass(frozen=True)
+class ScoredHint:
+    """What out-of-fold predictions are worth."""
+
+    score: float
+    """In the metric's own sign."""
+    noise: Noise
+    file: str
+    """The file of the shelf that has them."""
 
 
 @dataclass(frozen=True)

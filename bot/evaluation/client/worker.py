@@ -18,6 +18,7 @@ from bot.evaluation.answers import (
     OtherNode,
     PublicCopy,
     ScoredFiles,
+    ScoredHint,
 )
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
@@ -96,20 +97,32 @@ class Worker(WorkerProcess):
             "bot.evaluation.preview:preview", str, card=card, doubts=doubts, data_dir=data_dir, labels_dir=labels_dir
         )
 
-    async def score_execution(self, view: LabelledView, predictions: Path, submission: Path) -> ScoredFiles:
-        """Score what one execution wrote."""
+    async def score_execution(
+        self, view: LabelledView, predictions: Path, submission: Path, bank: Path | None = None
+    ) -> ScoredFiles:
+        """Score what one execution wrote, and keep what it predicted."""
         return await self.call(
             "bot.evaluation.scoring.score:score_execution",
             ScoredFiles,
             view=view,
             predictions=predictions,
             submission=submission,
+            bank=bank,
         )
 
-    async def score_predictions(self, view: LabelledView, predictions: Path) -> float:
-        """Score predictions of a view's rows alone; raises InvalidSubmission where they have no score."""
+    async def score_hint(
+        self, view: LabelledView, predictions: Path, shelf: Path, against: str | None, seed: int, seconds: float
+    ) -> ScoredHint:
+        """Score out-of-fold predictions, and keep them; raises InvalidSubmission where they have no score."""
         return await self.call(
-            "bot.evaluation.scoring.score:score_predictions", float, view=view, predictions=predictions
+            "bot.evaluation.scoring.score:score_hint",
+            ScoredHint,
+            view=view,
+            predictions=predictions,
+            shelf=shelf,
+            against=against,
+            seed=seed,
+            seconds=seconds,
         )
 
     async def score_noise(

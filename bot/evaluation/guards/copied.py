@@ -3,10 +3,9 @@
 import filecmp
 
 from bot.evaluation.answers.findings import Finding, passed, spoiling, suspicious
-from bot.evaluation.guards.copies import check_file, same_values
+from bot.evaluation.guards.copies import public_copy, same_values
 from bot.evaluation.guards.traces import Traces
 from bot.evaluation.metrics.registry import prediction_kind
-from bot.evaluation.scoring.prediction_file import read_submission
 from state.errors import InvalidSubmission
 
 MOST_NODES = 20
@@ -16,7 +15,7 @@ MOST_NODES = 20
 def copied_submission(guard: str, traces: Traces) -> Finding:
     """Compare the submission with public files, which may not be submitted, and with those of earlier nodes."""
     view = traces.view
-    found = check_file(traces.submission, view.folder, traces.public, view.card)
+    found = public_copy(traces.submitted, view.folder, traces.public, view.card)
     if found.copied is not None:
         return spoiling(guard, f"in the submission {found.copied}")
     labels = prediction_kind(view.card) != "number"
@@ -25,7 +24,7 @@ def copied_submission(guard: str, traces: Traces) -> Finding:
             return suspicious(guard, f"every value of the submission is that of node {other.node}", node=other.node)
     for other in traces.others[-MOST_NODES:]:
         try:
-            values = read_submission(other.submission, view.folder / "sample_submission.csv", view.card)[1]
+            values = traces.submitted_by(other.submission)
         except InvalidSubmission:
             continue  # it is gone, or was invalid
         if same_values(traces.submitted, values, labels=labels):

@@ -13,6 +13,7 @@ from bot.evaluation.metrics.labels import equal_labels
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring.prediction_file import OF_OTHERS, read_submission, read_truth
+from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.tables.untrusted_csv import open_rows
 from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.card import TaskCard
@@ -41,8 +42,14 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
     Raises:
         InvalidSubmission: the site would not take it; the text gives the reason.
     """
+    mine = read_submission(file, view_dir / "sample_submission.csv", card)[1]
+    return public_copy(mine, view_dir, outputs, card)
+
+
+def public_copy(mine: Values, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:
+    """Look for predictions of the test rows (rows, prediction columns) among public files; see `check_file`."""
     sample = view_dir / "sample_submission.csv"
-    ids, mine = read_submission(file, sample, card)
+    ids = read_table(sample).keys(card.row_columns)
     labels = prediction_kind(card) != "number"
     compared = 0
     for path in _public(view_dir, outputs, card):

@@ -19,9 +19,11 @@ from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring import Scorer, labels_of, open_scorer
+from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.noise import score_noise
-from bot.evaluation.scoring.prediction_file import read_submission, read_truth
+from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+from bot.evaluation.tables.csv_table import read_table
 from state.errors import UnsupportedLayout
 
 NOISE_SECONDS = 10.0
@@ -35,6 +37,7 @@ class Traces:
 
     view: GuardedView
     predictions: Path
+    """A file of the bank, or as the script wrote it; so are the submission and what other nodes left."""
     submission: Path
     score: float
     """As the metric gives it."""
@@ -70,7 +73,11 @@ class Traces:
     @cached_property
     def submitted(self) -> Values:
         """Predictions of the test rows. Raises InvalidSubmission."""
-        return read_submission(self.submission, self.view.folder / "sample_submission.csv", self.view.card)[1]
+        return self.submitted_by(self.submission)
+
+    def submitted_by(self, submission: Path) -> Values:
+        """Return the predictions of the test rows in this or another node's submission. Raises InvalidSubmission."""
+        return read_predicted(submission, self.view.folder / "sample_submission.csv", self.view.card)
 
     @cached_property
     def error(self) -> float | None:
@@ -116,8 +123,9 @@ class Traces:
 
     @cached_property
     def _read(self) -> tuple[list[str], Values]:
-        ids, values = read_submission(self.predictions, self.view.folder / "sample_validation.csv", self.view.card)
-        places = list(self.view.places)
+        sample, places = self.view.folder / "sample_validation.csv", list(self.view.places)
+        ids = read_table(sample).keys(self.view.card.row_columns)
+        values = read_predicted(self.predictions, sample, self.view.card)
         return [ids[place] for place in places], values[places]
 
     @cached_property

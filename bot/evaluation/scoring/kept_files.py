@@ -1,4 +1,4 @@
-"""A cache of parsed files in the worker's memory: score, noise and guards read the same few one after another."""
+"""A cache of labels that were read, in the worker's memory: score, noise and guards read the same ones one after another."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -8,23 +8,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import PredictionKind, prediction_kind
-from bot.evaluation.scoring.prediction_file import read_submission, read_truth
+from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.tables.csv_table import read_table
 from scrapers.snapshots.card import TaskCard
 
-_MOST = 16
 _LARGEST: Mapping[PredictionKind, int] = {"number": 1 << 25, "label": 1 << 22, "text": 0}
 """Most bytes of a file that is cached; in memory, numbers take about as many, labels several times as many."""
 
 _Version = tuple[str, int, int, int]
 """Path, inode, time and size of a file; another file under the same name differs in one of them."""
-
-
-def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
-    """Return a prediction file's values in the order of its sample, for reading only; raises as `read_submission`."""
-    if not _may_be_cached(path, sample, card):
-        return read_submission(path, sample, card)[1]
-    return _predicted(_version(path), _version(sample), card.model_dump_json())
 
 
 def read_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str], NDArray[Any]]:
@@ -43,11 +35,6 @@ def _may_be_cached(path: Path, sample: Path, card: TaskCard) -> bool:
 def _version(path: Path) -> _Version:
     stat = path.stat()
     return str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size
-
-
-@lru_cache(maxsize=_MOST)
-def _predicted(path: _Version, sample: _Version, card: str) -> NDArray[Any]:
-    return read_submission(Path(path[0]), Path(sample[0]), TaskCard.model_validate_json(card))[1]
 
 
 @lru_cache(maxsize=2)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import Metric
-from bot.evaluation.scoring.kept_files import read_answers, read_predicted
+from bot.evaluation.scoring.bank import read_predicted
+from bot.evaluation.scoring.kept_files import read_answers
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.scoring.resampling import draw_scorer
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth
 from scrapers.snapshots.card import TaskCard
-from state.errors import UsageError
+from state.errors import InvalidSubmission, UsageError
 
 _SHOWN = 3
 """Columns that are named, of those that leave a metric undefined."""
@@ -56,7 +57,10 @@ class _Values:
     repeats: bool = True
 
     def read(self, path: Path) -> Predicted:
-        return Predicted(path.name, read_predicted(path, self.sample, self.card))
+        values = read_predicted(path, self.sample, self.card)
+        if values.shape != self.values.shape:  # a bank's array of other rows
+            raise InvalidSubmission(f"{path.name} has the shape {values.shape} where {self.values.shape} is expected.")
+        return Predicted(path.name, values)
 
     def perfect(self, path: Path) -> Predicted:
         return Predicted(path.name, read_truth(path, self.ids, self.card))

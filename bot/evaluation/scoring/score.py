@@ -1,12 +1,17 @@
-"""Scoring one execution: its validation predictions against the withheld labels, and the form of its submission."""
+"""Scoring one execution, and out-of-fold predictions: values against withheld labels, and the form of a submission."""
 
 import math
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from bot.evaluation.answers import LabelledView, ScoredFiles
+from numpy.typing import NDArray
+
+from bot.evaluation.answers import LabelledView, ScoredFiles, ScoredHint
 from bot.evaluation.scoring import open_scorer, parts_of
+from bot.evaluation.scoring.bank import keep
+from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.prediction_file import read_submission
 from bot.evaluation.scoring.truth import score_or_nan
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
@@ -20,9 +25,13 @@ class _Scored:
     readable: bool = False
     fault: str | None = None
     final: float | None = None
+    values: NDArray[Any] | None = None
+    """What was predicted; None: the file itself was scored, or there is no score."""
 
 
-def score_execution(view: LabelledView, predictions: Path | None, submission: Path | None) -> ScoredFiles:
+def score_execution(
+    view: LabelledView, predictions: Path | None, submission: Path | None, bank: Path | None = None
+) -> ScoredFiles:
     """Score what one execution wrote.
 
     The score and the validity do not depend on each other; a node needs both. On the view `full` the score is one of
@@ -32,6 +41,7 @@ def score_execution(view: LabelledView, predictions: Path | None, submission: Pa
         view: the execution's view.
         predictions: the execution's validation predictions; None if it wrote none.
         submission: its submission; None if it wrote none.
+        bank: the folder where the predictions are kept if both files are worth something; None: nowhere.
 
     Raises:
         InfrastructureFailure: the labels cannot be read, or the grader exceeds its limits whatever its input.
@@ -39,13 +49,27 @@ def score_execution(view: LabelledView, predictions: Path | None, submission: Pa
         UsageError: the card's metric is not known.
     """
     scored = _score(view, predictions)
-    valid, invalid = _valid(view, submission)
+    asked, invalid = _submitted(view, submission)
+    valid = invalid is None
     message = " ".join(filter(None, (scored.fault, invalid))) or None
-    return ScoredFiles(scored.score, valid, valid and scored.readable, message, scored.final)
+    kept: tuple[str, ...] = ()
+    if bank and predictions and submission and valid and scored.score is not None:
+        kept = keep(scored.values, predictions, bank), keep(asked, submission, bank)
+    return ScoredFiles(scored.score, valid, valid and scored.readable, message, scored.final, *kept)
 
 
-def score_predictions(view: LabelledView, predictions: Path) -> float:
-    """Score predictions alone.
+def score_hint(
+    view: LabelledView, predictions: Path, shelf: Path, against: str | None, seed: int, seconds: float
+) -> ScoredHint:
+    """Score out-of-fold predictions, and keep them.
+
+    Args:
+        view: the folds.
+        predictions: in the form of the submission, each row that is validated exactly once.
+        shelf: the folder where they are kept.
+        against: the file there that they are compared with; None, or one that is gone: none.
+        seed: of the noise.
+        seconds: for its draws.
 
     Raises:
         InvalidSubmission: they have no score; the message is one sentence.
@@ -53,7 +77,9 @@ def score_predictions(view: LabelledView, predictions: Path) -> float:
     scored = _score(view, predictions)
     if scored.score is None:
         raise InvalidSubmission(scored.fault or "the predictions have no score")
-    return scored.score
+    file = keep(scored.values, predictions, shelf)
+    other = None if against is None else shelf / against
+    return ScoredHint(scored.score, score_noise(view, shelf / file, other, seed, seconds), file)
 
 
 def check_view_scorable(view: LabelledView) -> None:
@@ -95,7 +121,7 @@ def _score(view: LabelledView, predictions: Path | None) -> _Scored:
             score, refused = None, str(error)
         if score is not None:
             apart = math.nan if final is None else score_or_nan(final, predicted)
-            return _Scored(score, True, final=apart if math.isfinite(apart) else None)
+            return _Scored(score, True, final=apart if math.isfinite(apart) else None, values=predicted.values)
         if (fault := truth.fault()) is not None:
             return _Scored(readable=True, fault=f"The {scorer.name} cannot be computed on these rows: {fault}.")
         if refused is not None:
@@ -104,11 +130,11 @@ def _score(view: LabelledView, predictions: Path | None) -> _Scored:
     return _Scored(readable=True, fault=f"The {scorer.name} gives no finite score for {predictions.name}: {fault}.")
 
 
-def _valid(view: LabelledView, submission: Path | None) -> tuple[bool, str | None]:
+def _submitted(view: LabelledView, submission: Path | None) -> tuple[NDArray[Any] | None, str | None]:
+    """Return the predictions of the test rows, and why there are none."""
     if submission is None:
-        return False, f"{view.card.submission_file} was not written."
+        return None, f"{view.card.submission_file} was not written."
     try:
-        read_submission(submission, view.data / "sample_submission.csv", view.card)
+        return read_submission(submission, view.data / "sample_submission.csv", view.card)[1], None
     except InvalidSubmission as error:
-        return False, str(error)
-    return True, None
+        return None, str(error)

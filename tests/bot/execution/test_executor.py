@@ -16,7 +16,7 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
-from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers import LabelledView, ScoredFiles
 from bot.evaluation.answers.guards import EXECUTION_GUARDS
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -24,7 +24,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.execution.leasing import Leasing
-from bot.execution.record import PREDICTIONS, Execution, failure_sentence, kept_execution
+from bot.execution.record import Execution, failure_sentence, kept_execution
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
@@ -234,9 +234,20 @@ async def test_a_score_is_kept_with_its_noise_which_takes_nothing_from_it_where_
     assert (done.score.noise.gain, done.score.noise.gain_error) == pytest.approx((0.0, 0.0), abs=1e-9)
     with trial.store.read() as session:
         assert kept_execution(session, RUN, node) == done
-    (trial.folder_of(node) / PREDICTIONS).write_text("id,label\n")
+    trial.executor.predictions_of(node).unlink()
     lost = await trial.executor.noise(node, first, 1.0)
     assert lost.score_error is None and lost.note
+
+
+async def test_what_a_node_with_a_score_predicted_lies_in_the_bank_and_nothing_else_does(trial: Trial) -> None:
+    node = trial.new_node()
+    done = await trial.execute(node, PREDICTS)
+    tried = await trial.executor.execute(node, PREDICTS, "sample", 30.0)
+    assert done.score is not None and tried.score is not None
+    bank = trial.executor.folder.bank
+    assert {str(done.score.predictions), str(done.score.submission)} <= {path.name for path in bank.iterdir()}
+    assert (tried.score.predictions, tried.score.submission) == (None, None)
+    assert trial.executor.predictions_of(node) == bank / str(done.score.predictions)
 
 
 async def test_guards_look_at_the_data_before_the_first_execution_and_only_once(trial: Trial) -> None:
@@ -249,8 +260,10 @@ async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
     out = trial.folder_of(node)
-    starved = Guarding(RUN, 0, trial.store, Steps(trial.store, RUN), Worker(memory_bytes=1 << 20), out.parent)
-    found = await starved.check_execution(node, done.id, LabelledView(out, out, SMALL), 1.0, "")
+    worker, folder = Worker(memory_bytes=1 << 20), trial.executor.folder
+    starved = Guarding(RUN, 0, trial.store, Steps(trial.store, RUN), worker, folder)
+    scored = ScoredFiles(1.0, valid=True, fine=True)
+    found = await starved.check_execution(node, done.id, LabelledView(out, out, SMALL), scored, "")
     assert [one.guard for one in found] == list(EXECUTION_GUARDS)
     assert {one.verdict for one in found} == {"not run"}
     assert {one.verdict for one in node_findings(trial.store, RUN, 10_000)} == {"not run"}, "nobody looked at it"
@@ -289,8 +302,10 @@ async def test_a_hint_is_scored_with_its_noise_and_predictions_of_other_rows_are
     header, *rows = read(folds)
     listed = [dict(zip(header, row, strict=True)) for row in rows]
     ids = [row["id"] for row in listed if row["fold"] != "-1"]
-    found = await trial.executor.score_folds(write(tmp_path / "oof.csv", ["id", "label"], [[i, 0.5] for i in ids]), 5.0)
-    assert found.score == pytest.approx(0.693147, abs=1e-5) and found.error == pytest.approx(0.0, abs=1e-9)
+    guesses = write(tmp_path / "oof.csv", ["id", "label"], [[i, 0.5] for i in ids])
+    found = await trial.executor.score_folds(guesses, None, 5.0)
+    assert found.score == pytest.approx(0.693147, abs=1e-5) and found.noise.score_error == pytest.approx(0.0, abs=1e-9)
+    assert (await trial.executor.score_folds(guesses, found.file, 5.0)).noise.gain == 0.0
     withheld = (await trial.executor.view("holdout")).data / "sample_validation.csv"
     with pytest.raises(InvalidSubmission, match="not in the sample"):
-        await trial.executor.score_folds(withheld, 5.0)
+        await trial.executor.score_folds(withheld, None, 5.0)

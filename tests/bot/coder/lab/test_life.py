@@ -32,7 +32,7 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
         written(
             "oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, weak' --oof oof.csv --note first; lab board", 0.01
         ),
-        written("oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, strong' --oof oof.csv", 1.0),
+        written("oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, strong' --oof oof.csv; lab board", 1.0),
         written("solution.py", SOLUTION, "lab score solution.py --note 'strong ridge'", 1.0),
         sh("lab score solution.py; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"),
         written("broken.py", "import nothing_such", "lab score broken.py"),
@@ -62,6 +62,7 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
     assert "No command was found" in seen[1]
     assert "folds · ridge, weak" in seen[2]
     assert [hint["name"] for hint in row.hints] == ["ridge, weak", "ridge, strong"]
+    assert seen[3].count("over 'ridge, weak' of lab 2, paired") == 2, "in the answer and on the board"
     weak, strong = (hint["score"] for hint in row.hints)
     assert strong < weak
     assert "node 2: log_loss" in seen[4]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.view_names import ViewName
 from bot.evaluation.layouts.reader import read_layout
-from bot.evaluation.scoring.score import score_predictions
+from bot.evaluation.scoring.score import score_hint
 from bot.evaluation.views.build import VERSION, build_folds
 from bot.evaluation.views.folds import fold_rows
 from bot.evaluation.views.split import split_rows
@@ -67,7 +67,7 @@ def test_every_training_row_of_the_holdout_view_has_a_fold_in_every_layout(layou
 
 
 def score_of(view: LabelledView, rows: list[list[str]], place: Path) -> float:
-    return score_predictions(view, write(place / "oof.csv", read(view.truth)[0], rows))
+    return score_hint(view, write(place / "oof.csv", read(view.truth)[0], rows), place / "shelf", None, 0, 0.1).score
 
 
 @pytest.mark.parametrize(

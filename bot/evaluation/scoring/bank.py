@@ -1,0 +1,66 @@
+"""The bank: predictions that were read once, kept as arrays, so that no file of text is read twice.
+
+Rows are in the order of the view's sample, columns in that of the card. Each array lies under the hash of its content, so that
+equal predictions lie there once. There are no labels in it.
+"""
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.scoring.prediction_file import read_submission
+from scrapers.snapshots.card import TaskCard
+from state.errors import InvalidSubmission
+
+_PADDED = 2
+"""Characters for each byte of the file, of texts padded to the longest, above which the file itself is kept."""
+
+
+def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
+    """Keep predictions, and return the name of their file in the bank.
+
+    Args:
+        values: as `read_submission` returns them, (rows, prediction columns); None: only the file itself can be scored.
+        path: the file that they were read from; it is copied where they are no array of numbers or of short texts.
+        bank: the folder; it is made where it is missing.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    bank.mkdir(parents=True, exist_ok=True)
+    staging, suffix = bank / ".partial", ".npy"
+    if values is None or _too_long(values, path):
+        shutil.copyfile(path, staging)
+        suffix = ".csv"
+    else:
+        with staging.open("wb") as file:
+            np.save(file, values.astype(str) if values.dtype == object else values, allow_pickle=False)
+    with staging.open("rb") as file:
+        name = hashlib.file_digest(file, "sha256").hexdigest()[:32] + suffix
+    staging.replace(bank / name)
+    return name
+
+
+def _too_long(values: NDArray[Any], path: Path) -> bool:
+    return (
+        values.dtype == object and values.size * max(map(len, values.flat), default=0) > _PADDED * path.stat().st_size
+    )
+
+
+def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
+    """Return the values of a file in a bank, or of any prediction file, in the order of the sample.
+
+    Raises:
+        InvalidSubmission: it cannot be read; the text gives the reason.
+    """
+    if path.suffix != ".npy":
+        return read_submission(path, sample, card)[1]
+    try:
+        values: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise InvalidSubmission(f"The bank's {path.name} cannot be read: {error}") from error
+    return values.astype(object) if values.dtype.kind == "U" else values
