@@ -26,7 +26,12 @@ class _Ended:
 
     def is_for(self, fault: str) -> bool:
         """Whether it failed with this sentence, whatever numbers that holds."""
-        return self.fault is not None and _NUMBER.sub("#", self.fault) == _NUMBER.sub("#", fault)
+        return self.fault is not None and without_numbers(self.fault) == without_numbers(fault)
+
+
+def without_numbers(sentence: str) -> str:
+    """Return a sentence as it is compared with others: whatever numbers it holds, they count as equal."""
+    return _NUMBER.sub("#", sentence)
 
 
 def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:
