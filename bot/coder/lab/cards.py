@@ -27,11 +27,13 @@ _MOST_FAMILIES = 3
 _BEST = 5
 _KIN = 3
 """Ancestors beyond its parents, and siblings, that a lab is shown (as in OpenMLE-Evo, arXiv 2607.28568)."""
+_HINTS = 12
+"""Of another lab's experiments, the newest that are shown."""
 _COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · what"
 
 
 def families(script: str) -> tuple[str, ...]:
-    """Return the families of models that a script uses, by its imports and estimators, at most three; none where it knows none."""
+    """Return the families of models that a script uses, by its imports and estimators: none that is known, up to three."""
     return tuple(name for name, mark in _FAMILIES if mark.search(script))[:_MOST_FAMILIES]
 
 
@@ -47,7 +49,7 @@ def card(context: RunContext, result: Result) -> str:
 
 
 def kin(context: RunContext, lab: int) -> tuple[int, ...]:
-    """Return the nodes that a lab is shown: those that it starts from, their ancestors, its siblings' best, the run's best."""
+    """Return the nodes that a lab is shown: its parents and their ancestors, its siblings' best, and the run's best."""
     tree, rows = load_tree(context), {one.id: one for one in labs(context.store, context.run_id)}
     parents = rows[lab].parents if lab in rows else []
     lineage = list(parents)
@@ -63,7 +65,7 @@ def kin(context: RunContext, lab: int) -> tuple[int, ...]:
 
 
 def board(context: RunContext, lab: int, everything: bool = False) -> list[str]:
-    """Return the board's lines: a lab's own nodes and those of its kin, and its experiments.
+    """Return the board's lines: a lab's own nodes and those of its kin, and experiments of the labs that made them.
 
     Args:
         context: the run.
@@ -72,8 +74,10 @@ def board(context: RunContext, lab: int, everything: bool = False) -> list[str]:
     """
     kept = {*context.decisions.of_lab(lab), *kin(context, lab)}
     lines = [card(context, one) for one in context.results if everything or one.node in kept]
+    related = {context.decisions.lab_of(node) for node in kept}
     for row in labs(context.store, context.run_id):
-        lines += [hint_line(row.id, hint) for hint in row.hints if everything or row.id == lab]
+        if everything or row.id in related:
+            lines += [hint_line(row.id, hint) for hint in row.hints[0 if everything or row.id == lab else -_HINTS :]]
     return [f"[{_COLUMNS}]", *lines] if lines else ["nothing has been scored yet"]
 
 
