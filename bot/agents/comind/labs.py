@@ -74,7 +74,8 @@ class LabsBriefing:
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
             # No model is asked: the time that is left is better spent on experiments.
-            self._keep(draft_id, f"{_ON if parents else _NEW} ({draft_id})", _ON_TEXT if parents else _NEW_TEXT, built_on)
+            title, text = (_ON, _ON_TEXT) if parents else (_NEW, _NEW_TEXT)
+            self._keep(draft_id, f"{title} ({draft_id})", text, built_on)
             return
         await learn(context)
         if not reports_of(context) and tree[BASELINE].valid:

@@ -13,7 +13,7 @@ _PUBLISHED, _BEST, _NEW = 1, 2, 3
 _STEEPNESS = 5
 """Of n scripts the one of rank r is drawn with a weight of (n - r + 1) to this power (AIRA_2, arXiv 2603.26499)."""
 _RARE = 0.25
-"""Of its weight, that a script is given more over the root of the scripts of its rarest family (OpenMLE-Evo, arXiv 2607.28568)."""
+"""Share by which a script weighs more, over the root of the scripts of its rarest family (OpenMLE-Evo, arXiv 2607.28568)."""
 _CROSSED = 1 / 7
 """Share of labs that start from two scripts."""
 _STALL = 5
@@ -108,7 +108,9 @@ def _came_of(tree: Tree, draft: int) -> tuple[tuple[str, ...], bool]:
     """Return the families of a lab's best script, and whether it beats beyond noise all that others had scored before it."""
     nodes = tree.of_draft(draft)
     best = max(nodes, key=lambda n: (n.valid and not n.spoiled, n.fitness, -n.id))
-    before = max((n.fitness for n in tree.valid() if n.draft_id != draft and n.id < best.id and not n.spoiled), default=-math.inf)
+    before = max(
+        (n.fitness for n in tree.valid() if n.draft_id != draft and n.id < best.id and not n.spoiled), default=-math.inf
+    )
     # The error is of a comparison with another script of the run, which a better pair would differ little from.
     error = max(n.gain_error for n in nodes)
     return best.families, best.valid and best.fitness > before + _NOISE * error

@@ -9,6 +9,7 @@ from sqlmodel import select
 
 from bot.agents.builtin import BuiltinModel
 from bot.agents.comind.briefing import comind
+from bot.agents.comind.policy import RoundsSettings
 from bot.community.prompts import PlanDrafts
 from bot.engine.attempts import load_tree
 from bot.engine.search import Search
@@ -72,10 +73,10 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
     tmp_path.chmod(0o755)
     model = Coders()
     snapshot = Snapshot.load(write_tiny(tmp_path / "tiny"), METRIC_DIRECTIONS)
-    clock, box = ReplayClock(snapshot.card.deadline), BubblewrapSandbox()
+    clock, box, rounds = ReplayClock(snapshot.card.deadline), BubblewrapSandbox(), (RoundsSettings(coder="lab"),)
     async with (
         asyncio.timeout(300),
-        opened_on(snapshot, tmp_path, 5, clock, model, sandbox=box, seconds=7200.0) as context,
+        opened_on(snapshot, tmp_path, 5, clock, model, settings=rounds, sandbox=box, seconds=7200.0) as context,
     ):
         await Search(context, comind(context), slots=2).run()
         tree, rows = load_tree(context), labs(context.store, RUN)
@@ -85,7 +86,9 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
     assert [node.state for node in tree.nodes] == ["valid"] * 5
     assert [row.reason for row in rows] == ["its coder was done"] * 4
     [waited] = [row.id for row in rows if f": {row.title}\n" in model.heads[1]]
-    assert order.index(("lab.closed", 2)) < order.index(("lab.opened", 3)), "its plan was waited for, and held up nobody"
+    assert order.index(("lab.closed", 2)) < order.index(("lab.opened", 3)), (
+        "its plan was waited for, and held up nobody"
+    )
     assert order.index(("lab.opened", 5)) < order.index(("lab.closed", waited))
     # The fourth starts from a script, with what its lab left.
     parent = next(iter(rows[3].parents))
