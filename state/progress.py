@@ -116,12 +116,14 @@ def update_node(
     plan: str | None = None,
     code: str | None = None,
     model: str | None = None,
+    families: Sequence[str] | None = None,
 ) -> Node:
     """Set fields of a running node; None leaves a field as it is."""
     row = tx.session.get_one(Node, (run_id, node))
     row.plan = row.plan if plan is None else plan
     row.model = row.model if model is None else model
     row.code_sha = row.code_sha if code is None else put_blob(tx, code)
+    row.families = row.families if families is None else list(families)
     tx.add(row)
     tx.record("node.updated", run_id=run_id, node=node, code_sha=row.code_sha, model=row.model)
     return row

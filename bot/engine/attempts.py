@@ -63,20 +63,21 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
                 # More would make the statement too long, and are hardly fewer than all.
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
-            spoiled = _spoiled(session, run_id, touched) if rows else frozenset()
-        return cache.update({row.id: _view(row, lower_is_better, row.id in spoiled) for row in rows}, last)
+            scored = _scored(session, run_id, touched) if rows else {}
+        return cache.update({row.id: _view(row, lower_is_better, *scored.get(row.id, (0, 0.0))) for row in rows}, last)
 
 
-def _spoiled(session: Session, run_id: str, nodes: Sequence[int] | None) -> frozenset[int]:
-    """Return which of the nodes (None: of all) have a file that a guard found worthless."""
-    spoiled = func.json_extract(col(Step.result), "$.score.spoiled")
-    query = select(Step.node).where(Step.run_id == run_id, Step.name == step_of(GUARDED), spoiled == 1)
+def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, tuple[int, float]]:
+    """Return for nodes (None: all) whether a guard found their file worthless, and their gain's standard error."""
+    spoiled, error = (func.json_extract(col(Step.result), f"$.score.{key}") for key in ("spoiled", "noise.gain_error"))
+    query = select(Step.node, spoiled, error).where(Step.run_id == run_id, Step.name == step_of(GUARDED))
+    query = query.where((spoiled == 1) | error.is_not(None))
     if nodes is not None and len(nodes) <= _MOST_SINGLE:
         query = query.where(col(Step.node).in_(nodes))
-    return frozenset(session.exec(query))
+    return {node: (doubt, noise or 0.0) for node, doubt, noise in session.exec(query)}
 
 
-def _view(row: Node, lower_is_better: bool, spoiled: bool) -> NodeView:
+def _view(row: Node, lower_is_better: bool, spoiled: int, gain_error: float) -> NodeView:
     if row.status not in ("running", "valid", "buggy", "failed"):
         raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
     return NodeView(
@@ -89,7 +90,9 @@ def _view(row: Node, lower_is_better: bool, spoiled: bool) -> NodeView:
         draft_id=None if row.draft_id is None else int(row.draft_id),
         seconds=row.seconds or 0.0,
         baseline=row.id == BASELINE,
-        spoiled=spoiled,
+        spoiled=spoiled == 1,
+        gain_error=gain_error,
+        families=tuple(row.families),
     )
 
 

@@ -50,6 +50,13 @@ class Decisions:
         [(number, _)] = await self._decide(lambda _: [action])
         return number
 
+    def lab_of(self, node: int) -> int | None:
+        """Return the number of the lab that made a node; None: no lab did."""
+        for number, one in self:
+            if number == node:
+                return node if one.kind == "lab" else one.lab
+        return None
+
     def of_lab(self, lab: int) -> list[int]:
         """Return the numbers of the nodes that a lab has begun or may have begun, the first one included."""
         return [number for number, one in self if number == lab or one.lab == lab]

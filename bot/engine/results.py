@@ -33,6 +33,8 @@ class Result:
     seconds: float
     """Of its script alone."""
     error: str | None
+    families: tuple[str, ...] = ()
+    """Families of models that its script uses; none where nobody looked."""
 
 
 def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:
@@ -81,4 +83,5 @@ def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
         gain_error=noise.gain_error,
         seconds=0.0 if ran is None else ran.seconds,
         error=node.error,
+        families=tuple(node.families),
     )

@@ -26,7 +26,12 @@ class _Ended:
 
     def is_for(self, fault: str) -> bool:
         """Return whether it failed with this sentence, whatever the numbers in it."""
-        return self.fault is not None and _NUMBER.sub("#", self.fault) == _NUMBER.sub("#", fault)
+        return self.fault is not None and without_numbers(self.fault) == without_numbers(fault)
+
+
+def without_numbers(sentence: str) -> str:
+    """Return a sentence with its numbers masked, for comparisons."""
+    return _NUMBER.sub("#", sentence)
 
 
 def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:

@@ -29,6 +29,10 @@ class NodeView:
     """The first node of a run: scored and improved as any other, but no draft of the policy."""
     spoiled: bool = False
     """Whether a guard found its file for the test rows worthless, whatever its score is."""
+    gain_error: float = 0.0
+    """Standard error of the paired difference of its score to that of the script it was compared with; 0: unknown."""
+    families: tuple[str, ...] = ()
+    """Families of models that its script uses; empty if unknown."""
 
     @property
     def fitness(self) -> float:

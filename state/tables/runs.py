@@ -35,6 +35,8 @@ class Node(SQLModel, table=True):
     draft_id: str | None = None
     plan: str = ""
     code_sha: str | None = None
+    families: list[str] = Field(default_factory=list, sa_type=JSON)
+    """Families of models that its script uses; none where nobody looked."""
     status: str = "running"
     """`running`, `valid`, `buggy`, or `failed` where the engine failed, not the code."""
     score: float | None = None

@@ -4,7 +4,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
 
-from bot.agents.comind.labs import LabsBriefing, LabsPolicy
+from bot.agents.comind.labs import LabsBriefing
+from bot.agents.comind.lineage import LabsPolicy
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
 from bot.coder.brief import Brief
 from bot.coder.lab.playbook import LabPlaybook

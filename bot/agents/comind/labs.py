@@ -1,9 +1,6 @@
 """CoMind with labs: each draft is worked on in a lab of its own, and nobody waits for a round to end."""
 
-import asyncio
-import random
-from collections.abc import Sequence
-
+from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import SHORTEST, LabSettings
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance
@@ -14,12 +11,12 @@ from bot.engine.attempts import attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
-from bot.engine.strategy import Action, Remaining
+from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
 from state.labs import lab
-from state.tables import Draft
+from state.tables import Report
 
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
@@ -31,64 +28,12 @@ _ON = "On from the best"
 _ON_TEXT = (
     "Go on from the script that you are given: find by experiments what it lacks, add what differs, blend, score again."
 )
+_NEW = "A new start"
+_NEW_TEXT = (
+    "Start anew, with another family of models or another published script than the labs before and beside this one: have a "
+    "whole script scored early, then improve it by experiments, and blend models that differ."
+)
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
-_PUBLISHED, _BEST, _NEW = 1, 2, 3
-"""What the first three drafts of a run begin with."""
-_STEEPNESS = 5
-"""Of n scripts the one of rank r is drawn with a weight of (n - r + 1) to this power (AIRA_2, arXiv 2603.26499)."""
-_CROSSED = 1 / 7
-"""Share of labs that start from two scripts."""
-_STALL = 5
-"""Labs in a row without a better score, after which one starts anew."""
-_LEAST = 120.0
-"""Seconds below which no further lab is worth opening."""
-
-
-class LabsPolicy:
-    """Opens a lab for each free slot while there is time for one, and waits for none.
-
-    Three labs open the run: on what is published, on the best script so far, and on something new. From then on each starts
-    from a script that is drawn by its rank, or one in seven from two; after several labs in a row without a better score one
-    starts anew, but not in the last third of the run.
-    """
-
-    def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
-        """Return a lab for each free slot."""
-        if budget.seconds is not None and budget.seconds < _LEAST:
-            return ()
-        first = 1 + max((node.draft_id or 0 for node in tree.nodes), default=0)
-        return [
-            Action("lab", self._parents(tree, budget, first + offset, rng), draft_id=first + offset, slot=offset)
-            for offset in range(free_slots)
-        ]
-
-    def _parents(self, tree: Tree, budget: Remaining, draft_id: int, rng: random.Random) -> tuple[int, ...]:
-        ranked = sorted(
-            (node for node in tree.valid() if not node.baseline and not node.spoiled), key=lambda n: (-n.fitness, n.id)
-        )
-        if draft_id in (_PUBLISHED, _NEW) or not ranked or self._stalls(tree, budget):
-            return ()
-        if draft_id == _BEST:
-            return (ranked[0].id,)
-        weights = [(len(ranked) - place) ** _STEEPNESS for place in range(len(ranked))]
-        [chosen] = rng.choices(ranked, weights)
-        others = [
-            (node, weight) for node, weight in zip(ranked, weights, strict=True) if node.draft_id != chosen.draft_id
-        ]
-        if others and rng.random() < _CROSSED:
-            [second] = rng.choices([node for node, _ in others], [weight for _, weight in others])
-            return (chosen.id, second.id)
-        return (chosen.id,)
-
-    def _stalls(self, tree: Tree, budget: Remaining) -> bool:
-        """Whether the last labs brought nothing, and there is time for something else."""
-        left = (budget.seconds, budget.seconds_total) if budget.steps is None else (budget.steps, budget.steps_total)
-        if left[0] is None or left[1] is None or left[0] < left[1] / 3:
-            return False
-        best = tree.best()
-        drafts = {node.draft_id for node in tree.nodes if node.draft_id is not None and node.state != "running"}
-        later = [draft for draft in drafts if best is not None and draft > (best.draft_id or 0)]
-        return len(later) >= _STALL
 
 
 class LabsBriefing:
@@ -96,24 +41,22 @@ class LabsBriefing:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._planning = asyncio.Lock()
 
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
         """Return the draft that the lab works on: the first opens with what is published, the others are planned."""
         if action.draft_id is None:
             raise ValueError("every lab of CoMind belongs to a draft")
         context = self._context
-        async with self._planning:
-            if draft_row(context, action.draft_id) is None:
-                await self._plan(action.draft_id, action.parents, tree)
+        if draft_row(context, action.draft_id) is None:
+            await self._plan(action.draft_id, action.parents, tree)
         draft = draft_row(context, action.draft_id)
         if draft is None:
             raise BotError(f"draft {action.draft_id} was not planned")
         chosen = set(draft.idea_ids)
         return LabAssignment(
             title=draft.title,
-            draft=draft.description,
-            codebase=action.parents[0] if action.parents else self._codebase(draft),
+            draft=f"{draft.description}\n\n{_about_families(action.parents, tree)}".strip(),
+            codebase=next(iter(action.parents), None),
             parents=action.parents[1:],
             known=provenance(context, draft),
             ideas=tuple(
@@ -122,31 +65,17 @@ class LabsBriefing:
             ),
         )
 
-    def _codebase(self, draft: Draft) -> int | None:
-        """Return the node whose script the draft starts from, or None."""
-        report = next((r for r in reports_of(self._context) if r.id == draft.codebase_report), None)
-        return None if report is None else report.best_node
-
     async def _plan(self, draft_id: int, parents: tuple[int, ...], tree: Tree) -> None:
-        context = self._context
+        context, built_on = self._context, self._report_on(parents, tree)
         if draft_id == 1:
             # Nothing is waited for: the coder reads the public scripts itself.
-            with context.store.write() as tx:
-                add_draft(
-                    tx,
-                    context.run_id,
-                    "1",
-                    title=_OPENING,
-                    description=_OPENING_TEXT,
-                    idea_ids=(),
-                    known_at=context.card.enabled_at,
-                    novel=False,
-                    round=1,
-                )
+            self._keep(draft_id, _OPENING, _OPENING_TEXT, None)
             return
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
-            self._go_on(draft_id, parents)
+            # No model is asked: the time that is left is better spent on experiments.
+            title, text = (_ON, _ON_TEXT) if parents else (_NEW, _NEW_TEXT)
+            self._keep(draft_id, f"{title} ({draft_id})", text, built_on)
             return
         await learn(context)
         if not reports_of(context) and tree[BASELINE].valid:
@@ -158,36 +87,27 @@ class LabsBriefing:
             raise BudgetExceeded("no time is left to plan and run another lab")
         left = DraftLeft(scripts=5, seconds=context.budget.usable(best), gainless=5, failed=5)
         room = context.settings_of(LabSettings).seconds(context.budget.seconds, context.budget.usable(best))
-        start = self._start(parents, tree)
+        start = f"{_start(parents, built_on)} {_about_families(parents, tree)}".strip()
         await plan_drafts(context, draft_id, draft_id, 1, left, seconds, lab_seconds=room, start=start)
 
-    def _start(self, parents: tuple[int, ...], tree: Tree) -> str:
-        """Say what a draft starts from."""
-        if not parents:
-            return "It is an approach absent from all reports: `codebase` is null."
-        report = next((r for r in reports_of(self._context) if r.draft_id == str(tree[parents[0]].draft_id)), None)
-        which = f" (`codebase` is {report.id})" if report is not None else ""
-        start = f"It starts from the script of node {parents[0]}, which its coder is handed{which}"
-        if len(parents) > 1:
-            start += f", and takes from node {parents[1]}, whose script lies beside it, what the first one lacks"
-        return f"{start}."
+    def _report_on(self, parents: tuple[int, ...], tree: Tree) -> Report | None:
+        """Return the report on the draft of the script that a lab starts from; None without such a script or report."""
+        draft = str(tree[parents[0]].draft_id) if parents else None
+        return next((r for r in reports_of(self._context) if draft is not None and r.draft_id == draft), None)
 
-    def _go_on(self, draft_id: int, parents: tuple[int, ...]) -> None:
-        """Keep a draft that no model is asked for, where the time that is left is better spent on experiments."""
+    def _keep(self, draft_id: int, title: str, text: str, built_on: Report | None) -> None:
+        """Keep a draft that no model is asked for."""
         context = self._context
-        scored = [r for r in reports_of(context) if r.score is not None]
-        best = max(scored, key=lambda r: context.card.oriented(r.score or 0.0), default=None)
-        going_on = best is not None or bool(parents)
         with context.store.write() as tx:
             add_draft(
                 tx,
                 context.run_id,
                 str(draft_id),
-                title=f"{_ON} ({draft_id})" if going_on else f"{_OPENING} ({draft_id})",
-                description=_ON_TEXT if going_on else _OPENING_TEXT,
+                title=title,
+                description=text,
                 idea_ids=(),
-                known_at=context.card.enabled_at if best is None else best.known_at,
-                codebase_report=None if best is None else best.id,
+                known_at=context.card.enabled_at if built_on is None else built_on.known_at,
+                codebase_report=None if built_on is None else built_on.id,
                 novel=False,
                 round=draft_id,
             )
@@ -217,3 +137,31 @@ class LabsBriefing:
 
     async def finish(self, tree: Tree) -> None:
         """Do nothing: reports are made by code when a lab closes."""
+
+
+def _start(parents: tuple[int, ...], built_on: Report | None) -> str:
+    """Return the sentence on what a draft starts from."""
+    if not parents:
+        return "It is an approach absent from all reports: `codebase` is null."
+    which = "" if built_on is None else f" (`codebase` is {built_on.id})"
+    start = f"It starts from the script of node {parents[0]}, which its coder is handed{which}"
+    if len(parents) > 1:
+        start += f", and takes from node {parents[1]}, whose script lies beside it, what the first one lacks"
+    return f"{start}."
+
+
+def _about_families(parents: tuple[int, ...], tree: Tree) -> str:
+    """Return the sentences on families of models for a draft and its coder; empty where there is nothing to say."""
+    sentences = []
+    if tired := resting(tree):
+        sentences.append(
+            f"These families of models rest, as the last labs that worked with them gained nothing beyond noise: "
+            f"{', '.join(tired)}. Put the time into others; in a blend they may stay."
+        )
+    if not parents and (used := used_families(tree)):
+        counted = ", ".join(f"{family} ({scripts})" for family, scripts in used.most_common())
+        sentences.append(
+            "Begin with a family of models that no scored script of this run uses, or few do. So far, with the number of "
+            f"scripts: {counted}."
+        )
+    return " ".join(sentences)

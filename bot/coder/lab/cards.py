@@ -1,10 +1,10 @@
 """Cards: what each scored script of a run is, in a line made by code."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from bot.engine.attempts import code
+from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.results import Result
 from bot.engine.tree import BASELINE
@@ -26,14 +26,17 @@ _FAMILIES = (
     ("linear", re.compile(r"\b(?:LogisticRegression|Ridge\w*|Lasso\w*|ElasticNet\w*|LinearRegression|SGD\w+)\b")),
 )
 _MOST_FAMILIES = 3
-BEST = 5
+_BEST = 5
+_KIN = 3
+"""Ancestors beyond its parents, and siblings, that a lab is shown (as in OpenMLE-Evo, arXiv 2607.28568)."""
+_HINTS = 12
+"""Of another lab's experiments, the newest that are shown."""
 _COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · what"
 
 
 def families(script: str) -> tuple[str, ...]:
-    """Return the families of models that a script uses, by its imports and estimators, at most three."""
-    found = tuple(name for name, mark in _FAMILIES if mark.search(script))
-    return found[:_MOST_FAMILIES] or ("other",)
+    """Return the families of models that a script uses, by its imports and estimators: none that is known, up to three."""
+    return tuple(name for name, mark in _FAMILIES if mark.search(script))[:_MOST_FAMILIES]
 
 
 def card(context: RunContext, result: Result) -> str:
@@ -41,33 +44,42 @@ def card(context: RunContext, result: Result) -> str:
     noise = f" ± {result.noise:.2g}" if result.noise is not None else ""
     score = "no score" if result.score is None else f"{shown(result.score, result.noise)}{noise}"
     gain = "" if result.gain is None else f" · gain {shown_gain(result.gain, result.gain_error)}"
-    family = "baseline" if result.node == BASELINE else " + ".join(families(code(context, result.node)))
+    family = "baseline" if result.node == BASELINE else " + ".join(result.families) or "other"
     error = f" · failed: {result.error[:200]}" if result.error else ""
     parents = f" (on node {result.parents[0]})" if result.parents else ""
     return f"node {result.node}{parents} · {score}{gain} · {family} · {result.seconds:.0f} s · {result.title}{error}"
 
 
-def board(context: RunContext, lab: int | None = None, everything: bool = False) -> list[str]:
-    """Return the board's lines: the best nodes, a lab's own and those that it starts from, and the labs' experiments.
+def kin(context: RunContext, lab: int) -> tuple[int, ...]:
+    """Return the nodes that a lab is shown: its parents and their ancestors, its siblings' best, and the run's best."""
+    tree, rows = load_tree(context), {one.id: one for one in labs(context.store, context.run_id)}
+    parents = rows[lab].parents if lab in rows else []
+    lineage = list(parents)
+    for node in lineage:
+        lineage += [one for one in tree[node].parents if one not in lineage and len(lineage) < len(parents) + _KIN]
+    ranked = sorted(tree.valid(), key=lambda one: (-one.fitness, one.id))
+    siblings = [
+        next((one.id for one in ranked if one.id in context.decisions.of_lab(row.id)), row.id)
+        for row in rows.values()
+        if row.id != lab and set(row.parents) & set(parents)
+    ]
+    return tuple(dict.fromkeys((*lineage, *siblings[-_KIN:], *(one.id for one in ranked[:_BEST]))))
+
+
+def board(context: RunContext, lab: int, everything: bool = False) -> list[str]:
+    """Return the board's lines: a lab's own nodes and those of its kin, and experiments of the labs that made them.
 
     Args:
         context: the run.
         lab: whose board it is.
-        everything: all nodes that the run's table of results shows.
+        everything: all nodes that the run's table of results shows, and all labs' experiments.
     """
-    results = context.results
-    rows = {one.id: one for one in labs(context.store, context.run_id)}
-    own = set(context.decisions.of_lab(lab)) if lab is not None else set()
-    if lab is not None and lab in rows:
-        own |= set(rows[lab].parents)
-    scored = sorted(
-        (one for one in results if one.score is not None),
-        key=lambda one: (-context.card.oriented(one.score or 0.0), one.node),
-    )
-    kept = {one.node for one in scored[:BEST]} | own
-    lines = [card(context, one) for one in results if everything or one.node in kept]
-    for row in rows.values():
-        lines += [hint_line(row.id, hint) for hint in row.hints if everything or row.id == lab]
+    kept = {*context.decisions.of_lab(lab), *kin(context, lab)}
+    lines = [card(context, one) for one in context.results if everything or one.node in kept]
+    related = {context.decisions.lab_of(node) for node in kept}
+    for row in labs(context.store, context.run_id):
+        if everything or row.id in related:
+            lines += [hint_line(row.id, hint) for hint in row.hints[0 if everything or row.id == lab else -_HINTS :]]
     return [f"[{_COLUMNS}]", *lines] if lines else ["nothing has been scored yet"]
 
 
@@ -80,12 +92,13 @@ def hint_line(lab: int, hint: Mapping[str, Any]) -> str:
     return f"lab {lab}, folds · {hint['name']} · {hint['score']:.6g}{noise}{paired}{note}"
 
 
-def lab_cards(context: RunContext, without: int) -> tuple[str, ...]:
-    """Return a line for each lab that has ended: its title, what it scored, what it concluded."""
+def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
+    """Return a line for each other lab that made a node of a lab's kin: its title, what it scored, what it concluded."""
     lines = []
     best = {one.node: one for one in context.results if one.score is not None}
+    related = {context.decisions.lab_of(node) for node in kin(context, lab)}
     for row in labs(context.store, context.run_id):
-        if row.id == without or row.ended_at is None:
+        if row.id == lab or row.ended_at is None or row.id not in related:
             continue
         scored = [best[node] for node in context.decisions.of_lab(row.id) if node in best]
         top = max(scored, key=lambda one: context.card.oriented(one.score or 0.0), default=None)
@@ -103,11 +116,6 @@ def lab_notes(context: RunContext, without: int) -> tuple[str, ...]:
         if row.id != without
         for text in row.notes
     )
-
-
-def failures(results: Sequence[Result]) -> tuple[str, ...]:
-    """Return what scripts failed of, each sentence once, the newest last."""
-    return tuple(dict.fromkeys(one.error for one in results if one.error))[-8:]
 
 
 def shown(value: float, noise: float | None) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.coder.lab.cards import shown, shown_gain
+from bot.coder.lab.cards import families, shown, shown_gain
 from bot.engine.attempts import attempt, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, run_script
@@ -99,7 +99,7 @@ class Looks:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise NoLook(f"the script does not compile: {error}; that cost no look") from None
         async with self._lock:
-            for node in self.nodes:
+            for node in (*self.nodes, *self.parents):
                 if code(self.context, node) == script:
                     return f"this script was scored before, which cost no look. {self.answer(node)}"
             kept = 0 if closing else 1
@@ -136,7 +136,7 @@ class Looks:
                 draft_id=None if self.draft_id is None else str(self.draft_id),
                 model=context.model_name,
             )
-            update_node(tx, context.run_id, node, plan=self._plan(note), code=script)
+            update_node(tx, context.run_id, node, plan=self._plan(note), code=script, families=families(script))
         context.say(f"lab {self.lab}: node {node}" + (f": {note[:100]}" if note else ""))
         return node
 

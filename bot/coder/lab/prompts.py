@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bot.coder.lab.failures import Failure
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item, Message
@@ -33,11 +34,13 @@ class LabTask(TemplatePrompt[None]):
     draft: str
     codebase: str | None
     """Where the script lies that the draft starts from, as a path in the lab."""
+    inherited: int
+    """Files that the lab of that script left, and that lie in the new one's work/."""
     board: tuple[str, ...]
-    """What has been scored so far, a line each."""
+    """What this lab's kin and the best of the run scored, a line each."""
     cards: tuple[str, ...]
-    failures: tuple[str, ...]
-    """What failed before in this run, a sentence each."""
+    failures: tuple[Failure, ...]
+    """What failed before in this run."""
     notes: tuple[str, ...]
     """What other labs wish this one to know."""
     kernels: tuple[str, ...]

@@ -11,11 +11,12 @@ from typing import Any
 
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.box import Box
-from bot.coder.lab.cards import board, failures, lab_cards, lab_notes
+from bot.coder.lab.cards import board, kin, lab_cards, lab_notes
 from bot.coder.lab.commands import Commands
+from bot.coder.lab.failures import failures
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook, look_seconds
-from bot.coder.lab.places import Community, write_bank, write_community
+from bot.coder.lab.places import Community, copy_work, tidy, write_bank, write_community
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.settings import LabSettings
@@ -60,8 +61,6 @@ _EARLIER = (
     "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
     "logs/. Their commands began with:"
 )
-_KEPT_BYTES = 20_000_000
-_LARGEST_KEPT = 1_000_000
 
 
 @dataclass
@@ -138,15 +137,12 @@ class Work:
         folder.parent.chmod(0o700)
         alone = self.assignment.alone
         community = Community() if alone else await asyncio.to_thread(write_community, context, folder / "community")
-        results = () if alone else context.results
-        best = sorted(
-            (one for one in results if one.score is not None),
-            key=lambda one: (-context.card.oriented(one.score or 0.0), one.node),
-        )[:5]
-        nodes = dict.fromkeys((*self._parents, *(one.node for one in best)))
-        await asyncio.to_thread(write_bank, context, folder / "bank", tuple(nodes))
+        inherited = 0
+        if not alone:
+            await asyncio.to_thread(write_bank, context, folder / "bank", kin(context, self.number))
         if self.assignment.codebase is not None:
             (folder / "work" / _SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
+            inherited = await asyncio.to_thread(self._inherit, self.assignment.codebase)
         folds = None if alone else await context.executor.folds()
         if folds is not None:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
@@ -164,9 +160,10 @@ class Work:
             codebase=None
             if self.assignment.codebase is None
             else f"/lab/bank/node{self.assignment.codebase}/{_SOLUTION}",
-            board=() if alone else tuple(board(context, None, everything=True)),
+            inherited=inherited,
+            board=() if alone else tuple(board(context, self.number)),
             cards=() if alone else lab_cards(context, self.number),
-            failures=failures(results),
+            failures=() if alone else failures(context),
             notes=() if alone else lab_notes(context, self.number),
             kernels=community.kernels,
             topics=community.topics,
@@ -187,6 +184,15 @@ class Work:
             "ends_at": context.budget.elapsed.wall() + seconds,
             "seconds": seconds,
         }
+
+    def _inherit(self, node: int) -> int:
+        """Copy what the lab of a node left; return how many files that was, none where that lab is still open."""
+        context = self.context
+        number = context.decisions.lab_of(node)
+        before = None if number is None else lab(context.store, context.run_id, number)
+        if before is None or before.ended_at is None:
+            return 0
+        return copy_work(self.folder.parent / f"lab{before.id}" / "work", self.folder / "work")
 
     def _request(self) -> LabRequest:
         executor, folder = self.context.executor, self.folder
@@ -375,6 +381,8 @@ class Work:
             await self._keep_submission(reason)
         elif money and self._left() > 0:
             await context.steps.once("lab.last", self._last, node=self.number)
+        # Before it counts as closed, as its children copy what is left.
+        await asyncio.to_thread(tidy, self.folder / "work")
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
             if not self.looks.nodes and not self.assignment.alone:
@@ -382,7 +390,6 @@ class Work:
                 end_node(tx, context.run_id, self.number, "buggy", error=error)
             close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
         context.say(f"lab {self.number} is closed: {reason}")
-        await asyncio.to_thread(_tidy, self.folder / "work")
 
     async def _last(self) -> dict[str, Any]:
         """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""
@@ -407,21 +414,6 @@ class Work:
             error = await context.executor.form_fault(found.kept[file])
         with context.store.write() as tx:
             end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
-
-
-def _tidy(work: Path) -> None:
-    """Keep of a closed lab's work scripts, notes and tables, 20 MB at the most: the rest can be made again by them."""
-    kept = 0
-    for path in sorted(work.rglob("*"), key=lambda one: len(one.parts), reverse=True):
-        if path.is_symlink() or not path.is_dir():
-            size = path.lstat().st_size
-            named = path.suffix in (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".yaml")
-            if path.is_symlink() or not named or size > _LARGEST_KEPT or kept + size > _KEPT_BYTES:
-                path.unlink(missing_ok=True)
-            else:
-                kept += size
-        elif not any(path.iterdir()):
-            path.rmdir()
 
 
 def _first_line(reply: str) -> str:

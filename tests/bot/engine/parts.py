@@ -59,6 +59,7 @@ async def opened_on(
     settings: Sequence[BaseModel] = (),
     say: Callable[[str], None] = lambda line: None,
     sandbox: Sandbox | None = None,
+    seconds: float = 600.0,
 ) -> AsyncIterator[RunContext]:
     """Give a run on a snapshot, with its community; one that is in the folder already goes on."""
     run, locks, stopwatch = RunFolder(folder / "run"), folder / "locks", Stopwatch()
@@ -94,7 +95,7 @@ async def opened_on(
                 asker=Asker(model, store, RUN, clock, rows),
                 model_name="m",
                 executor=Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, worker, stopwatch, leasing),
-                budget=RunBudget(stopwatch, 600.0, steps),
+                budget=RunBudget(stopwatch, seconds, steps),
                 machine=this_machine(Limits(60.0), sandbox.describe()),
                 preview="",
                 community_at=(lambda as_of: CommunityView(store, slug, as_of)) if community else None,

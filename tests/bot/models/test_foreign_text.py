@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
 from bot.community.prompts import ComponentNote, WriteReport
@@ -73,10 +74,11 @@ PROMPTS = [
         machine=MACHINE,
         title="a draft",
         draft="Use trees.",
-        codebase=None,
+        codebase="/lab/bank/node1/solution.py",
+        inherited=2,
         board=("node 1",),
         cards=("lab 2: a title",),
-        failures=("no module",),
+        failures=(Failure("no module", "node 2 ran: a note", ("-a = 1", "+a = 2")),),
         notes=("lab 2: a leak",),
         kernels=("kernels/1.py · a title",),
         topics=("topics/1.md · a title",),

@@ -1,0 +1,116 @@
+"""What CoMind's labs start from, and which families of models rest: pure functions of the tree."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+from bot.engine.strategy import Action, Remaining
+from bot.engine.tree import NodeView, Tree
+
+_PUBLISHED, _BEST, _NEW = 1, 2, 3
+"""What the first three drafts of a run begin with."""
+_STEEPNESS = 5
+"""Of n scripts the one of rank r is drawn with a weight of (n - r + 1) to this power (AIRA_2, arXiv 2603.26499)."""
+_RARE = 0.25
+"""Share by which a script weighs more, over the root of the scripts of its rarest family (OpenMLE-Evo, arXiv 2607.28568)."""
+_CROSSED = 1 / 7
+"""Share of labs that start from two scripts."""
+_STALL = 5
+"""Labs in a row without a gain, after which one starts a new family; only so many are looked back at."""
+_TIRED = 3
+"""Labs without a gain, of those that are looked back at, after which a family rests."""
+_NOISE = 2.0
+"""Standard errors of a paired difference, beyond which a gain is one."""
+_LEAST = 120.0
+"""Seconds below which no further lab is worth opening."""
+
+
+class LabsPolicy:
+    """Opens a lab for each free slot while there is time for one, and waits for none.
+
+    Three labs open the run: on what is published, on the best script so far, and on something new. From then on each starts
+    from a script that is drawn by its rank, or one in seven from two, unless all its families rest; after several labs in a
+    row without a gain one starts a new family, but not in the last third of the run.
+    """
+
+    def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
+        """Return a lab for each free slot."""
+        if budget.seconds is not None and budget.seconds < _LEAST:
+            return ()
+        first = 1 + max((node.draft_id or 0 for node in tree.nodes), default=0)
+        return [
+            Action("lab", _parents(tree, budget, first + offset, rng), draft_id=first + offset, slot=offset)
+            for offset in range(free_slots)
+        ]
+
+
+def _parents(tree: Tree, budget: Remaining, draft_id: int, rng: random.Random) -> tuple[int, ...]:
+    ranked = sorted(
+        (node for node in tree.valid() if not node.baseline and not node.spoiled), key=lambda n: (-n.fitness, n.id)
+    )
+    if draft_id in (_PUBLISHED, _NEW) or not ranked or (_stalls(tree) and not _is_late(budget)):
+        return ()
+    if draft_id == _BEST:
+        return (ranked[0].id,)
+    tired, used = set(resting(tree)), used_families(tree)
+    weights = {}
+    for place, node in enumerate(ranked):
+        rarest = min((used[family] for family in node.families), default=1)
+        weights[node] = (len(ranked) - place) ** _STEEPNESS * (1 + _RARE / math.sqrt(rarest))
+    awake = {node: weight for node, weight in weights.items() if not node.families or set(node.families) - tired}
+    chosen = _draw(awake or weights, rng)
+    others = {node: weight for node, weight in awake.items() if node.draft_id != chosen.draft_id}
+    if others and rng.random() < _CROSSED:
+        return (chosen.id, _draw(others, rng).id)
+    return (chosen.id,)
+
+
+def _draw(weights: dict[NodeView, float], rng: random.Random) -> NodeView:
+    [chosen] = rng.choices(list(weights), list(weights.values()))
+    return chosen
+
+
+def used_families(tree: Tree) -> Counter[str]:
+    """Return how many scored scripts are of each family."""
+    return Counter(family for node in tree.valid() for family in node.families)
+
+
+def resting(tree: Tree) -> list[str]:
+    """Return the families that rest: of the latest labs three worked with it, and none of them gained.
+
+    It is over once enough other labs have ended, as a family that was given up for a while is worth returning to.
+    """
+    latest = _latest(tree)
+    gainless = Counter(family for families, gained in latest if not gained for family in families)
+    gaining = {family for families, gained in latest if gained for family in families}
+    return sorted(family for family, labs in gainless.items() if labs >= _TIRED and family not in gaining)
+
+
+def _stalls(tree: Tree) -> bool:
+    latest = _latest(tree)
+    return len(latest) >= _STALL and not any(gained for _, gained in latest)
+
+
+def _is_late(budget: Remaining) -> bool:
+    """Whether less than a third of the run is left."""
+    left = (budget.seconds, budget.seconds_total) if budget.steps is None else (budget.steps, budget.steps_total)
+    return left[0] is None or left[1] is None or left[0] < left[1] / 3
+
+
+def _latest(tree: Tree) -> list[tuple[tuple[str, ...], bool]]:
+    """Return of the latest labs the families of each one's best script, and whether it gained; open ones count as they stand."""
+    drafts = sorted({n.draft_id for n in tree.nodes if n.draft_id is not None and n.state in ("valid", "buggy")})
+    return [_came_of(tree, draft) for draft in drafts[-_STALL:]]
+
+
+def _came_of(tree: Tree, draft: int) -> tuple[tuple[str, ...], bool]:
+    """Return the families of a lab's best script, and whether it beats beyond noise all that others had scored before it."""
+    nodes = tree.of_draft(draft)
+    best = max(nodes, key=lambda n: (n.valid and not n.spoiled, n.fitness, -n.id))
+    before = max(
+        (n.fitness for n in tree.valid() if n.draft_id != draft and n.id < best.id and not n.spoiled), default=-math.inf
+    )
+    # The error is of a comparison with another script of the run, which a better pair would differ little from.
+    error = max(n.gain_error for n in nodes)
+    return best.families, best.valid and best.fitness > before + _NOISE * error

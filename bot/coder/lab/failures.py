@@ -1,0 +1,62 @@
+"""Known failures: what scripts of a run failed of, with what made the next script of the same lab run; made by code."""
+
+import difflib
+from dataclasses import dataclass
+
+from bot.engine.attempts import Attempt, attempt, load_tree
+from bot.engine.context import RunContext
+from bot.engine.suspicion import without_numbers
+from bot.engine.tree import Tree
+
+_MOST, _READ = 8, 40
+"""Failures that are shown, and failed scripts that are read for them, the newest."""
+_MOST_LINES = 12
+_LONGEST_SCRIPT = 2_000
+"""Lines; comparing longer ones takes too long."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One way to fail, which may have happened more than once."""
+
+    error: str
+    cure: str | None = None
+    """The node that ran next, and its note; None: not cured yet."""
+    changes: tuple[str, ...] = ()
+    """Lines that this one left out (-) or has (+); none where they are too many to show anything."""
+
+
+def failures(context: RunContext) -> tuple[Failure, ...]:
+    """Return what scripts failed of, each error once, the newest last."""
+    tree, found = load_tree(context), dict[str, Failure]()
+    for node in [node.id for node in reversed(tree.nodes) if node.buggy][:_READ]:
+        failed = attempt(context, node)
+        if not failed.code or failed.error is None:
+            continue
+        kind = without_numbers(failed.error)
+        known = found.get(kind)
+        if known is None or known.cure is None:
+            cured = _cured(context, tree, failed)
+            # The newest example stands for all, unless only an older one was cured.
+            found[kind] = cured if known is None or cured.cure is not None else known
+    return tuple(reversed(list(found.values())[:_MOST]))
+
+
+def _cured(context: RunContext, tree: Tree, failed: Attempt) -> Failure:
+    """Return a failure with its cure: the next valid script of the same lab."""
+    draft = tree[failed.node].draft_id
+    after = next((n for n in tree.nodes if n.id > failed.node and n.draft_id == draft and n.valid), None)
+    if failed.error is None or after is None or draft is None:
+        return Failure(failed.error or "")
+    cure = attempt(context, after.id)
+    return Failure(failed.error, f"node {after.id} ran: {cure.plan}", _changes(failed.code, cure.code))
+
+
+def _changes(before: str, after: str) -> tuple[str, ...]:
+    """Return the lines in which two scripts differ, without those that are blank; none where they are many."""
+    old, new = before.splitlines(), after.splitlines()
+    if max(len(old), len(new)) > _LONGEST_SCRIPT:
+        return ()
+    compared = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
+    lines = tuple(line for line in compared if not line.startswith("@@") and line[1:].strip())
+    return lines if len(lines) <= _MOST_LINES else ()

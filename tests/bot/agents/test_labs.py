@@ -1,0 +1,102 @@
+"""CoMind's labs together: side by side without waiting for one another, each child with what its parent left."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlmodel import select
+
+from bot.agents.builtin import BuiltinModel
+from bot.agents.comind.briefing import comind
+from bot.agents.comind.policy import RoundsSettings
+from bot.community.prompts import PlanDrafts
+from bot.engine.attempts import load_tree
+from bot.engine.search import Search
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.models import CallLimits, Completion, Prompt, Usage
+from sandbox.bubblewrap import BubblewrapSandbox
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import ReplayClock
+from state.labs import labs
+from state.tables import Event
+from tests import needs
+from tests.bot.coder.lab.scripted import SOLUTION, sh, written
+from tests.bot.engine.parts import RUN, opened_on
+from tests.tiny_snapshot import write_tiny
+
+pytestmark = pytest.mark.integration
+
+
+class Coders:
+    """A model for several labs: the second plan waits for a third one to be asked for, the third lab for the fourth to open.
+
+    Whoever waited for a barrier, or held a lease or a lock meanwhile, would wait for ever.
+    """
+
+    def __init__(self) -> None:
+        self.heads: list[str] = []
+        """The text that each lab opened with, in the order in which they did."""
+        self.plans = 0
+        self.two_plans, self.all_open = asyncio.Event(), asyncio.Event()
+        self.seen: dict[str, list[str]] = {}
+
+    async def complete(self, prompt: Prompt[Any], *, role: str, limits: CallLimits) -> Completion[Any]:
+        """Have rules plan, and each coder keep a note, score one script and end its lab."""
+        if prompt.name != "lab_turn":
+            if isinstance(prompt, PlanDrafts):
+                self.plans += 1
+                if self.plans == 2:
+                    self.two_plans.set()
+                await self.two_plans.wait()
+            return await BuiltinModel(0).complete(prompt, role=role, limits=limits)
+        said = [message.content for message in prompt.messages()]
+        head, turn = said[1], len(said) // 2
+        if head not in self.heads:
+            self.heads.append(head)
+            if len(self.heads) == 4:
+                self.all_open.set()
+        number = self.heads.index(head) + 1
+        self.seen[head] = said[3::2]
+        if number == 2:
+            await self.all_open.wait()
+        replies = [
+            sh(f"ls; echo 'lab {number}' >> notes.md; ln -s data/train.csv link.csv; lab board"),
+            written("solution.py", SOLUTION, f"lab score solution.py --note 'lab {number}'", 0.01 * number),
+        ]
+        text = replies[turn - 1] if turn <= 2 else sh("echo 'believed: linear' | lab done")
+        return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
+
+
+async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_path: Path) -> None:
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+    model = Coders()
+    snapshot = Snapshot.load(write_tiny(tmp_path / "tiny"), METRIC_DIRECTIONS)
+    clock, box, rounds = ReplayClock(snapshot.card.deadline), BubblewrapSandbox(), (RoundsSettings(coder="lab"),)
+    async with (
+        asyncio.timeout(300),
+        opened_on(snapshot, tmp_path, 5, clock, model, settings=rounds, sandbox=box, seconds=7200.0) as context,
+    ):
+        await Search(context, comind(context), slots=2).run()
+        tree, rows = load_tree(context), labs(context.store, RUN)
+        with context.store.read() as session:
+            events = session.exec(select(Event).where(Event.run_id == RUN)).all()
+            order = [(event.type, event.data["lab"]) for event in events if event.type in ("lab.opened", "lab.closed")]
+    assert [node.state for node in tree.nodes] == ["valid"] * 5
+    assert [row.reason for row in rows] == ["its coder was done"] * 4
+    [waited] = [row.id for row in rows if f": {row.title}\n" in model.heads[1]]
+    assert order.index(("lab.closed", 2)) < order.index(("lab.opened", 3)), (
+        "its plan was waited for, and held up nobody"
+    )
+    assert order.index(("lab.opened", 5)) < order.index(("lab.closed", waited))
+    # The fourth starts from a script, with what its lab left.
+    parent = next(iter(rows[3].parents))
+    assert parent == tree[rows[3].id].parents[0]
+    head = model.heads[-1]
+    assert f"/lab/bank/node{parent}/solution.py" in head
+    assert "(files: 1)" in head
+    first = model.seen[head][0]
+    assert "notes.md" in first
+    assert "link.csv" not in first
+    assert f"node {parent}" in first

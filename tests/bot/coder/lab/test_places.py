@@ -1,0 +1,66 @@
+"""What stays of a lab's work, and what another lab begins with."""
+
+import os
+from pathlib import Path
+
+from bot.coder.lab.places import copy_work, tidy
+
+
+def work(folder: Path) -> Path:
+    """Return a folder with what a coder may leave, some of it with intent."""
+    outside = folder / "labels.csv"
+    outside.write_text("id,label\n1,0\n")
+    made = folder / "work"
+    (made / "notes" / "more").mkdir(parents=True)
+    (made / "solution.py").write_text("theirs")
+    (made / "notes" / "more" / "seen.md").write_text("b helps")
+    (made / "oof.npy").write_bytes(b"0" * 100)
+    (made / "large.csv").write_bytes(b"0" * 1_000_001)
+    (made / "link.csv").symlink_to(outside)
+    os.link(outside, made / "hard.csv")
+    (made / "folder.py").symlink_to(folder)
+    os.mkfifo(made / "pipe.py")
+    return made
+
+
+def names(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()}
+
+
+def test_a_child_begins_with_scripts_notes_and_tables_and_its_own_solution(tmp_path: Path) -> None:
+    source, target = work(tmp_path), tmp_path / "child"
+    target.mkdir()
+    (target / "solution.py").write_text("its own")
+    assert copy_work(source, target) == 1
+    assert names(target) == {"solution.py", "notes/more/seen.md"}
+    assert (target / "solution.py").read_text() == "its own"
+
+
+def test_a_folder_in_the_place_of_the_script_changes_nothing(tmp_path: Path) -> None:
+    source, target = tmp_path / "work", tmp_path / "child"
+    for folder in (source / "solution.py", target):
+        folder.mkdir(parents=True)
+    (source / "solution.py" / "x.py").write_text("x")
+    (target / "solution.py").write_text("its own")
+    assert copy_work(source, target) == 0
+
+
+def test_what_is_copied_is_bounded_and_begins_with_what_lies_highest(tmp_path: Path) -> None:
+    source, target = tmp_path / "work", tmp_path / "child"
+    (source / "deep").mkdir(parents=True)
+    target.mkdir()
+    (source / "notes.md").write_text("first")
+    for number in range(25):
+        (source / "deep" / f"{number}.csv").write_bytes(b"0" * 1_000_000)
+    assert copy_work(source, target) == 20
+    assert "notes.md" in names(target)
+    assert sum(path.stat().st_size for path in target.rglob("*.*")) < 20_000_000
+
+
+def test_a_closed_labs_work_keeps_no_link_and_nothing_that_is_large(tmp_path: Path) -> None:
+    source = work(tmp_path)
+    (source / "empty").mkdir()
+    tidy(source)
+    assert names(source) == {"solution.py", "notes/more/seen.md", "hard.csv"}
+    assert not (source / "empty").exists()
+    assert (tmp_path / "labels.csv").is_file()
