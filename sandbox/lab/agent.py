@@ -285,7 +285,9 @@ class Agent:
         self._drain(command.output)
         if command.number in self._outputs:
             self._flush(command.output)
-        about = {"code": code, "folder": self._folder, "jobs": len(_processes())}
+        # A folder may be named in no encoding, which JSON cannot hold.
+        folder = self._folder.encode(errors="replace").decode()
+        about = {"code": code, "folder": folder, "jobs": len(_processes())}
         self._send(EXITED, command.number, json.dumps(about).encode())
 
     def _kill_session(self, number: int) -> None:

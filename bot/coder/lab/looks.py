@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.coder.lab.cards import shown, shown_gain
+from bot.coder.lab.cards import best_shown, shown, shown_gain
 from bot.engine.attempts import attempt, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, run_script
@@ -208,5 +208,5 @@ class Looks:
         lines += [f"a check found: {finding}" for finding in done.findings]
         best = tree.best()
         if best is not None and best.id != node:
-            lines.append(f"best of the run: node {best.id}, {shown(best.score or 0.0, done.noise)}")
+            lines.append(f"best of the run: {best_shown(context, best)}")
         return "\n".join([*lines, looks])

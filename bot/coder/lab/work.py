@@ -27,6 +27,7 @@ from bot.execution.record import GUARDED
 from bot.models import Item, Message
 from sandbox.collect import collect
 from sandbox.lab import LabLimits, LabRequest
+from sandbox.lab.remains import tidy_work
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
@@ -60,8 +61,6 @@ _EARLIER = (
     "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
     "logs/. Their commands began with:"
 )
-_KEPT_BYTES = 20_000_000
-_LARGEST_KEPT = 1_000_000
 
 
 @dataclass
@@ -382,7 +381,7 @@ class Work:
                 end_node(tx, context.run_id, self.number, "buggy", error=error)
             close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
         context.say(f"lab {self.number} is closed: {reason}")
-        await asyncio.to_thread(_tidy, self.folder / "work")
+        await asyncio.to_thread(tidy_work, self.folder / "work")
 
     async def _last(self) -> dict[str, Any]:
         """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""
@@ -407,21 +406,6 @@ class Work:
             error = await context.executor.form_fault(found.kept[file])
         with context.store.write() as tx:
             end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
-
-
-def _tidy(work: Path) -> None:
-    """Keep of a closed lab's work scripts, notes and tables, 20 MB at the most: the rest can be made again by them."""
-    kept = 0
-    for path in sorted(work.rglob("*"), key=lambda one: len(one.parts), reverse=True):
-        if path.is_symlink() or not path.is_dir():
-            size = path.lstat().st_size
-            named = path.suffix in (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".yaml")
-            if path.is_symlink() or not named or size > _LARGEST_KEPT or kept + size > _KEPT_BYTES:
-                path.unlink(missing_ok=True)
-            else:
-                kept += size
-        elif not any(path.iterdir()):
-            path.rmdir()
 
 
 def _first_line(reply: str) -> str:
