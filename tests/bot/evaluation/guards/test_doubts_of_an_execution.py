@@ -113,7 +113,7 @@ def test_a_copied_submission_is_found_by_what_it_copies(here: Ground) -> None:
 def test_a_printed_score_that_is_not_the_files_is_found(here: Ground, line: str) -> None:
     found = honest(here, output=f"fitting\n{line}\n").finding("printed score")
     assert found.verdict == "suspicious", found
-    assert f"printed `{line}`, but its file scores {'better' if '9.5' in line else 'worse'}" in found.sentence
+    assert found.sentence.endswith(f"but its file scores {'better' if '9.5' in line else 'worse'}")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_score_that_comes_of_repeated_rows_is_reported(tmp_path: Path) -> None
 
     found = Left(here, remembers).finding("better on duplicates")
     assert found.verdict == "suspicious"
-    assert "rows that repeat training rows the score is" in found.sentence
+    assert "standard errors of the score come from" in found.sentence
     assert Left(here, near(0.8), name="honest").finding("better on duplicates").passed
 
 
