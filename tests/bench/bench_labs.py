@@ -14,13 +14,15 @@ import pstats
 import statistics
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import psutil
-from sqlmodel import col, func, select
+from sqlmodel import select
 
+from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.models import CallLimits, Completion, Prompt
 from bot.report.export import export_prompts
@@ -45,22 +47,27 @@ class Timed(Scripted):
     def __init__(self, replies: Sequence[str], asked: Callable[[int], object] = lambda turn: None) -> None:
         super().__init__(replies)
         self.asked = asked
-        self.came: list[float] = []
-        self.left: list[float] = []
+        self.came: list[tuple[float, float]] = []
+        self.left: list[tuple[float, float]] = []
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Reply."""
-        self.came.append(time.perf_counter())
+        self.came.append((time.perf_counter(), time.process_time()))
         if asyncio.iscoroutine(waited := self.asked(len(self.came))):
             await waited
         completion = await super().complete(prompt, role=role, limits=limits)
-        self.left.append(time.perf_counter())
+        self.left.append((time.perf_counter(), time.process_time()))
         return completion
 
     @property
     def seconds(self) -> list[float]:
         """Seconds from each reply to the next question."""
-        return [came - left for left, came in zip(self.left, self.came[1:], strict=False)]
+        return [came[0] - left[0] for left, came in zip(self.left, self.came[1:], strict=False)]
+
+    @property
+    def own_seconds(self) -> list[float]:
+        """Seconds of the processor that the bot took meanwhile."""
+        return [came[1] - left[1] for left, came in zip(self.left, self.came[1:], strict=False)]
 
 
 def back_ends() -> Iterator[tuple[str, Sandbox]]:
@@ -88,31 +95,29 @@ def snapshot_in(folder: Path, rows: int = 240) -> Path:
 
 async def turn_cost(folder: Path, sandbox: Sandbox, profile: bool) -> None:
     """Print what a turn takes beside its command, and what is written of a conversation."""
-    model, profiler, began = Timed([sh("seq 100000000 | head -c 9000")] * TURNS), cProfile.Profile(), []
+    model, profiler = Timed([sh("seq 100000000 | head -c 5800")] * TURNS), cProfile.Profile()
     model.asked = lambda turn: profiler.enable() if profile and turn == 2 else None
-    async with lived(snapshot_in(folder), model, sandbox=sandbox) as context:
+    async with lived(snapshot_in(folder), model, LabSettings(turns=TURNS), sandbox=sandbox) as context:
         profiler.disable()
         commands = context.executor.stopwatch.of("commands") / TURNS
-        seconds = model.seconds[1:TURNS]  # the first opens the sandbox
-        own = statistics.median(seconds)
-        early, late = (statistics.median(part) for part in (seconds[:10], seconds[-10:]))
-        began.append(time.perf_counter())
-        path = folder / "prompts.jsonl"
+        seconds, own = model.seconds[1:], model.own_seconds[1:]  # the first opens the sandbox
+        _print("a turn, a command of nothing included", statistics.median(seconds), TURN_GOAL, _ms)
+        _print("  of the bot's own processor time", statistics.median(own), TURN_GOAL, _ms)
+        early, late = (_ms(statistics.median(part)) for part in (own[:10], own[-10:]))
+        print(f"    in the sandbox {_ms(commands)}; processor: turns 2 to 11 {early}, last ten {late}, most {_ms(max(own))}")
+        began, path = time.perf_counter(), folder / "prompts.jsonl"
         export_prompts(context.store, RUN, path)
-        took = time.perf_counter() - began[0]
+        took = time.perf_counter() - began
         with context.store.read() as session:
-            (items,) = session.exec(select(func.sum(func.length(func.json(col(ModelCall.items)))))).all()
-        _print("a turn, a command of nothing included", own, TURN_GOAL, _ms)
+            calls = session.exec(select(ModelCall)).all()
+        sizes = [len(zlib.compress(context.store.blob(call.messages_sha))) for call in calls]
+        items = sum(len(json.dumps(call.items)) for call in calls)
         print(
-            f"  of it in the sandbox {_ms(commands)}; turns 2 to 11 {_ms(early)}, last ten {_ms(late)}, most {_ms(max(seconds))}"
-        )
-        size = context.store.path.stat().st_size
-        print(
-            f"  {len(model.came)} calls: database {size / 1e6:.1f} MB, {items / 1e6:.2f} MB of it the names of posts; "
-            f"prompts.jsonl {path.stat().st_size / 1e6:.1f} MB in {took:.2f} s"
+            f"    {len(calls)} calls: {sum(sizes) / 1e6:.1f} MB of conversation in the database, {items / 1e6:.2f} MB of names of "
+            f"posts; prompts.jsonl {path.stat().st_size / 1e6:.1f} MB in {took:.2f} s"
         )
     if profile:
-        pstats.Stats(profiler).sort_stats("cumulative").print_stats(45)
+        pstats.Stats(profiler).sort_stats("cumulative").print_stats(60)
 
 
 async def idle_cost(folder: Path, sandbox: Sandbox) -> None:

@@ -66,7 +66,7 @@ class Looks:
         known = {node.id: node for node in load_tree(self.context).nodes}
         numbers = [number for number in self.context.decisions.of_lab(self.lab) if number in known]
         # The first one is there from the start, and waits for a script.
-        return [number for number in numbers if code(self.context, number)]
+        return [number for number in numbers if number != self.lab or code(self.context, number)]
 
     @property
     def used(self) -> int:
