@@ -104,7 +104,9 @@ async def turn_cost(folder: Path, sandbox: Sandbox, profile: bool) -> None:
         _print("a turn, a command of nothing included", statistics.median(seconds), TURN_GOAL, _ms)
         _print("  of the bot's own processor time", statistics.median(own), TURN_GOAL, _ms)
         early, late = (_ms(statistics.median(part)) for part in (own[:10], own[-10:]))
-        print(f"    in the sandbox {_ms(commands)}; processor: turns 2 to 11 {early}, last ten {late}, most {_ms(max(own))}")
+        print(
+            f"    in the sandbox {_ms(commands)}; processor: turns 2 to 11 {early}, last ten {late}, most {_ms(max(own))}"
+        )
         began, path = time.perf_counter(), folder / "prompts.jsonl"
         export_prompts(context.store, RUN, path)
         took = time.perf_counter() - began

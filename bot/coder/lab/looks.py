@@ -11,6 +11,7 @@ from bot.engine.attempts import attempt, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
+from bot.engine.tree import Tree
 from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import create_node, end_node, update_node
@@ -63,7 +64,10 @@ class Looks:
     @property
     def nodes(self) -> list[int]:
         """Numbers of the nodes that have been begun, oldest first."""
-        known = {node.id: node for node in load_tree(self.context).nodes}
+        return self._in(load_tree(self.context))
+
+    def _in(self, tree: Tree) -> list[int]:
+        known = {node.id for node in tree.nodes}
         numbers = [number for number in self.context.decisions.of_lab(self.lab) if number in known]
         # The first one is there from the start, and waits for a script.
         return [number for number in numbers if number != self.lab or code(self.context, number)]
@@ -72,7 +76,7 @@ class Looks:
     def used(self) -> int:
         """How many looks were spent: scripts with a score, as the others have shown nothing of the withheld rows."""
         tree = load_tree(self.context)
-        return sum(tree[node].valid for node in self.nodes)
+        return sum(tree[node].valid for node in self._in(tree))
 
     def best(self) -> int | None:
         """Return the lab's best node, the one that it starts from where it has none; None without either."""

@@ -512,7 +512,6 @@ attempt("for the killer", write, f"/proc/{AGENT}/oom_score_adj", b"1000")
         ends={"bubblewrap": "error", "docker": "error finished"},
         notes={"bubblewrap": "sandbox ended", "docker": ""},
         lab=True,
-        reduced=True,
     ),
     Attack(
         "lab-agent-starved",
@@ -556,7 +555,6 @@ say("written", "yes")
 """,
         {"written": "yes"},
         lab=True,
-        reduced=True,
     ),
     Attack(
         "lab-output-flood",
@@ -655,7 +653,7 @@ for number in range(70_000):
 time.sleep(5)
 """,
         {"begun": "yes"},
-        ends="error",
+        ends="error finished",
         limits={"seconds": 60},
         notes="more than 50000 files",
         lab=True,
@@ -702,7 +700,6 @@ say("left", "yes")
         {"left": "yes"},
         limits={"seconds": 60},
         lab=True,
-        reduced=True,
     ),
     Attack(
         "lab-fork-bomb",
