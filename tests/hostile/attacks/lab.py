@@ -308,7 +308,7 @@ say("report", lab("done", "fifo"))
             "link": "status0",
             "hole": "status0",
         },
-        limits={"seconds": 60, "written_bytes": 400_000_000},
+        limits={"seconds": 110, "written_bytes": 400_000_000},
         lab=True,
         reduced=True,
     ),
