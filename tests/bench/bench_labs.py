@@ -115,8 +115,8 @@ async def turn_cost(folder: Path, sandbox: Sandbox, profile: bool) -> None:
         sizes = [len(zlib.compress(context.store.blob(call.messages_sha))) for call in calls]
         items = sum(len(json.dumps(call.items)) for call in calls)
         print(
-            f"    {len(calls)} calls: {sum(sizes) / 1e6:.1f} MB of conversation in the database, {items / 1e6:.2f} MB of names of "
-            f"posts; prompts.jsonl {path.stat().st_size / 1e6:.1f} MB in {took:.2f} s"
+            f"    {len(calls)} calls: {sum(sizes) / 1e6:.1f} MB of conversation in the database, {items / 1e6:.2f} MB of names "
+            f"of posts; prompts.jsonl {path.stat().st_size / 1e6:.1f} MB in {took:.2f} s"
         )
     if profile:
         pstats.Stats(profiler).sort_stats("cumulative").print_stats(60)
