@@ -50,6 +50,12 @@ def test_the_best_probe_of_a_look_finds_out_a_dozen_labels(rows: int) -> None:
     assert 4 < max(told) < 12.5
 
 
+def test_scores_are_rounded_to_two_digits_of_their_noise_whatever_their_size() -> None:
+    assert shown(45123.4, 512.0) == "45120"
+    assert shown(0.512345, 0.0123) == "0.512"
+    assert shown_gain(-7312.0, 2345.0) == "-7300 ± 2.3e+03 (beyond noise)"
+
+
 async def test_a_board_that_labs_fill_as_far_as_they_may_stays_short(tmp_path: Path) -> None:
     async with opened(tmp_path, 5) as context:
         with context.store.write() as tx:
