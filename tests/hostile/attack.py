@@ -104,7 +104,7 @@ class Attack:
     host: Callable[[Trial], Iterable[str]] | None = None
     """Looks for more that may be wrong on the host."""
     lab: bool = False
-    """Whether it attacks a lab's socket, which it then finds in `lab/`, with the command in `bin/`."""
+    """Whether it is made in a lab, with the engine's end of its socket, instead of in an execution."""
     reduced: bool = False
     """Whether it belongs to the smaller set that is also run as an ordinary user."""
 

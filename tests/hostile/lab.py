@@ -1,29 +1,43 @@
-"""The engine's end of a lab's socket, in a process of its own: what attacks on it meet, and how it fares.
+"""A lab to be attacked, with the engine's end of its socket in a process of its own, and how both fare.
 
 `python -m tests.hostile.lab SOCKET` serves until its stdin ends.
 """
 
 import asyncio
 import json
+import os
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import psutil
 
+from sandbox import ExitReason, Limits, Outcome, Sandbox
+from sandbox.collect import collect
+from sandbox.lab import LabLimits, LabRequest
+from sandbox.lab.remains import KEPT_BYTES, tidy_work
+from tests.hostile.attack import Attack
+from tests.hostile.world import World
 from tests.source_tree import ROOT
 
 CLIENT = ROOT / "sandbox" / "lab" / "client.py"
-DESCRIPTORS = 26
-"""That the server has open at the most: 16 connections, what Python needs, and the files that it writes."""
+DESCRIPTORS = 28
+"""That the server has open at the most: 16 connections, four files that are handed over, one that it writes, and Python's 7."""
 MEMORY = 60_000_000
 """Bytes by which it may grow."""
+LEFT = {"socket", "taken", "work", "logs", "code"}
+"""What lies in its folder when it has ended."""
+_ATTACK = "python3 attack.py; code=$?; cd odd* 2>/dev/null; exit $code"
+"""It may end in a folder that the attack has made."""
+_HONEST = "cd /lab/work && lab status | cut -c1-6 && cat data/train.csv"
 _PATIENCE = 60.0
 """Seconds that an honest client waits at the most."""
 
@@ -42,11 +56,6 @@ class LabEnd:
     """What it said when it ended."""
     said: str = ""
     """What it had to complain about."""
-
-    @property
-    def mounts(self) -> Mapping[str, Path]:
-        """What an attack finds beside its data."""
-        return {"lab": self.folder / "socket", "bin": self.folder / "bin"}
 
     @property
     def taken(self) -> str:
@@ -82,12 +91,69 @@ class LabEnd:
         self.answers.append((done.returncode, round(time.monotonic() - begin, 1)))
 
 
+async def typed(
+    attack: Attack, sandbox: Sandbox, world: World, folder: Path, limits: Limits
+) -> tuple[Outcome, list[str]]:
+    """Make an attack as a command of a lab; return what came of it, and what is not as it must be afterwards.
+
+    A lab that the attack has ended is opened again. Whatever was done in it, an honest command works then, and the engine
+    can take from its work what it takes.
+    """
+    request = LabRequest(
+        f"hostile-{attack.name}",
+        folder,
+        {"data": world.view},
+        LabLimits(limits.memory_bytes, limits.written_bytes, limits.processes, limits.output_bytes),
+        environment={"HINTS": json.dumps(world.hints)},
+    )
+    (folder / "work").mkdir()
+    (folder / "work" / "attack.py").write_text(attack.source())
+    core = [min(os.sched_getaffinity(0))]
+    async with sandbox.open_lab(request) as lab:
+        result = await lab.run(1, _ATTACK, seconds=limits.seconds, cpus=core)
+        after = await lab.run(2, _HONEST, seconds=30, cpus=core) if lab.alive else None
+        alive = lab.alive
+    if after is None or not alive:
+        async with sandbox.open_lab(request) as lab:
+            after = await lab.run(3, _HONEST, seconds=30, cpus=core)
+    problems = [] if after.output.endswith("answer\nid,x,y\n1,2,3\n") else [f"an honest command then got {after}"]
+    problems += _left_behind(folder / "work", world.token)
+    reason = ExitReason.TIMED_OUT if result.timed_out else ExitReason.ERROR
+    log = (folder / "logs" / "1.txt").read_text(encoding="utf-8", errors="replace")
+    if world.token in log:
+        problems.append("a secret came out in a log")
+    outcome = Outcome(
+        ExitReason.FINISHED if result.exit_code == 0 else reason,
+        result.exit_code,
+        result.seconds,
+        None,
+        None,
+        log,
+        {},
+        " ".join(filter(None, (result.ended, after.ended))) or None,
+    )
+    return outcome, problems
+
+
+def _left_behind(work: Path, token: str) -> Iterator[str]:
+    """Take from a closed lab's work what the engine takes, and yield what is wrong with it."""
+    with tempfile.TemporaryDirectory() as kept:
+        for path in collect(work, ["solution.py"], Path(kept)).kept.values():
+            if token in path.read_text(errors="replace"):
+                yield "a secret was taken for a script"
+    tidy_work(work)
+    files = [path for path in work.rglob("*") if path.is_symlink() or not path.is_dir()]
+    if any(not stat.S_ISREG(path.lstat().st_mode) for path in files):
+        yield "something was kept that is no file"
+    if (size := sum(path.lstat().st_size for path in files)) > KEPT_BYTES:
+        yield f"{size} bytes were kept"
+
+
 @contextmanager
 def serve_lab(folder: Path) -> Iterator[LabEnd]:
     """Serve a lab's socket in this folder, which is made anew, with honest clients that ask all the while."""
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "bin").mkdir(parents=True)
-    shutil.copy(CLIENT, folder / "bin" / "lab")
+    folder.mkdir(parents=True)
     lab, over = LabEnd(folder), threading.Event()
     process = subprocess.Popen(
         [sys.executable, "-W", "default", "-m", "tests.hostile.lab", str(folder / "socket" / "socket")],
@@ -162,7 +228,7 @@ async def main(socket: Path) -> None:
     async with LabServer(socket, handler):
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.read)
-    left = len([path for path in socket.parent.parent.iterdir() if path.name not in ("socket", "bin", "taken")])
+    left = len([path for path in socket.parent.parent.iterdir() if path.name not in LEFT])
     print(
         json.dumps({"faults": len(faults), "news": len(handler.news), "left": left + len([*socket.parent.iterdir()])})
     )

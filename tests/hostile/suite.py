@@ -54,8 +54,14 @@ FAMILIES = (
     Family("what is left to be read", leftovers.SUBMISSIONS, "only plain files of a bounded size are read", "the same"),
     Family(
         "a lab's socket",
-        lab.LAB,
+        lab.SOCKET,
         "bounded in connections, descriptors, memory and time; honest clients are answered meanwhile, **if later**",
+        "the same",
+    ),
+    Family(
+        "a lab from inside",
+        lab.INSIDE,
+        "held, and the next command works; **a lab can end itself** by ending its agent: it is opened again with its files",
         "the same",
     ),
 )

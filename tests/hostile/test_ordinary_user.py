@@ -38,7 +38,7 @@ def test_the_limits_hold_when_an_ordinary_user_starts_the_bot(back_end: BackEnd,
     python = _python(user)
     for name in OURS:
         shutil.copytree(ROOT / name, folder / "code" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    copy_distributions({"docker", "psutil", "pydantic", "pyseccomp", "sqlmodel"}, folder / "code")
+    copy_distributions({"docker", "nvidia-ml-py", "psutil", "pydantic", "pyseccomp", "sqlmodel"}, folder / "code")
     (folder / "home").mkdir()
     for path in (folder, *folder.rglob("*")):
         os.chown(path, USER, USER)

@@ -5,14 +5,13 @@ import json
 import shutil
 import stat
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox
 from sandbox.collect import KEPT_BYTES
 from sandbox.workspace import LOG_NAME
 from tests.hostile.attack import Attack, BackEnd, Trial
-from tests.hostile.lab import serve_lab
+from tests.hostile.lab import serve_lab, typed
 from tests.hostile.world import World
 
 _USUAL = {"seconds": 20.0, "memory_bytes": 256_000_000, "processes": 64, "written_bytes": 20_000_000, "files": 2000}
@@ -35,12 +34,15 @@ def make(attack: Attack, sandbox: Sandbox, back_end: BackEnd, world: World) -> l
     if attack.earlier:
         run(attack, sandbox, world, out.with_name("out-earlier"), attack.earlier)
         shutil.rmtree(out.with_name("out-earlier"))
-    with serve_lab(world.place.with_name("lab")) if attack.lab else nullcontext() as lab:
-        outcome = run(attack, sandbox, world, out, mounts=lab.mounts if lab else {})
-    after = world.state()
-    problems = attack.problems(outcome, back_end)
-    if lab:
+    problems: list[str] = []
+    if attack.lab:
+        with serve_lab(world.place.with_name("lab")) as lab:
+            outcome, problems = asyncio.run(typed(attack, sandbox, world, lab.folder, limits_of(attack)))
         problems += [*lab.problems(), *(["a secret came to the engine"] if world.token in lab.taken else [])]
+    else:
+        outcome = run(attack, sandbox, world, out)
+    after = world.state()
+    problems += attack.problems(outcome, back_end)
     problems += [
         f"{key} changed: {_difference(before[key], after[key])}" for key in before if _worse(before, after, key)
     ]
@@ -51,25 +53,21 @@ def make(attack: Attack, sandbox: Sandbox, back_end: BackEnd, world: World) -> l
     return problems
 
 
-def run(
-    attack: Attack,
-    sandbox: Sandbox,
-    world: World,
-    out: Path,
-    script: str | None = None,
-    mounts: Mapping[str, Path] | None = None,
-) -> Outcome:
+def limits_of(attack: Attack) -> Limits:
+    """Return what the attack may use."""
+    return Limits(**{**_USUAL, "output_bytes": _OUTPUT_BYTES, "cpus": 1, **attack.limits})  # type: ignore[arg-type]  # numbers
+
+
+def run(attack: Attack, sandbox: Sandbox, world: World, out: Path, script: str | None = None) -> Outcome:
     """Run the attack's script, or another in its place."""
-    limits = Limits(**{**_USUAL, "output_bytes": _OUTPUT_BYTES, "cpus": 1, **attack.limits})  # type: ignore[arg-type]  # numbers
     request = ExecutionRequest(
         f"hostile-{attack.name}",
         attack.source(script),
         world.view,
         out,
-        limits,
+        limits_of(attack),
         environment={"HINTS": json.dumps(world.hints)},
         keep=("submission.csv",),
-        mounts=mounts or {},
     )
     for _ in range(_TRIES):  # as the engine does, which takes no failure of the sandbox for the script's
         outcome = asyncio.run(sandbox.run(request))

@@ -117,6 +117,7 @@ def _plant_files(world: World, stack: ExitStack, at_home: Path) -> None:
         "other run": place / "runs" / "other" / "submission.csv",
         "database": place / "runs" / "other" / "state.db",
         "evaluator": place / "runs" / "this" / "evaluator" / "labels.csv",
+        "other lab": place / "lab2" / "notes.md",
         "home": at_home,
     }
     for path in files.values():
@@ -155,6 +156,7 @@ def _plant_doors(world: World, stack: ExitStack, mark: str) -> None:
         "tcp6": (socket.AF_INET6, socket.SOCK_STREAM, ("::1", 0)),
         "abstract": (socket.AF_UNIX, socket.SOCK_STREAM, f"\0{mark}"),
         "path": (socket.AF_UNIX, socket.SOCK_STREAM, str(world.place / "s")),
+        "other lab": (socket.AF_UNIX, socket.SOCK_STREAM, str(world.place / "lab2" / "s")),
     }
     for name, (family, kind, address) in local.items():
         door = stack.enter_context(socket.socket(family, kind))
@@ -170,6 +172,7 @@ def _plant_doors(world: World, stack: ExitStack, mark: str) -> None:
         world.doors[name] = door
     ports = {name: world.doors[name].getsockname()[1] if name in world.doors else 1 for name in ("tcp", "udp", "tcp6")}
     world.hints |= {"ports": ports, "abstract": f"\0{mark}", "path": str(world.place / "s")}
+    world.hints["other lab"] = str(world.place / "lab2")
 
 
 def _plant_key(world: World, stack: ExitStack, mark: str) -> None:

@@ -2,6 +2,7 @@
 
 from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.cards import shown
 from bot.coder.lab.settings import SHORTEST, LabSettings
 from bot.community.planning import draft_row, keep_report, plan_drafts, provenance
 from bot.community.pool import idea_texts, reports_of
@@ -123,7 +124,8 @@ class LabsBriefing:
         attempts = [attempt(context, n) for n in nodes]
         report = row.report
         numbers = [
-            f"node {a.node}: {'no score' if a.score is None else f'{a.score:.6g}'} ({a.plan[:120]})" for a in attempts
+            f"node {a.node}: {'no score' if a.score is None else shown(a.score, a.noise)} ({a.plan[:120]})"
+            for a in attempts
         ]
         numbers += [f"folds, {hint['name']}: {hint['score']:.6g}" for hint in row.hints[-12:]]
         answer = ReportAnswer(

@@ -4,11 +4,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.engine.attempts import load_tree
+from bot.engine.attempts import attempt, load_tree
 from bot.engine.context import RunContext
 from bot.engine.results import Result
-from bot.engine.tree import BASELINE
+from bot.engine.tree import BASELINE, NodeView
+from bot.models.quoting import line
 from state.labs import labs
+from state.tables import Lab
 
 _FAMILIES = (
     ("blend", re.compile(r"\b(?:VotingClassifier|VotingRegressor|StackingClassifier|StackingRegressor)\b")),
@@ -29,8 +31,12 @@ _MOST_FAMILIES = 3
 _BEST = 5
 _KIN = 3
 """Ancestors beyond its parents, and siblings, that a lab is shown (as in OpenMLE-Evo, arXiv 2607.28568)."""
-_HINTS = 12
-"""Of another lab's experiments, the newest that are shown."""
+_BEST_HINTS, _NEWEST_HINTS = 3, 30
+"""A lab's experiments that are shown: the best, and to itself the newest too."""
+_LABS, _NOTES = 20, 40
+"""Labs and notes that are shown, the newest."""
+_REMARK = 150
+"""Characters of an experiment's note."""
 _COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · what"
 
 
@@ -77,10 +83,19 @@ def board(context: RunContext, lab: int, everything: bool = False) -> list[str]:
     kept = {*context.decisions.of_lab(lab), *kin(context, lab)}
     lines = [card(context, one) for one in context.results if everything or one.node in kept]
     related = {context.decisions.lab_of(node) for node in kept}
-    for row in labs(context.store, context.run_id):
+    for row in labs(context.store, context.run_id)[-_LABS:]:
         if everything or row.id in related:
-            lines += [hint_line(row.id, hint) for hint in row.hints[0 if everything or row.id == lab else -_HINTS :]]
+            lines += _hint_lines(context, row, _NEWEST_HINTS if row.id == lab else 0)
     return [f"[{_COLUMNS}]", *lines] if lines else ["nothing has been scored yet"]
+
+
+def _hint_lines(context: RunContext, row: Lab, newest: int) -> list[str]:
+    """Return the lines of a lab's best experiments, and of so many of its newest: it may log hundreds."""
+    hints = row.hints
+    order = sorted(range(len(hints)), key=lambda at: -context.card.oriented(hints[at]["score"]))
+    kept = sorted({*order[:_BEST_HINTS], *range(max(0, len(hints) - newest), len(hints))})
+    more = [f"lab {row.id}, folds · {len(hints) - len(kept)} more"] if len(kept) < len(hints) else []
+    return [*(hint_line(row.id, hints[at]) for at in kept), *more]
 
 
 def hint_line(lab: int, hint: Mapping[str, Any]) -> str:
@@ -88,7 +103,7 @@ def hint_line(lab: int, hint: Mapping[str, Any]) -> str:
     noise = "" if hint["error"] is None else f" ± {hint['error']:.2g}"
     gain = hint["gain"]
     paired = "" if gain is None else f" · gain {shown_gain(gain, hint['gain_error'])} over {hint['against']}, paired"
-    note = f" · {hint['note']}" if hint["note"] else ""
+    note = f" · {line(hint['note'], _REMARK)}" if hint["note"] else ""
     return f"lab {lab}, folds · {hint['name']} · {hint['score']:.6g}{noise}{paired}{note}"
 
 
@@ -105,24 +120,25 @@ def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
         score = "nothing scored" if top is None else f"best node {top.node}: {shown(top.score or 0.0, top.noise)}"
         said = "; ".join(f"{key}: {value}" for key, value in row.report.items() if value)
         lines.append(f"lab {row.id}, {row.title}: {score}; {len(row.hints)} experiments logged; {said or row.reason}")
-    return tuple(lines)
+    return tuple(lines[-_LABS:])
 
 
 def lab_notes(context: RunContext, without: int) -> tuple[str, ...]:
-    """Return the notes that other labs left, oldest first."""
-    return tuple(
-        f"lab {row.id}: {text}"
-        for row in labs(context.store, context.run_id)
-        if row.id != without
-        for text in row.notes
-    )
+    """Return the last notes that other labs left, oldest first."""
+    rows = labs(context.store, context.run_id)
+    return tuple(f"lab {row.id}: {text}" for row in rows if row.id != without for text in row.notes)[-_NOTES:]
 
 
 def shown(value: float, noise: float | None) -> str:
     """Return a score as a coder may see it: rounded to two significant digits of its noise, so that it tells few labels."""
     if noise is None or not noise > 0:
         return f"{value:.4g}"
-    return f"{value:.{max(0, _decimals(noise))}f}"
+    return _rounded(value, noise)
+
+
+def best_shown(context: RunContext, best: NodeView) -> str:
+    """Return the best node and its score, rounded by its own noise: that of another node may be as small as one likes."""
+    return f"node {best.id}, {shown(best.score or 0.0, attempt(context, best.id).noise)}"
 
 
 def shown_gain(gain: float, error: float | None) -> str:
@@ -130,10 +146,10 @@ def shown_gain(gain: float, error: float | None) -> str:
     if error is None or not error > 0:
         return f"{gain:+.3g}"
     beyond = "beyond noise" if abs(gain) > 2 * error else "within noise"
-    return f"{gain:+.{max(0, _decimals(error))}f} ± {error:.2g} ({beyond})"
+    return f"{_rounded(gain, error, '+')} ± {error:.2g} ({beyond})"
 
 
-def _decimals(noise: float) -> int:
-    """Return the decimals at which a noise has two significant digits."""
-    exponent = int(f"{noise:e}".partition("e")[2])
-    return 1 - exponent
+def _rounded(value: float, noise: float, sign: str = "") -> str:
+    """Return a number to two significant digits of its noise, also where these stand before the point."""
+    decimals = 1 - int(f"{noise:e}".partition("e")[2])
+    return f"{round(value, decimals):{sign}.{max(0, decimals)}f}"

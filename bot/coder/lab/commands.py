@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
 from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status
-from bot.coder.lab.cards import board, hint_line, shown
+from bot.coder.lab.cards import best_shown, board, hint_line
 from bot.coder.lab.hints import compared_with, trim_shelf
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook
@@ -70,7 +70,6 @@ class Commands:
         """Return what is left, and the best score."""
         context = self.context
         best = load_tree(context).best()
-        noise = next((one.noise for one in context.results if best is not None and one.node == best.id), None)
         kept = context.budget.left() - context.budget.usable(best_seconds(context, load_tree(context)))
         lines = [
             f"{self.left():.0f} s of this lab left; of the run's {context.budget.left():.0f} s {kept:.0f} s are kept for "
@@ -80,14 +79,14 @@ class Commands:
             f"{self.turns_left()} replies left",
         ]
         if best is not None:
-            lines.append(
-                f"best of the run: node {best.id}, {shown(best.score or 0.0, noise)} ({context.card.metric.direction})"
-            )
+            lines.append(f"best of the run: {best_shown(context, best)} ({context.card.metric.direction})")
         return "\n".join([*lines, *context.left[1:]])
 
     async def _score(self, script: str, arguments: Score) -> str:
         if not arguments.background:
             return await self._run(script, arguments.note)
+        if len(self._running) >= self.looks.allowed:
+            raise NoLook(f"{len(self._running)} scripts wait to be scored already, which is the most that may")
 
         async def score() -> None:
             try:

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.coder.lab.cards import families, shown, shown_gain
+from bot.coder.lab.cards import best_shown, families, shown, shown_gain
 from bot.engine.attempts import attempt, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
+from bot.engine.tree import Tree
 from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import create_node, end_node, update_node
@@ -63,16 +64,19 @@ class Looks:
     @property
     def nodes(self) -> list[int]:
         """Numbers of the nodes that have been begun, oldest first."""
-        known = {node.id: node for node in load_tree(self.context).nodes}
+        return self._in(load_tree(self.context))
+
+    def _in(self, tree: Tree) -> list[int]:
+        known = {node.id for node in tree.nodes}
         numbers = [number for number in self.context.decisions.of_lab(self.lab) if number in known]
         # The first one is there from the start, and waits for a script.
-        return [number for number in numbers if code(self.context, number)]
+        return [number for number in numbers if number != self.lab or code(self.context, number)]
 
     @property
     def used(self) -> int:
         """How many looks were spent: scripts with a score, as the others have shown nothing of the withheld rows."""
         tree = load_tree(self.context)
-        return sum(tree[node].valid for node in self.nodes)
+        return sum(tree[node].valid for node in self._in(tree))
 
     def best(self) -> int | None:
         """Return the lab's best node, the one that it starts from where it has none; None without either."""
@@ -208,5 +212,5 @@ class Looks:
         lines += [f"a check found: {finding}" for finding in done.findings]
         best = tree.best()
         if best is not None and best.id != node:
-            lines.append(f"best of the run: node {best.id}, {shown(best.score or 0.0, done.noise)}")
+            lines.append(f"best of the run: {best_shown(context, best)}")
         return "\n".join([*lines, looks])

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from bot.execution.record import GUARDED, PREDICTIONS
 from bot.models import Item
 from bot.models.quoting import clean, line
 from sandbox.collect import collect
+from sandbox.lab.remains import KEPT_BYTES
 from state.community import Post
 from state.knowledge import analyses
 
@@ -21,9 +21,8 @@ MOST_KERNELS, MOST_TOPICS = 150, 300
 MOST_BYTES = 400_000
 """Of one post's file."""
 _BEST_KERNELS, _MOST_VOTED = 2, 8
-_LARGEST_KEPT, _MOST_KEPT, _MOST_FILES = 1_000_000, 20_000_000, 2_000
-"""Of what stays of a lab's work: bytes of one file, bytes of all, and files."""
-_KEPT = (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".yaml")
+_MOST_FILES = 2_000
+"""Of a lab's work that its child begins with."""
 _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 
@@ -128,41 +127,18 @@ def write_bank(context: RunContext, folder: Path, nodes: Sequence[int]) -> None:
             (place / "score.txt").write_text(f"{shown(result.score, result.noise)}\n", encoding="utf-8")
 
 
-def _worth_keeping(work: Path) -> list[Path]:
-    """Return the scripts, notes and tables in a work folder, bounded, those that lie highest first; no links, no devices."""
-    found, size = list[Path](), 0
-    for path in sorted(work.rglob("*"), key=lambda one: (len(one.parts), one)):
-        status = path.lstat()
-        if path.suffix not in _KEPT or not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_KEPT:
-            continue
-        if size + status.st_size <= _MOST_KEPT and len(found) < _MOST_FILES:
-            size += status.st_size
-            found.append(path)
-    return found
-
-
-def tidy(work: Path) -> None:
-    """Remove from a closed lab's work all but scripts, notes and tables: the rest can be made again by them."""
-    kept = set(_worth_keeping(work))
-    for path in sorted(work.rglob("*"), key=lambda one: len(one.parts), reverse=True):
-        if path.is_symlink() or not path.is_dir():
-            if path not in kept:
-                path.unlink(missing_ok=True)
-        elif not any(path.iterdir()):
-            path.rmdir()
-
-
 def copy_work(source: Path, target: Path) -> int:
-    """Copy what is worth keeping of a closed lab's work beside what another's holds, and return how many files that was.
+    """Copy what stayed of a closed lab's work beside what another's holds, and return how many files that was.
 
     Links are refused on the way, hard ones too: a file of the host, labels among them, could lie behind one.
     """
+    files = sorted((p for p in source.rglob("*") if not p.is_dir()), key=lambda one: (len(one.parts), one))
     copied = 0
-    for path in _worth_keeping(source):
+    for path in files[:_MOST_FILES]:
         relative = path.relative_to(source)
         if (target / relative.parts[0]).is_file():
             continue
         place = target / relative.parent
         place.mkdir(parents=True, exist_ok=True)
-        copied += len(collect(path.parent, [path.name], place, cap=_LARGEST_KEPT).kept)
+        copied += len(collect(path.parent, [path.name], place, cap=KEPT_BYTES).kept)
     return copied

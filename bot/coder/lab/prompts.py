@@ -103,5 +103,5 @@ class LabTurn:
         return LabReply(text.strip() or "(no answer)", command_in(text))
 
     def items(self) -> Sequence[Item]:
-        """Return what the coder could have read."""
-        return self.known
+        """Return what the coder could have read: with the first turn, as it stays so, and may be thousands of posts."""
+        return () if self.turns else self.known

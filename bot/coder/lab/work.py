@@ -16,7 +16,7 @@ from bot.coder.lab.commands import Commands
 from bot.coder.lab.failures import failures
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook, look_seconds
-from bot.coder.lab.places import Community, copy_work, tidy, write_bank, write_community
+from bot.coder.lab.places import Community, copy_work, write_bank, write_community
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.settings import LabSettings
@@ -28,6 +28,7 @@ from bot.execution.record import GUARDED
 from bot.models import Item, Message
 from sandbox.collect import collect
 from sandbox.lab import LabLimits, LabRequest
+from sandbox.lab.remains import tidy_work
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
@@ -146,7 +147,9 @@ class Work:
         folds = None if alone else await context.executor.folds()
         if folds is not None:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
-        seconds = self.settings.seconds(context.budget.seconds, self._room())
+        # Labs may use all of the run's time but what handing in needs.
+        room = context.budget.usable(best_seconds(context, load_tree(context)))
+        seconds = self.settings.seconds(context.budget.seconds, room)
         try:
             limit = look_seconds(context, seconds)
         except NoLook as error:
@@ -211,21 +214,15 @@ class Work:
 
     # time
 
-    def _room(self) -> float:
-        """Return the seconds of the run that labs may use: all but what handing in needs."""
-        context = self.context
-        return context.budget.usable(best_seconds(context, load_tree(context)))
+    def _times(self) -> tuple[float, float]:
+        """Return the seconds that this lab has left, and those of them that are kept for its last look."""
+        context, opened = self.context, self.opened
+        best = best_seconds(context, load_tree(context))
+        left = min(opened["ends_at"] - context.budget.elapsed.wall(), context.budget.usable(best))
+        return max(0.0, left), _CLOSING + min(best or 0.0, opened["seconds"] / 5)
 
     def _left(self) -> float:
-        """Return the seconds that this lab has left."""
-        ends_at: float = self.opened["ends_at"]
-        return max(0.0, min(ends_at - self.context.budget.elapsed.wall(), self._room()))
-
-    def _last_look(self) -> float:
-        """Return the seconds that are kept for the close."""
-        best = best_seconds(self.context, load_tree(self.context))
-        seconds: float = self.opened["seconds"]
-        return _CLOSING + min(best or 0.0, seconds / 5)
+        return self._times()[0]
 
     # conversation
 
@@ -238,13 +235,14 @@ class Work:
                 return "its coder was done"
             if turn > self.settings.turns:
                 return f"its {self.settings.turns} turns were used up"
-            if self._left() <= self._last_look():
+            left, kept = self._times()
+            if left <= kept:
                 return "its time was used up"
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
                 return f"{prose} replies in a row held no command"
             await self._shorten(turn)
             try:
-                async with asyncio.timeout(max(1.0, self._left() - self._last_look())):
+                async with asyncio.timeout(max(1.0, left - kept)):
                     prompt = LabTurn(self._shown_head, tuple(self.turns), self.known)
                     reply = await context.asker.ask(prompt, role="coder", name=f"turn:{turn}", node=self.number)
             except TimeoutError:
@@ -305,7 +303,8 @@ class Work:
     async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
         """Run a command on a lease, which its background jobs keep."""
         limit = max(_SHORTEST_COMMAND, _COMMAND_SHARE * self.opened["seconds"])
-        seconds = max(5.0, min(limit, self._left() - self._last_look()))
+        left, kept = self._times()
+        seconds = max(5.0, min(limit, left - kept))
         async with self.lease.hold() as lease:
             with self.context.executor.stopwatch.measure("commands"):
                 result = await self.box.run(turn, command, seconds, lease)
@@ -382,7 +381,7 @@ class Work:
         elif money and self._left() > 0:
             await context.steps.once("lab.last", self._last, node=self.number)
         # Before it counts as closed, as its children copy what is left.
-        await asyncio.to_thread(tidy, self.folder / "work")
+        await asyncio.to_thread(tidy_work, self.folder / "work")
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
             if not self.looks.nodes and not self.assignment.alone:

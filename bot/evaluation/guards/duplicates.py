@@ -102,7 +102,9 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
     if tested >= AS_OFTEN * len(repeated) / len(traces.ids):
         return passed(guard, f"{sentence}, but {tested:.0%} of the test rows repeat training rows as well", **evidence)
     if traces.error is not None and worse > _ERRORS * traces.error:
-        return suspicious(guard, f"{sentence}, not {traces.score:.6g}", **evidence)
+        # Without the score itself: labs read the sentence, and are shown scores rounded.
+        gained = f"{worse / traces.error:.2g} standard errors of the score come from"
+        return suspicious(guard, f"{gained} {len(repeated)} validation rows that repeat training rows", **evidence)
     return passed(guard, sentence, **evidence)
 
 

@@ -49,8 +49,9 @@ def printed_otherwise(guard: str, traces: Traces) -> Finding:
     noise = traces.error or 0.0
     evidence = {"printed": printed, "evaluated": traces.score, "score_error": traces.error}
     if (theirs < BETTER * own or theirs > WORSE * max(own, 0.0)) and off > ERRORS * noise:
-        line = " ".join(text.split())
-        return suspicious(guard, f"the script printed `{line}`, but its file scores {traces.score:.6g}", **evidence)
+        line, how = " ".join(text.split()), "worse" if theirs < own else "better"
+        # Without the score itself: labs read the sentence, and are shown scores rounded.
+        return suspicious(guard, f"the script printed `{line}`, but its file scores {how}", **evidence)
     return passed(guard, f"the script printed {printed:.6g}, and its file scores {traces.score:.6g}", **evidence)
 
 

