@@ -116,9 +116,11 @@ class Work:
             self.box = Box(context.executor, self._request())
             stack.push_async_callback(self.box.close)
             try:
+                # Scores that an earlier start of the bot had begun, also in the background.
+                self.commands.news += await self.looks.finish_begun()
                 reason = await self._converse()
             except BudgetExceeded as error:
-                await self._close(str(error), money=False)
+                await self._close(str(error))
                 raise
             await self._close(reason)
 
@@ -273,9 +275,7 @@ class Work:
                 text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
                 facts: dict[str, Any] = {}
             elif begun:
-                told = await self.looks.finish_begun()
-                text = "\n".join([_INTERRUPTED, *told])
-                facts = {"interrupted": True}
+                text, facts = _INTERRUPTED, {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)
             news = self.commands.take_news()
@@ -365,15 +365,17 @@ class Work:
 
     # close
 
-    async def _close(self, reason: str, money: bool = True) -> None:
+    async def _close(self, reason: str) -> None:
         """Score `work/solution.py` if it was not, end what runs, and close the lab."""
         context = self.context
         await self.commands.settle()
         await self.box.close()
         await self._stop_waiting()
+        # Whoever cleans up on the host may have taken it away.
+        (self.folder / "work").mkdir(parents=True, exist_ok=True)
         if self.assignment.alone:
             await self._keep_submission(reason)
-        elif money and self._left() > 0:
+        else:
             await context.steps.once("lab.last", self._last, node=self.number)
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
@@ -386,15 +388,16 @@ class Work:
 
     async def _last(self) -> dict[str, Any]:
         """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""
-        told = await self.looks.finish_begun()
         found = await asyncio.to_thread(collect, self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
-        if (path := found.kept.get(_SOLUTION)) is not None:
-            try:
+        told = found.notes
+        try:
+            told += await self.looks.finish_begun()
+            if (path := found.kept.get(_SOLUTION)) is not None:
                 script = path.read_text(encoding="utf-8")
                 told.append(await self.looks.score(script, "as its lab left it", None, closing=True))
-            except (NoLook, UnicodeDecodeError) as error:
-                told.append(str(error))
-        return {"told": [*told, *found.notes]}
+        except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
+            told.append(str(error))
+        return {"told": told}
 
     async def _keep_submission(self, reason: str) -> None:
         """Keep the file that a coder alone has left, as the one that its node hands in."""

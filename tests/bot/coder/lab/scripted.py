@@ -14,34 +14,26 @@ from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import CallLimits, Completion, Message, Prompt, Usage
+from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.tables import Step
 from tests.bot.engine.parts import RUN, opened_on
+from tests.bot.replay.scripted_answers import SCRIPT
 from tests.tiny_snapshot import write_tiny
 
 AnswerT = TypeVar("AnswerT")
 
-SOLUTION = """
-import numpy as np, pandas as pd
-from sklearn.linear_model import LogisticRegression
-train, rows, test = (pd.read_csv(f"data/{name}.csv") for name in ("train", "validation", "test"))
-model = LogisticRegression(C=STRENGTH).fit(train[["a", "b", "c"]], train["label"])
-for asked, out in ((rows, "validation_predictions.csv"), (test, "submission.csv")):
-    pd.DataFrame({"id": asked["id"], "label": model.predict_proba(asked[["a", "b", "c"]])[:, 1]}).to_csv(out, index=False)
-print("fitted", len(train))
-"""
+SOLUTION = SCRIPT.format(c="STRENGTH")
 OUT_OF_FOLD = """
-import numpy as np, pandas as pd
-from sklearn.linear_model import LogisticRegression
-train = pd.read_csv("data/train.csv").merge(pd.read_csv("/lab/folds.csv"), on="id")
-parts = []
-for fold in range(5):
-    fit, asked = train[train.fold != fold], train[train.fold == fold]
-    model = LogisticRegression(C=STRENGTH).fit(fit[["a", "b", "c"]], fit["label"])
-    parts.append(pd.DataFrame({"id": asked["id"], "label": model.predict_proba(asked[["a", "b", "c"]])[:, 1]}))
-pd.concat(parts).to_csv("oof.csv", index=False)
+import csv, math, sys  # in each fold the same formula
+strength = float(sys.argv[1])
+with open("data/train.csv") as train, open("oof.csv", "w") as file:
+    file.write("id,label\\n")
+    for row in csv.DictReader(train):
+        p = 1 / (1 + math.exp(-strength * (2 * float(row["a"]) - float(row["b"]))))
+        file.write(f"{row['id']},{p}\\n")
 """
 
 
@@ -53,6 +45,11 @@ def sh(command: str) -> str:
 def written(name: str, text: str, then: str, strength: float = 1.0) -> str:
     """Return a reply that writes a script and then runs a command."""
     return sh(f"cat > {name} <<'EOF'\n{text.replace('STRENGTH', str(strength))}\nEOF\n{then}")
+
+
+def counts(seen: str) -> bool:
+    """Return whether what a coder saw ends the matter: what was interrupted without a score is said again."""
+    return "[interrupted" not in seen or "[meanwhile] node" in seen
 
 
 class Scripted:
@@ -69,7 +66,7 @@ class Scripted:
         seen = [
             text for message, text in zip(prompt.messages()[1:], said[2:], strict=False) if message.role == "assistant"
         ]
-        turn = sum("[interrupted" not in text or "\nnode " in text for text in seen)
+        turn = sum(map(counts, seen))
         text = self.replies[turn] if turn < len(self.replies) else sh("lab done; lab done")
         return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
 
@@ -95,13 +92,14 @@ async def lived(
     model: Scripted,
     settings: LabSettings | None = None,
     agent: Callable[[RunContext], Strategy] | None = None,
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[RunContext]:
     """Give a run after its one lab has ended; one that is in the folder already goes on."""
     folder.mkdir(exist_ok=True)
     if not (folder / "tiny").is_dir():
         write_tiny(folder / "tiny")
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
-    clock, box = ReplayClock(snapshot.card.deadline), BubblewrapSandbox()
+    clock, box = ReplayClock(snapshot.card.deadline), sandbox or BubblewrapSandbox()
     async with opened_on(snapshot, folder, None, clock, model, sandbox=box) as context:
         one = OneLab()
         playbook = LabPlaybook(context, one, settings or LabSettings())
