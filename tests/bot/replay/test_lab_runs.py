@@ -64,16 +64,18 @@ def test_a_recording_gives_the_same_conversation_and_the_same_nodes(
         assert rows(live, query) == rows(again, query)
     assert [row[3] for row in rows(live, kept[1])] == ["valid"] * 4
     assert rows(live, kept[2])[0][:2] == (len(LabAnswers.COMMANDS) + 2, "its coder was done")
-    assert (again["score"], again["llm"]["calls"], again["llm"]["cost_usd"]) == (live["score"], len(rows(live, kept[0])), 0)
+    assert (again["score"], again["llm"]["calls"], again["llm"]["cost_usd"]) == (
+        live["score"],
+        len(rows(live, kept[0])),
+        0,
+    )
 
 
 @pytest.mark.parametrize(("option", "cap", "kind"), [("--max-tokens", 70_000, "tokens"), ("--max-cost", 0.7, "money")])
 def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch, option: str, cap: float, kind: str
 ) -> None:
-    Path("bot.toml").write_text(
-        "[models]\nmax_tokens = 1000\n[models.prices]\nscripted = {input = 10, output = 10}\n"
-    )
+    Path("bot.toml").write_text("[models]\nmax_tokens = 1000\n[models.prices]\nscripted = {input = 10, output = 10}\n")
     with ScriptedEndpoint(LabAnswers(prompt_tokens=CALL_TOKENS - 500, completion_tokens=500)) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         done = bot("replay", tiny, "--model", "openai:scripted", option, cap, *OPTIONS)

@@ -30,7 +30,9 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
             "ls /lab /lab/data data; lab status; lab board; lab ideas; head -2 /lab/folds.csv; cat /lab/community/index.md"
         ),
         "First I think for a while.",
-        written("oof.py", OUT_OF_FOLD, "python oof.py 0.01 && lab log 'ridge, weak' --oof oof.csv --note first; lab board"),
+        written(
+            "oof.py", OUT_OF_FOLD, "python oof.py 0.01 && lab log 'ridge, weak' --oof oof.csv --note first; lab board"
+        ),
         sh("python oof.py 1 && lab log 'ridge, strong' --oof oof.csv"),
         written("solution.py", SOLUTION, "lab score solution.py --note 'strong ridge'", 1.0),
         sh("lab score solution.py; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"),
@@ -87,15 +89,15 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
         assert list(after[: len(before)]) == list(before)
 
 
-async def test_a_lab_without_a_script_whose_work_is_taken_away_leaves_a_failed_node_and_a_reason(tmp_path: Path) -> None:
+async def test_a_lab_without_a_script_whose_work_is_taken_away_leaves_a_failed_node_and_a_reason(
+    tmp_path: Path,
+) -> None:
     tmp_path.chmod(0o755)
 
     class Careless(Scripted):
         """Has all that the lab has made removed from outside, again and again."""
 
-        async def complete(
-            self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits
-        ) -> Completion[AnswerT]:
+        async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
             shutil.rmtree(tmp_path / "run/run/labs/lab2/work", ignore_errors=True)
             return await super().complete(prompt, role=role, limits=limits)
 
