@@ -100,8 +100,8 @@ class LabAnswers(Answers):
         "ls data; lab status",
         typed("oof.py", _OUT_OF_FOLD, "python oof.py && lab log constant --oof oof.csv"),
         typed("solution.py", SCRIPT.format(c=0.01), "lab score solution.py --note weak"),
-        "sleep 0.5 & lab note 'a and b matter'",
-        typed("solution.py", SCRIPT.format(c=1.0), "lab score solution.py --note strong"),
+        typed("solution.py", SCRIPT.format(c=1.0), "sleep 0.5 & lab note 'a and b matter'"),
+        "lab score solution.py --note strong",
         typed("solution.py", SCRIPT.format(c=2.0), "lab board"),
         "printf 'believed: linear\\nseen: it is\\n' | lab done",
     )
@@ -112,10 +112,11 @@ class LabAnswers(Answers):
         self._usage = usage or {"prompt_tokens": 500, "completion_tokens": 300}
 
     def __call__(self, request: Request) -> Reply | str:
-        """Answer one request; what was interrupted without a score is asked for again."""
+        """Answer one request; what was lost, or interrupted without a score, is typed again."""
         if "tools" not in request.body:
             return super().__call__(request)
         seen = [str(m["content"]) for m in request.body["messages"][2:] if m["role"] != "assistant"]
-        turn = sum("[interrupted" not in text or "[meanwhile] node" in text for text in seen)
+        lost = re.compile(r"No command was found|\[interrupted(?!.*\[meanwhile\] node)", re.DOTALL)
+        turn = sum(not lost.search(text) for text in seen)
         command = self.COMMANDS[min(turn, len(self.COMMANDS) - 1)]
         return Reply(calls=[json.dumps({"command": command})], **self._usage)
