@@ -260,22 +260,24 @@ class Work:
 
     async def _observe(self, turn: int, reply: LabReply) -> dict[str, Any]:
         """Return what the coder sees after a reply: a step, whose command is never run twice."""
-        context, begun = self.context, True
+        context, interrupted = self.context, True
 
         async def begin() -> dict[str, Any]:
-            nonlocal begun
-            begun = False
-            return {}
+            nonlocal interrupted
+            interrupted = False
+            return {"looks": self.looks.used}
 
         async def make() -> dict[str, Any]:
             self.commands.turn = turn
-            await context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
+            begun = await context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
             started = time.monotonic()
             if reply.command is None:
                 text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
                 facts: dict[str, Any] = {}
-            elif begun:
-                text, facts = _INTERRUPTED, {"interrupted": True}
+            elif interrupted:
+                scores = map(self.looks.answer, self.looks.nodes[begun["looks"] :])
+                text = "\n".join([_INTERRUPTED, *(one for one in scores if one not in self.commands.news)])
+                facts = {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)
             news = self.commands.take_news()

@@ -93,6 +93,10 @@ def typed(name: str, text: str, then: str) -> str:
     return f"cat > {name} <<'EOF'\n{text}\nEOF\n{then}"
 
 
+INTERRUPTED = re.compile(r"\[interrupted(?!.*^(?:\[meanwhile\] )?node \d)", re.DOTALL | re.MULTILINE)
+"""In what a coder sees of a command whose bot was killed, unless a score came of it: it has to be typed again."""
+
+
 class LabAnswers(Answers):
     """Answers like a coder in a lab too, by native tool calls: experiments, two scores, a last script, and a report."""
 
@@ -116,7 +120,6 @@ class LabAnswers(Answers):
         if "tools" not in request.body:
             return super().__call__(request)
         seen = [str(m["content"]) for m in request.body["messages"][2:] if m["role"] != "assistant"]
-        lost = re.compile(r"No command was found|\[interrupted(?!.*\[meanwhile\] node)", re.DOTALL)
-        turn = sum(not lost.search(text) for text in seen)
+        turn = sum(not INTERRUPTED.search(text) and "No command was found" not in text for text in seen)
         command = self.COMMANDS[min(turn, len(self.COMMANDS) - 1)]
         return Reply(calls=[json.dumps({"command": command})], **self._usage)

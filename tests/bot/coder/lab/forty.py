@@ -9,13 +9,15 @@ import pytest
 from bot.coder.lab import work
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
+from bot.models import CallLimits, Completion, Prompt
 from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.instance import instance_of
-from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, Scripted, lived, sh, written
+from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, AnswerT, Scripted, lived, sh, written
 
 WORK_BYTES = 30_000_000
+_HANGS = "sleep 99"
 COUNTED = 4
 """From this reply on each command leaves its number in turns.txt; before, all of work/ is removed."""
 
@@ -55,7 +57,7 @@ _REPLIES = [
     sh("lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab nonsense"),
     sh("exit 5"),
     sh("echo 'open"),
-    sh("trap '' TERM INT HUP; yes"),
+    sh(f"trap '' TERM INT HUP; timeout -s KILL 1 yes; {_HANGS}"),
     sh("echo alive > alive.txt; kill -9 $$"),
     sh("cat alive.txt"),
     sh("fallocate -l 20M a; fallocate -l 20M b; sleep 9"),
@@ -85,13 +87,25 @@ def back_end(name: str, folder: Path) -> Sandbox:
     return DockerSandbox(instance_of(folder)) if name == "docker" else BubblewrapSandbox()
 
 
+class Impatient(Scripted):
+    """Gives the forty replies; the command that hangs has five seconds instead of a quarter of the lab's ten minutes."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(REPLIES)
+        self._patch = patch
+        patch.setattr(work, "_SHORTEST_COMMAND", 5.0)
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Give the next reply."""
+        given = await super().complete(prompt, role=role, limits=limits)
+        self._patch.setattr(work, "_COMMAND_SHARE", 0.0 if _HANGS in given.text else 0.25)
+        return given
+
+
 @asynccontextmanager
 async def forty_turns(folder: Path, name: str) -> AsyncIterator[RunContext]:
     """Give a run after the lab with the forty replies has ended; one that is in the folder already goes on."""
     with pytest.MonkeyPatch.context() as patch:
-        # Else what hangs takes a quarter of the lab's ten minutes.
-        patch.setattr(work, "_COMMAND_SHARE", 0.0)
-        patch.setattr(work, "_SHORTEST_COMMAND", 5.0)
-        settings = LabSettings(work_bytes=WORK_BYTES)
-        async with lived(folder, Scripted(REPLIES), settings, sandbox=back_end(name, folder)) as context:
+        model, settings = Impatient(patch), LabSettings(work_bytes=WORK_BYTES)
+        async with lived(folder, model, settings, sandbox=back_end(name, folder)) as context:
             yield context

@@ -20,7 +20,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.tables import Step
 from tests.bot.engine.parts import RUN, opened_on
-from tests.bot.replay.scripted_answers import SCRIPT
+from tests.bot.replay.scripted_answers import INTERRUPTED, SCRIPT
 from tests.tiny_snapshot import write_tiny
 
 AnswerT = TypeVar("AnswerT")
@@ -47,11 +47,6 @@ def written(name: str, text: str, then: str, strength: float = 1.0) -> str:
     return sh(f"cat > {name} <<'EOF'\n{text.replace('STRENGTH', str(strength))}\nEOF\n{then}")
 
 
-def counts(seen: str) -> bool:
-    """Return whether what a coder saw ends the matter: what was interrupted without a score is said again."""
-    return "[interrupted" not in seen or "[meanwhile] node" in seen
-
-
 class Scripted:
     """A model whose replies are given, one a turn; it keeps the conversations that it was sent."""
 
@@ -66,7 +61,7 @@ class Scripted:
         seen = [
             text for message, text in zip(prompt.messages()[1:], said[2:], strict=False) if message.role == "assistant"
         ]
-        turn = sum(map(counts, seen))
+        turn = sum(not INTERRUPTED.search(text) for text in seen)
         text = self.replies[turn] if turn < len(self.replies) else sh("lab done; lab done")
         return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
 
