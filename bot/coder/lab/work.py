@@ -265,7 +265,7 @@ class Work:
         async def begin() -> dict[str, Any]:
             nonlocal interrupted
             interrupted = False
-            return {"looks": self.looks.used}
+            return {"nodes": len(self.looks.nodes)}
 
         async def make() -> dict[str, Any]:
             self.commands.turn = turn
@@ -275,7 +275,7 @@ class Work:
                 text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
                 facts: dict[str, Any] = {}
             elif interrupted:
-                scores = map(self.looks.answer, self.looks.nodes[begun["looks"] :])
+                scores = map(self.looks.answer, self.looks.nodes[begun["nodes"] :])
                 text = "\n".join([_INTERRUPTED, *(one for one in scores if one not in self.commands.news)])
                 facts = {"interrupted": True}
             else:

@@ -106,6 +106,6 @@ class Impatient(Scripted):
 async def forty_turns(folder: Path, name: str) -> AsyncIterator[RunContext]:
     """Give a run after the lab with the forty replies has ended; one that is in the folder already goes on."""
     with pytest.MonkeyPatch.context() as patch:
-        model, settings = Impatient(patch), LabSettings(work_bytes=WORK_BYTES)
+        model, settings = Impatient(patch), LabSettings(looks=5, work_bytes=WORK_BYTES)
         async with lived(folder, model, settings, sandbox=back_end(name, folder)) as context:
             yield context

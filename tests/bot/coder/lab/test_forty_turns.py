@@ -77,13 +77,13 @@ def check_what_was_seen(seen: list[str]) -> None:
     """Check each observation of the life; the n-th reply's is the n-th."""
     assert len(seen) == len(REPLIES) == 40
     for number, parts in {
-        1: ("TASK.md", "sample_validation.csv", "5 looks left", "node 1 ·", "there are no ideas", "id,fold"),
+        1: ("TASK.md", "sample_validation.csv", "4 looks left", "node 1 ·", "there are no ideas", "id,fold"),
         2: ("No command was found",),
         3: ("exit 0", "data"),
         4: ("/\n", "id,a,b,c,label"),
         9: ("folds · c=2.0", "exit 0"),
-        10: ("node 2: log_loss", "Looks left: 4"),
-        11: ("scored before", "node 2: log_loss", "Looks left: 4"),
+        10: ("node 2: log_loss", "Looks left: 3"),
+        11: ("scored before", "node 2: log_loss", "Looks left: 3"),
         12: ("background processes running",),
         13: ("node 3: log_loss", "against node 2", "background process running"),
         14: ("step 1\nstep 2\nstep 3", "ended", "exit 0"),
