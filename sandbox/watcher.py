@@ -103,8 +103,15 @@ class Watcher:
 
     def tolerate(self) -> None:
         """Allow what lies in the folders now, should it be too much, but no more; and less as soon as there is less."""
-        self._allow(self._written(_MOST_FILES), DiskUsage(_MOST_BYTES, _MOST_FILES))
-        self._disk_due = 0.0
+        usage = self._written(_MOST_FILES)
+        self._allow(usage, DiskUsage(_MOST_BYTES, _MOST_FILES))
+        self.written_bytes, self._disk_due = usage.bytes, 0.0
+
+    def overfull(self) -> bool:
+        """Whether more lies in the folders than the limit, which was tolerated; measured again only if it was so last."""
+        if self.written_bytes > self._limits.written_bytes:
+            self.written_bytes = self._written(_MOST_FILES).bytes
+        return self.written_bytes > self._limits.written_bytes
 
     def _written(self, enough_files: int) -> DiskUsage:
         return sum((folder_usage(folder, enough_files=enough_files) for folder in self._folders), DiskUsage())

@@ -203,6 +203,8 @@ class Asker:
             outcome = self._logged(asked) or await self._call(asked)
             if outcome.error is not None:
                 raise outcome.error
+            if self._recorder is not None:
+                self._recorder.write(_recorded(asked, outcome))
             kept = {"text": outcome.reply.text, "fault": outcome.fault, "refused": outcome.refused}
             return {**kept, "cut": outcome.cut}
 
@@ -237,8 +239,6 @@ class Asker:
                 self._took[asked.role].append(seconds)
             outcome = outcome.without_secrets(self._store.redactor)
             await self._log_and_charge(asked, outcome, seconds, held)
-        if self._recorder is not None and outcome.error is None:
-            self._recorder.write(_recorded(asked, outcome))
         return outcome
 
     @asynccontextmanager

@@ -9,6 +9,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import selectors
 import signal
 import struct
@@ -179,6 +180,8 @@ class Agent:
                 with contextlib.suppress(OSError):
                     signal.signal(number, signal.SIG_DFL)
             os.sched_setaffinity(0, order["cpus"])
+            if most := order["file_bytes"]:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
             if self._program.length:
                 self._libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(self._program), 0, 0)
             _enter_work()

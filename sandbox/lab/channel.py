@@ -38,10 +38,16 @@ def order(do: str, **details: Any) -> bytes:
     return agent.LENGTH.pack(len(content)) + content
 
 
-def run_order(number: int, command: str, environment: Mapping[str, str], cpus: list[int], keep: int) -> bytes:
-    """Return the order to run a command, of whose output `keep` bytes are wanted before its end."""
+def run_order(
+    number: int, command: str, environment: Mapping[str, str], cpus: list[int], keep: int, file_bytes: int | None
+) -> bytes:
+    """Return the order to run a command, of whose output `keep` bytes are wanted before its end.
+
+    Its files may have `file_bytes` at the most; None: what the lab's files may have.
+    """
     readable = command.encode(errors="replace").decode()
-    return order("run", number=number, command=readable, environment=dict(environment), cpus=cpus, keep=keep)
+    details = {"environment": dict(environment), "cpus": cpus, "keep": keep, "file_bytes": file_bytes}
+    return order("run", number=number, command=readable, **details)
 
 
 class FrameReader:

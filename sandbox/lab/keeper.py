@@ -37,6 +37,9 @@ _ANSWER = 15.0
 """Seconds for the agent to carry out an order to end something."""
 _DEATH = 10.0
 _KILLED = 137
+FULL_FILE_BYTES = 1_000_000
+"""Largest file that commands can make while too much lies in the working folder: each of them may go over the limit before
+that is noticed, and would go further with every command and every opening."""
 _LASTING = {ExitReason.OUT_OF_MEMORY, ExitReason.DISK_LIMIT}
 """Limits that files may exceed when no process is left."""
 _CLEAN_MEMORY = ["find", TMP, "/dev/shm", "-xdev", "-mindepth", "1", "-delete"]  # noqa: S108 - inside
@@ -325,7 +328,12 @@ class Keeper:
         now = time.monotonic()
         self._command = _Command(wanted.number, log, wanted.done, now, now + wanted.seconds)
         self._outgoing += run_order(
-            wanted.number, wanted.command, wanted.environment, list(wanted.cpus), limits.output_bytes
+            wanted.number,
+            wanted.command,
+            wanted.environment,
+            list(wanted.cpus),
+            limits.output_bytes,
+            FULL_FILE_BYTES if self._watcher.overfull() else None,
         )
         self._busy = True
         self._runs += 1
@@ -366,6 +374,8 @@ class Keeper:
                 self._end(ending.breach, [_CLEAN_MEMORY, _CLEAN_DEEP])
                 return
             notice = f"{ending.breach.detail} All processes of the lab were ended."
+            if self._watcher.overfull():
+                notice += f" Until less lies in {agent.WORK}, no file can be made larger than {FULL_FILE_BYTES} bytes."
             if ending.cleaned:
                 notice += " What lay in /tmp and /dev/shm was removed, as were folders nested too deep."
             self._note(notice)

@@ -59,6 +59,8 @@ def prepare(request: LabRequest) -> Path:
     _write(code / "agent.py", Path(agent.__file__).read_bytes())
     _write(code / "pinned.bpf", pinning_program() or b"")
     _write(code / "prelude.sh", (here / "prelude.sh").read_bytes())
+    # Coders type `python`, which Debian does not have.
+    _write(code / "bin" / "python", b'#!/bin/sh\nexec python3 "$@"\n', 0o755)
     if (client := here / "client.py").is_file():
         _write(code / "bin" / "lab", client.read_bytes(), 0o755)
     _real_folder(work)

@@ -30,6 +30,7 @@ LONGEST_LIFE = 14.0
 AT_ONCE = 2
 GROUPS = 8
 """Runs among which the boundaries are shared out, so that none dies over one step too often."""
+LAB = ("--coder", "lab", "--time", "20m")
 AFFORDABLE = 400
 """Calls that a dollar pays."""
 _UNSTEADY = {"run.beat"}
@@ -40,10 +41,10 @@ def sandboxes() -> Sequence[str]:
     return ["process"] if BubblewrapSandbox().problem() else ["process", "bubblewrap"]
 
 
-def undisturbed(place: Path, options: Sequence[str]) -> list[tuple[Any, ...]]:
+def undisturbed(place: Path, options: Sequence[str], sandbox: str = "process") -> list[tuple[Any, ...]]:
     """Return the tree of a run that nobody disturbs."""
     with ScriptedEndpoint(SteadyAnswers()) as endpoint:
-        world = World(place, endpoint, options=options)
+        world = World(place, endpoint, sandbox=sandbox, options=options)
         assert world.live(), world.log()
         check(world, slots=1)
         return tree(run_folders([world.out])[0].path)
@@ -51,15 +52,19 @@ def undisturbed(place: Path, options: Sequence[str]) -> list[tuple[Any, ...]]:
 
 def random_kills(place: Path) -> dict[str, int]:
     """Kill runs at random moments, half of them with two slots, until there were enough kills."""
-    trees = {agent: undisturbed(place / f"calm-{agent}", options_of(agent, 1)) for agent in ("comind", "aide")}
     kinds = sandboxes()
+    agents = ("comind", "aide", "lab") if "bubblewrap" in kinds else ("comind", "aide")
+    trees = {
+        agent: undisturbed(place / f"calm-{agent}", options_of(agent, 1), kinds[-1 if agent == "lab" else 0])
+        for agent in agents
+    }
     total: Counter[str] = Counter()
 
     def one(number: int) -> Counter[str]:
-        agent, slots = ("comind", "aide")[number // 2 % 2], 1 + number % 2
+        agent, slots = agents[number // 2 % len(agents)], 1 + number % 2
         rng = random.Random(number)
         with ScriptedEndpoint(SteadyAnswers(faulty=bad_days)) as endpoint:
-            options, kind = options_of(agent, slots), kinds[number // 4 % len(kinds)]
+            options, kind = options_of(agent, slots), kinds[-1 if agent == "lab" else number // 4 % len(kinds)]
             world = World(place / f"run-{number}", endpoint, sandbox=kind, options=options)
             memory = Memory()
             while not world.live(rng.uniform(0.0, LONGEST_LIFE), at_work=rng.random() < 0.8) or has_failed(world):
@@ -89,13 +94,21 @@ def has_failed(world: World) -> bool:
 
 def options_of(agent: str, slots: int) -> tuple[str, ...]:
     """Return the options of a run."""
-    return ("--agent", agent, "--steps", STEPS, "--parallel", str(slots))
+    common = ("--steps", STEPS, "--parallel", str(slots))
+    return (*LAB, *common) if agent == "lab" else ("--agent", agent, *common)
 
 
 def every_boundary(place: Path) -> dict[str, int]:
+    """Kill at every named boundary of a run that writes scripts alone, and of one whose coder works in a lab."""
+    figures = Counter(boundaries_of(place / "scripts", ("--steps", "6"), "process"))
+    if "bubblewrap" in sandboxes():
+        figures += Counter(boundaries_of(place / "lab", (*LAB, "--steps", "4"), "bubblewrap"))
+    return dict(figures)
+
+
+def boundaries_of(place: Path, options: Sequence[str], sandbox: str) -> dict[str, int]:
     """Kill at every named boundary, before its commit and after; the tree must be the same."""
-    options = ("--steps", "6")
-    expected = undisturbed(place / "calm", options)
+    expected = undisturbed(place / "calm", options, sandbox)
     found = [label(e["type"], e) for e in events(run_folders([place / "calm" / "runs"])[0].path)]
     names = [name for name in dict.fromkeys(found) if name not in _UNSTEADY]
     dooms = [(moment, name, "1") for name in names for moment in ("before", "after")]
@@ -103,7 +116,7 @@ def every_boundary(place: Path) -> dict[str, int]:
 
     def one(group: int) -> int:
         with ScriptedEndpoint(SteadyAnswers()) as endpoint:
-            world = World(place / f"group-{group}", endpoint, options=options)
+            world = World(place / f"group-{group}", endpoint, sandbox=sandbox, options=options)
             memory = Memory()
             for doom in dooms[group::GROUPS]:
                 ended = world.live(doom=doom)

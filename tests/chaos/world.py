@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bot.replay.scripted_answers import Answers
+from tests.bot.replay.scripted_answers import LabAnswers
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
 from tests.source_tree import ROOT
 from tests.tiny_snapshot import write_tiny
@@ -50,14 +50,14 @@ shutil.copy("data/sample_validation.csv", "validation_predictions.csv")
 _TOLD = r"^(?:# Your (?:draft|task)|## Node|Plan:|- node|Write |The last script).*"
 
 
-class SteadyAnswers(Answers):
+class SteadyAnswers(LabAnswers):
     """Answers a prompt by what is to be done and what was planned before: figures, and what scripts print, change with time."""
 
     def __init__(
         self, *, seconds: float = 0.0, copies: bool = False, faulty: Callable[[int], Reply | None] = lambda number: None
     ) -> None:
         """Take how long each script sleeps, whether it only copies the sample, and what goes wrong with the n-th request."""
-        super().__init__()
+        super().__init__(**TOKENS)
         self._template = _COPY if copies else _SCRIPT
         self._seconds = seconds
         self._faulty = faulty
@@ -74,6 +74,8 @@ class SteadyAnswers(Answers):
             return fault
         if not isinstance(answer, Reply):
             return Reply(answer, **TOKENS)
+        if answer.calls:
+            return answer
         lines = re.findall(_TOLD, str(request.body["messages"][1]["content"]), flags=re.MULTILINE)
         words = re.findall("[A-Za-z]{2,}", " ".join(lines))
         number = int(hashlib.sha256(" ".join(words).encode()).hexdigest(), 16)

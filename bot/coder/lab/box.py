@@ -1,10 +1,13 @@
 """A lab's sandbox, opened at its first command, and again when it has died."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from bot.execution.executor import Executor
 from sandbox import Lease
 from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
+
+_ANEW = "the sandbox was started anew: background jobs and what lay in /tmp are gone"
 
 
 class Box:
@@ -18,16 +21,19 @@ class Box:
 
     async def run(self, turn: int, command: str, seconds: float, lease: Lease) -> CommandResult:
         """Run a command; a sandbox that dies over it is an observation, and is opened again for the next one."""
+        anew = False
         try:
             if self._lab is None or not self._lab.alive:
+                anew = any((self._request.folder / "logs").iterdir())
                 await self.close()
                 self._stack = AsyncExitStack()
                 self._lab = await self._stack.enter_async_context(self._executor.open_lab(self._request))
-            return await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
+            result = await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
         except LabDied as error:
             await self.close()
             ended = f"the sandbox died and is started again; work/ is as it was left: {error}"
             return CommandResult("", None, 0.0, False, ended, 0)
+        return replace(result, ended="; ".join(filter(None, (_ANEW, result.ended)))) if anew else result
 
     async def wait_idle(self) -> None:
         """Return once no background process runs in it."""

@@ -116,9 +116,11 @@ class Work:
             self.box = Box(context.executor, self._request())
             stack.push_async_callback(self.box.close)
             try:
+                # Scores that an earlier start of the bot had begun, also in the background.
+                self.commands.news += await self.looks.finish_begun()
                 reason = await self._converse()
             except BudgetExceeded as error:
-                await self._close(str(error), money=False)
+                await self._close(str(error))
                 raise
             await self._close(reason)
 
@@ -262,23 +264,23 @@ class Work:
 
     async def _observe(self, turn: int, reply: LabReply) -> dict[str, Any]:
         """Return what the coder sees after a reply: a step, whose command is never run twice."""
-        context, begun = self.context, True
+        context, interrupted = self.context, True
 
         async def begin() -> dict[str, Any]:
-            nonlocal begun
-            begun = False
-            return {}
+            nonlocal interrupted
+            interrupted = False
+            return {"nodes": len(self.looks.nodes)}
 
         async def make() -> dict[str, Any]:
             self.commands.turn = turn
-            await context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
+            begun = await context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
             started = time.monotonic()
             if reply.command is None:
                 text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
                 facts: dict[str, Any] = {}
-            elif begun:
-                told = await self.looks.finish_begun()
-                text = "\n".join([_INTERRUPTED, *told])
+            elif interrupted:
+                scores = map(self.looks.answer, self.looks.nodes[begun["nodes"] :])
+                text = "\n".join([_INTERRUPTED, *(one for one in scores if one not in self.commands.news)])
                 facts = {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)
@@ -370,15 +372,17 @@ class Work:
 
     # close
 
-    async def _close(self, reason: str, money: bool = True) -> None:
+    async def _close(self, reason: str) -> None:
         """Score `work/solution.py` if it was not, end what runs, and close the lab."""
         context = self.context
         await self.commands.settle()
         await self.box.close()
         await self._stop_waiting()
+        # Whoever cleans up on the host may have taken it away.
+        (self.folder / "work").mkdir(parents=True, exist_ok=True)
         if self.assignment.alone:
             await self._keep_submission(reason)
-        elif money and self._left() > 0:
+        else:
             await context.steps.once("lab.last", self._last, node=self.number)
         # Before it counts as closed, as its children copy what is left.
         await asyncio.to_thread(tidy_work, self.folder / "work")
@@ -392,15 +396,16 @@ class Work:
 
     async def _last(self) -> dict[str, Any]:
         """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""
-        told = await self.looks.finish_begun()
         found = await asyncio.to_thread(collect, self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
-        if (path := found.kept.get(_SOLUTION)) is not None:
-            try:
+        told = found.notes
+        try:
+            told += await self.looks.finish_begun()
+            if (path := found.kept.get(_SOLUTION)) is not None:
                 script = path.read_text(encoding="utf-8")
                 told.append(await self.looks.score(script, "as its lab left it", None, closing=True))
-            except (NoLook, UnicodeDecodeError) as error:
-                told.append(str(error))
-        return {"told": [*told, *found.notes]}
+        except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
+            told.append(str(error))
+        return {"told": told}
 
     async def _keep_submission(self, reason: str) -> None:
         """Keep the file that a coder alone has left, as the one that its node hands in."""

@@ -75,7 +75,7 @@ async def test_finished_call_is_never_paid_again(tmp_path: Path) -> None:
         assert resumed.totals.calls == 1
 
 
-async def test_answer_that_was_logged_just_before_a_kill_is_not_paid_again(tmp_path: Path) -> None:
+async def test_answer_that_was_logged_just_before_a_kill_is_recorded_and_not_paid_again(tmp_path: Path) -> None:
     with ScriptedEndpoint([GOOD]) as endpoint, open_run(tmp_path) as store:
         async with model_at(endpoint.url) as model:
             await asker_of(model, store).ask(Question(), role="coder", name="write")
@@ -83,9 +83,10 @@ async def test_answer_that_was_logged_just_before_a_kill_is_not_paid_again(tmp_p
                 step = tx.session.get_one(Step, (RUN, 0, "write", 0))
                 step.status, step.result, step.ended_at = "started", None, None
                 tx.add(step)
-            resumed = asker_of(model, store)
+            resumed = asker_of(model, store, recorder=RecordingWriter(tmp_path / "recording"))
             assert (await resumed.ask(Question(), role="coder", name="write")).value == 7
         assert len(endpoint.requests) == resumed.totals.calls == 1
+    assert len(list((tmp_path / "recording").iterdir())) == 1
 
 
 async def test_totals_go_on_where_the_killed_process_stopped(tmp_path: Path) -> None:

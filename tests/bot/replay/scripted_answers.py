@@ -78,3 +78,48 @@ class Answers:
             return json.dumps({"summary": "it works"})
         self.scripts += 1
         return Reply(script(10.0 / self.scripts), prompt_tokens=500, completion_tokens=300)
+
+
+_OUT_OF_FOLD = """
+import csv  # in each fold the same constant
+with open("data/train.csv") as train, open("oof.csv", "w") as file:
+    file.write("id,label\\n")
+    file.writelines(f"{row['id']},0.4\\n" for row in csv.DictReader(train))
+"""
+
+
+def typed(name: str, text: str, then: str) -> str:
+    """Return a command that writes a file and goes on."""
+    return f"cat > {name} <<'EOF'\n{text}\nEOF\n{then}"
+
+
+INTERRUPTED = re.compile(r"\[interrupted(?!.*^(?:\[meanwhile\] )?node \d)", re.DOTALL | re.MULTILINE)
+"""In what a coder sees of a command whose bot was killed, unless a score came of it: it has to be typed again."""
+
+
+class LabAnswers(Answers):
+    """Answers like a coder in a lab too, by native tool calls: experiments, two scores, a last script, and a report."""
+
+    COMMANDS = (
+        "ls data; lab status",
+        typed("oof.py", _OUT_OF_FOLD, "python oof.py && lab log constant --oof oof.csv"),
+        typed("solution.py", SCRIPT.format(c=0.01), "lab score solution.py --note weak"),
+        typed("solution.py", SCRIPT.format(c=1.0), "sleep 0.5 & lab note 'a and b matter'"),
+        "lab score solution.py --note strong",
+        typed("solution.py", SCRIPT.format(c=2.0), "lab board"),
+        "printf 'believed: linear\\nseen: it is\\n' | lab done",
+    )
+
+    def __init__(self, **usage: int) -> None:
+        """Take what each turn of a lab takes, as `Reply` has it."""
+        super().__init__()
+        self._usage = usage or {"prompt_tokens": 500, "completion_tokens": 300}
+
+    def __call__(self, request: Request) -> Reply | str:
+        """Answer one request; what was lost, or interrupted without a score, is typed again."""
+        if "tools" not in request.body:
+            return super().__call__(request)
+        seen = [str(m["content"]) for m in request.body["messages"][2:] if m["role"] != "assistant"]
+        turn = sum(not INTERRUPTED.search(text) and "No command was found" not in text for text in seen)
+        command = self.COMMANDS[min(turn, len(self.COMMANDS) - 1)]
+        return Reply(calls=[json.dumps({"command": command})], **self._usage)

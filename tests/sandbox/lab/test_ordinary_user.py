@@ -65,6 +65,7 @@ def test_an_ordinary_users_lab_holds_as_well(bubblewrap: BubblewrapSandbox, plac
         check=False,
     )
     disk = "It wrote more than 10000000 bytes of files. All processes of the lab were ended."
+    disk += " Until less lies in /lab/work, no file can be made larger than 1000000 bytes."
     lines = done.stdout.splitlines()
     assert lines[:6] == [
         "10 0 False None 1 ['id,x', 'refused']",

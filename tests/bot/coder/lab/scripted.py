@@ -20,29 +20,20 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.tables import Step
 from tests.bot.engine.parts import RUN, opened_on
+from tests.bot.replay.scripted_answers import INTERRUPTED, SCRIPT
 from tests.tiny_snapshot import write_tiny
 
 AnswerT = TypeVar("AnswerT")
 
-SOLUTION = """
-import numpy as np, pandas as pd
-from sklearn.linear_model import LogisticRegression
-train, rows, test = (pd.read_csv(f"data/{name}.csv") for name in ("train", "validation", "test"))
-model = LogisticRegression(C=STRENGTH).fit(train[["a", "b", "c"]], train["label"])
-for asked, out in ((rows, "validation_predictions.csv"), (test, "submission.csv")):
-    pd.DataFrame({"id": asked["id"], "label": model.predict_proba(asked[["a", "b", "c"]])[:, 1]}).to_csv(out, index=False)
-print("fitted", len(train))
-"""
+SOLUTION = SCRIPT.format(c="STRENGTH")
 OUT_OF_FOLD = """
-import numpy as np, pandas as pd
-from sklearn.linear_model import LogisticRegression
-train = pd.read_csv("data/train.csv").merge(pd.read_csv("/lab/folds.csv"), on="id")
-parts = []
-for fold in range(5):
-    fit, asked = train[train.fold != fold], train[train.fold == fold]
-    model = LogisticRegression(C=STRENGTH).fit(fit[["a", "b", "c"]], fit["label"])
-    parts.append(pd.DataFrame({"id": asked["id"], "label": model.predict_proba(asked[["a", "b", "c"]])[:, 1]}))
-pd.concat(parts).to_csv("oof.csv", index=False)
+import csv, math, sys  # in each fold the same formula
+strength = float(sys.argv[1])
+with open("data/train.csv") as train, open("oof.csv", "w") as file:
+    file.write("id,label\\n")
+    for row in csv.DictReader(train):
+        p = 1 / (1 + math.exp(-strength * (2 * float(row["a"]) - float(row["b"]))))
+        file.write(f"{row['id']},{p}\\n")
 """
 
 
@@ -70,7 +61,7 @@ class Scripted:
         seen = [
             text for message, text in zip(prompt.messages()[1:], said[2:], strict=False) if message.role == "assistant"
         ]
-        turn = sum("[interrupted" not in text or "\nnode " in text for text in seen)
+        turn = sum(not INTERRUPTED.search(text) for text in seen)
         text = self.replies[turn] if turn < len(self.replies) else sh("lab done; lab done")
         return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
 

@@ -1,16 +1,17 @@
 """Tests of a lab's life with a coder that follows a script, under bubblewrap."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from bot.agents.solo import solo
-from bot.coder.lab.settings import LabSettings
 from bot.engine.attempts import load_tree
+from bot.models import CallLimits, Completion, Prompt
 from bot.report.labs import lab_stories
 from state.labs import labs
 from tests import needs
-from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, Scripted, lived, sh, turns, written
+from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, AnswerT, Scripted, lived, sh, turns, written
 from tests.bot.engine.parts import RUN
 
 pytestmark = pytest.mark.integration
@@ -30,9 +31,9 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
         ),
         "First I think for a while.",
         written(
-            "oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, weak' --oof oof.csv --note first; lab board", 0.01
+            "oof.py", OUT_OF_FOLD, "python oof.py 0.01 && lab log 'ridge, weak' --oof oof.csv --note first; lab board"
         ),
-        written("oof.py", OUT_OF_FOLD, "python oof.py && lab log 'ridge, strong' --oof oof.csv; lab board", 1.0),
+        sh("python oof.py 1 && lab log 'ridge, strong' --oof oof.csv; lab board"),
         written("solution.py", SOLUTION, "lab score solution.py --note 'strong ridge'", 1.0),
         sh("lab score solution.py; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"),
         written("broken.py", "import nothing_such", "lab score broken.py"),
@@ -89,66 +90,26 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
         assert list(after[: len(before)]) == list(before)
 
 
-async def test_looks_are_rationed_and_the_last_is_kept(tmp_path: Path) -> None:
+async def test_a_lab_without_a_script_whose_work_is_taken_away_leaves_a_failed_node_and_a_reason(
+    tmp_path: Path,
+) -> None:
     tmp_path.chmod(0o755)
-    replies = [written("solution.py", SOLUTION, "lab score solution.py", 1.0 + n) for n in range(4)]
-    async with lived(tmp_path / "run", Scripted(replies), LabSettings(looks=3)) as context:
-        seen = turns(context)
-        assert "no looks are left" in seen[2]
-        assert [node.state for node in load_tree(context).nodes[1:]] == ["valid"] * 3
-        assert "as its lab left it" in str(context.results[-1].title)
 
+    class Careless(Scripted):
+        """Has all that the lab has made removed from outside, again and again."""
 
-async def test_a_score_in_the_background_is_told_with_what_is_seen_next(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    replies = [
-        written("solution.py", SOLUTION, "lab score --background solution.py; echo typed on"),
-        sh("while ! lab board | grep -q 'node 2'; do sleep 0.2; done; sleep 1"),
-    ]
-    async with lived(tmp_path / "run", Scripted(replies)) as context:
-        seen = turns(context)
-        assert "typed on" in seen[0]
-        assert "node 2: log_loss" in "".join(seen[:3])
-        assert "[meanwhile]" in "".join(seen[:3])
-        assert [node.state for node in load_tree(context).nodes[1:]] == ["valid"]
+        async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+            shutil.rmtree(tmp_path / "run/run/labs/lab2/work", ignore_errors=True)
+            return await super().complete(prompt, role=role, limits=limits)
 
-
-async def test_a_lab_without_a_script_leaves_a_failed_node_and_a_reason(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    async with lived(tmp_path / "run", Scripted(["I do not know what to do."] * 20)) as context:
+    replies = [sh("touch x"), sh("touch y"), *(["I do not know what to do."] * 20)]
+    async with lived(tmp_path / "run", Careless(replies)) as context:
         (row,) = labs(context.store, RUN)
+        assert "exit 1" in turns(context)[1]
         assert row.reason == "10 replies in a row held no command"
         node = load_tree(context)[2]
         assert node.buggy
         assert "no script that was scored" in str(context.results[-1].error)
-
-
-async def test_what_breaks_in_a_lab_is_an_observation(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    replies = [
-        sh("exit 5"),
-        sh("echo 'open"),
-        sh("yes | head -c 3000000; echo"),
-        sh("rm -rf /lab/work; cd /; rm -rf /lab/work/*; ls -la /lab/work"),
-        sh("pwd; echo alive > alive.txt; kill -9 $$"),
-        sh("cat alive.txt; sleep 300 & echo started"),
-        sh("pkill -f 'sleep 300'; echo; (sleep 200; echo late) > late.log 2>&1 & jobs"),
-        sh("python -c \"import socket; socket.create_connection(('1.1.1.1', 53), 2)\""),
-        sh("cat /etc/shadow; ls /root /home; env | grep -i -c key"),
-    ]
-    async with lived(tmp_path / "run", Scripted(replies)) as context:
-        seen = turns(context)
-    assert "exit 5" in seen[0]
-    assert "unexpected EOF" in seen[1]
-    assert len(seen[2]) < 12_000
-    assert "/lab/logs/3.txt" in seen[2]
-    assert "alive" not in seen[3]
-    assert "exit 137" in seen[4]
-    assert "alive" in seen[5]
-    assert "1 background process running" in seen[5]
-    assert "exit 1" in seen[7]
-    assert "root:x" not in seen[8]
-    assert "\n0\n" in seen[8]
 
 
 async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp_path: Path) -> None:

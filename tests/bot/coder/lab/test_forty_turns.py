@@ -1,0 +1,174 @@
+"""Tests of a lab's life in every back end: all that can go wrong in it, and a bot that is killed at each of its boundaries."""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sqlmodel import col, select
+
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from sandbox.leftovers import left_by_killed
+from state.clock import SystemClock
+from state.labs import labs
+from state.store import Store
+from state.tables import ModelCall, Node, Step
+from tests import needs
+from tests.bot.coder.lab.forty import COUNTED, REPLIES, WORK_BYTES, forty_turns
+from tests.bot.coder.lab.scripted import turns
+from tests.bot.engine.parts import RUN
+from tests.bot.replay.scripted_answers import INTERRUPTED
+
+pytestmark = pytest.mark.integration
+
+BOUNDARIES = [
+    ("before", "lab.opened"),
+    ("after", "lab.opened"),
+    ("before", "step.ended lab.open"),
+    ("after", "step.ended lab.open"),
+    ("after", "model.called"),
+    ("before", "lab.turn"),
+    ("after", "step.ended lab.begun"),
+    ("after", "lab.turn"),
+    ("before", "lab.hint"),
+    ("after", "lab.hint"),
+    ("before", "node.updated"),
+    ("before", "step.ended execute:holdout"),
+    ("after", "step.ended execute:holdout"),
+    ("before", "node.ended"),
+    ("after", "node.ended"),
+    ("after", "node.updated"),
+    ("before", "step.ended lab.last"),
+    ("after", "step.ended lab.last"),
+    ("before", "lab.closed"),
+    ("after", "lab.closed"),
+]
+"""Opened, turn begun and kept, look begun and scored, last look, closed; each is come to in the life after the one before."""
+
+
+@pytest.mark.parametrize(("name", "boundaries"), [("bubblewrap", BOUNDARIES), ("docker", BOUNDARIES[5::3])])
+async def test_forty_turns_meet_all_that_can_go_wrong_and_kills_change_no_reply_and_no_node(
+    tmp_path: Path, name: str, boundaries: list[tuple[str, str]]
+) -> None:
+    (needs.docker if name == "docker" else needs.bubblewrap)()
+    tmp_path.chmod(0o755)
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    async with forty_turns(calm, name) as context:
+        check_what_was_seen(turns(context))
+        check_what_was_kept(context)
+    killed.mkdir()
+    killed.chmod(0o755)
+    for doom in boundaries:
+        assert live(killed, name, *doom) == -signal.SIGKILL, f"it did not come to {doom}"
+    assert live(killed, name) == 0
+    assert left_by_killed(killed) == []
+    check_kills(reading(calm), reading(killed))
+    # No command ran twice but those that the coder gave again, as they had been interrupted.
+    ran = Counter((killed / "run/labs/lab2/work/turns.txt").read_text().split())
+    interrupted = [text for text in seen(reading(killed)) if "[interrupted" in text]
+    assert sum(ran.values()) - len(ran) <= len(interrupted)
+    assert set(ran) == {str(n) for n, reply in enumerate(REPLIES, 1) if n >= COUNTED and "```" in reply}
+
+
+def check_what_was_seen(seen: list[str]) -> None:
+    """Check each observation of the life; the n-th reply's is the n-th."""
+    assert len(seen) == len(REPLIES) == 40
+    for number, parts in {
+        1: ("TASK.md", "sample_validation.csv", "4 looks left", "node 1 ·", "there are no ideas", "id,fold"),
+        2: ("No command was found",),
+        3: ("exit 0", "data"),
+        4: ("/\n", "id,a,b,c,label"),
+        9: ("folds · c=2.0", "exit 0"),
+        10: ("node 2: log_loss", "Looks left: 3"),
+        11: ("scored before", "node 2: log_loss", "Looks left: 3"),
+        12: ("background processes running",),
+        13: ("node 3: log_loss", "against node 2", "background process running"),
+        14: ("step 1\nstep 2\nstep 3", "ended", "exit 0"),
+        16: ("node 5 has no score", "nothing_such"),
+        17: ("nowhere.py", "does not compile", "invalid choice", "1 looks and one for the end"),
+        18: ("exit 5",),
+        19: ("unexpected EOF",),
+        20: ("ended at its time limit of 5 s", "characters left out", "/lab/logs/20.txt"),
+        21: ("exit 137",),
+        22: ("alive",),
+        23: (f"more than {WORK_BYTES} bytes of files", "no file can be made larger"),
+        24: ("File size limit exceeded", "exit 0"),
+        25: ("room", "exit 0"),
+        26: ("sandbox ended", "no exit status"),
+        27: ("/lab/work\nkept", "background jobs are gone"),
+        28: ("No command was found",),
+        29: ("No command was found",),
+        30: ("MemoryError", "exit 1"),
+        31: ("exit 1",),
+        32: ("0\n[exit",),
+        35: ("has 0 rows",),
+        36: ("noted", "1 looks left"),
+        37: ("typed on",),
+        38: ("[meanwhile] node 6: log_loss",),
+        39: ("no looks are left", "compare on folds"),
+        40: ("ends after this command",),
+    }.items():
+        for part in parts:
+            assert part in seen[number - 1], (number, part, seen[number - 1][-1000:])
+    assert "x\n" not in seen[2]
+    assert "background" not in seen[13]
+    assert "root:x" not in seen[31]
+    assert max(map(len, seen)) < 12_000
+    assert not [text for text in seen if "\0" in text or "\033" in text]
+
+
+def check_what_was_kept(context: RunContext) -> None:
+    """Check the rows of the life."""
+    (row,) = labs(context.store, RUN)
+    assert (row.turns, row.reason) == (40, "its coder was done")
+    assert row.report == {"believed": "linear", "seen": "it works", "why": "made so"}
+    assert [hint["name"] for hint in row.hints] == [f"c={n / 10}" for n in range(1, 21)]
+    assert [node.state for node in load_tree(context).nodes[1:]] == ["valid"] * 3 + ["buggy"] + ["valid"] * 2
+    assert "as its lab left it" in str(context.results[-1].title)
+    kept = {path.name for path in (context.executor.folder.labs / "lab2/work").iterdir()}
+    assert {"solution.py", "best.py", "turns.txt"} <= kept
+
+
+def check_kills(undisturbed: Store, disturbed: Store) -> None:
+    """Check that the same came of a life that was killed, and that nothing was paid or counted twice."""
+    assert nodes(disturbed) == nodes(undisturbed)
+    replies, steps = answers(disturbed), Counter(step for step, _ in answers(disturbed))
+    assert max(steps.values()) == 1
+    # A reply whose command was interrupted is given again; without those, they are the same.
+    lasting = [sha for (_, sha), text in zip(replies, seen(disturbed), strict=True) if not INTERRUPTED.search(text)]
+    assert lasting == [sha for _, sha in answers(undisturbed)]
+    kept = [labs(store, RUN)[0] for store in (disturbed, undisturbed)]
+    assert kept[0].notes == kept[1].notes
+    assert [(one["name"], one["score"]) for one in kept[0].hints] == [(o["name"], o["score"]) for o in kept[1].hints]
+    assert (kept[0].report, kept[0].reason) == (kept[1].report, kept[1].reason)
+
+
+def live(folder: Path, name: str, *doom: str) -> int:
+    """Live to the end, or to where the bot kills itself, and return its exit status."""
+    command = [sys.executable, "-m", "tests.bot.coder.lab.doomed", str(folder), name, *doom]
+    return subprocess.run(command, timeout=120, check=False).returncode
+
+
+def reading(folder: Path) -> Store:
+    return Store.open_to_read(folder / "run/state.db", SystemClock())
+
+
+def nodes(store: Store) -> list[tuple[object, ...]]:
+    with store.read() as session:
+        rows = session.exec(select(Node).order_by(col(Node.id))).all()
+        return [(row.id, row.action, tuple(row.parents), row.status, row.score, row.code_sha) for row in rows]
+
+
+def answers(store: Store) -> list[tuple[str, str]]:
+    with store.read() as session:
+        rows = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()
+        return [(row.step, row.answer_sha) for row in rows]
+
+
+def seen(store: Store) -> list[str]:
+    with store.read() as session:
+        rows = session.exec(select(Step).where(Step.name == "lab.turn").order_by(col(Step.attempt))).all()
+        return [row.result["text"] for row in rows if row.result]

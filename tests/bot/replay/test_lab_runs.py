@@ -1,0 +1,95 @@
+"""Whole runs with a lab: recorded and played back, and ended by a cap."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import needs
+from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.scripted_answers import LabAnswers
+from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
+
+pytestmark = pytest.mark.integration
+
+OPTIONS = ("--sandbox", "bubblewrap", "--steps", 4, "--time", "20m", "--json")
+CALL_TOKENS = 20_500
+PRICE = 10e-6
+"""USD a token."""
+
+
+@pytest.fixture(autouse=True)
+def walls(tmp_path: Path) -> None:
+    """These labs need bubblewrap."""
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+
+
+def rows(result: dict[str, Any], query: str) -> list[tuple[Any, ...]]:
+    """Return what a run's database has."""
+    with closing(sqlite3.connect(Path(result["run"]) / "state.db")) as database:
+        return database.execute(query).fetchall()
+
+
+def test_a_recording_gives_the_same_conversation_and_the_same_nodes(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = LabAnswers()
+    faults = {
+        2: Reply(calls=['{"command": "ls -'], finish="length"),
+        4: Reply("half an answer", cut_after=40),
+        6: Reply(calls=['{"command": 5}'], text="As a number."),
+    }
+
+    def faulty(request: Request) -> Reply | str:
+        return faults.pop(len(endpoint.requests), None) or answers(request)
+
+    with ScriptedEndpoint(faulty) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        (live,) = results(bot("replay", tiny, "--model", "openai:scripted", "--record", "tape", *OPTIONS))
+    (again,) = results(bot("replay", tiny, "--model", "recorded:tape", *OPTIONS))
+    assert not faults
+    kept = [
+        "SELECT step, answer_sha FROM modelcall ORDER BY seq",
+        "SELECT id, action, parents, status, score, code_sha FROM node ORDER BY id",
+        "SELECT turns, reason, report, notes, hints FROM lab",
+    ]
+    for query in kept:
+        assert rows(live, query) == rows(again, query)
+    assert [row[3] for row in rows(live, kept[1])] == ["valid"] * 4
+    assert rows(live, kept[2])[0][:2] == (len(LabAnswers.COMMANDS) + 2, "its coder was done")
+    assert (again["score"], again["llm"]["calls"], again["llm"]["cost_usd"]) == (
+        live["score"],
+        len(rows(live, kept[0])),
+        0,
+    )
+
+
+@pytest.mark.parametrize(("option", "cap", "kind"), [("--max-tokens", 100_000, "tokens"), ("--max-cost", 1.0, "money")])
+def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch, option: str, cap: float, kind: str
+) -> None:
+    Path("bot.toml").write_text("[models]\nmax_tokens = 1000\n[models.prices]\nscripted = {input = 10, output = 10}\n")
+    with ScriptedEndpoint(LabAnswers(prompt_tokens=CALL_TOKENS - 500, completion_tokens=500)) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        done = bot("replay", tiny, "--model", "openai:scripted", option, cap, *OPTIONS)
+        (result,) = results(done)
+        calls = len(endpoint.requests)
+    assert (done.exit_code, result["status"], result["valid_submission"]) == (0, "finished", True)
+    assert f"the run's cap on {kind} is reached" in result["stopped_by"]
+    assert calls == 4
+    spent = {"money": calls * CALL_TOKENS * PRICE, "tokens": calls * CALL_TOKENS}
+    assert spent[kind] <= cap
+    for name, amount in spent.items():
+        assert result["budget"]["run"][name]["spent"] == pytest.approx(amount, abs=1e-9)
+    assert result["llm"]["cost_usd"] == pytest.approx(spent["money"], abs=1e-9)
+    ((cost, tokens),) = rows(
+        result, "SELECT sum(cost_usd), sum(prompt_tokens + completion_tokens) FROM ledgerentry WHERE kind = 'tokens'"
+    )
+    assert (pytest.approx(cost, abs=1e-9), tokens) == (spent["money"], spent["tokens"])
+    ((turns, reason),) = rows(result, "SELECT turns, reason FROM lab")
+    assert (turns, reason) == (calls, result["stopped_by"])
+    # The fourth reply wrote a script that nobody had scored: the baseline, the coder's score, and the last look.
+    assert rows(result, "SELECT status FROM node") == [("valid",)] * 3
