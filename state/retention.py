@@ -2,7 +2,8 @@
 
 Kept are the runs themselves: what they did, scored, spent and submitted, their code and its output, and every model call
 without its bodies; the owner's notes; and the list of tasks. Removed are posts, readings, pages, boards and likenesses;
-analyses, ideas, drafts and reports; plans of nodes; prompts and answers; and bodies that nothing refers to any more.
+analyses, ideas, drafts and reports, those of labs too; plans of nodes; prompts and answers; and bodies that nothing
+refers to any more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,11 @@ _WIPED = (
     # The results of decisions, executions and guards record what the run did; all other results hold a model's answer.
     "UPDATE step SET result = json_object() WHERE result IS NOT NULL AND name <> 'decision'"
     " AND name NOT LIKE 'execute:%' AND name NOT LIKE 'guards:%' AND run_id IN ({runs})",
-    "UPDATE event SET data = json_set(data, '$.title', '') WHERE type = 'draft.added' AND run_id IN ({runs})",
+    "UPDATE lab SET title = '', report = json_object(), notes = json_array() WHERE run_id IN ({runs})",
+    "UPDATE event SET data = json_set(data, '$.title', '') WHERE type IN ('draft.added', 'lab.opened')"
+    " AND run_id IN ({runs})",
+    "UPDATE event SET data = json_remove(data, '$.report', '$.text') WHERE type IN ('lab.report', 'lab.note')"
+    " AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
     # Events of no run: errors of the competition's tasks.
     "UPDATE event SET data = json_set(data, '$.error', '', '$.traceback', '') WHERE run_id = 'bot'"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bot.agents import AGENTS
-from bot.agents.comind.policy import RoundsSettings
+from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
 from bot.cli.running import Job, report, run_all
@@ -71,7 +71,7 @@ def replay(
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
     coder: Annotated[
-        Literal["lab", "script"] | None,
+        Coder | None,
         typer.Option(
             help="who works on CoMind's drafts: a shell in a lab of its own, or one script after the other; default: a lab, "
             "where a language model answers and the sandbox has labs"
@@ -164,13 +164,13 @@ def replay(
     report(outcomes, json=json)
 
 
-def _coder(asked: Literal["lab", "script"] | None, model: str, sandbox: SandboxDescription) -> Literal["lab", "script"]:
-    """Return who works on drafts: the built-in model writes scripts alone, and a lab needs walls."""
-    fits = model != "builtin" and sandbox.isolation != "none"
-    if asked == "lab" and not fits:
+def _coder(asked: Coder | None, model: str, sandbox: SandboxDescription) -> Coder:
+    """Return who works on drafts; raises UsageError where labs are asked for and cannot be."""
+    usual = usual_coder(model, sandbox)
+    if asked == "lab" and usual != "lab":
         why = "the built-in model works on none" if model == "builtin" else "it needs --sandbox bubblewrap or docker"
         raise UsageError(f"--coder lab: {why}")
-    return asked or ("lab" if fits else "script")
+    return asked or usual
 
 
 def _agents(text: str) -> Sequence[str]:

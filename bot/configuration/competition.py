@@ -26,7 +26,9 @@ class CompetitionSettings(CardOverrides):
         description="how much of the machine it gets, relative to the weights of the other competitions",
     )
     nodes_per_day: int = Field(
-        default=48, ge=1, description="scripts that are begun on one day (UTC) at most, whatever else is left"
+        default=48,
+        ge=1,
+        description="scripts on one day (UTC) at most, after which nothing new is begun, whatever else is left",
     )
     seed: int = Field(default=0, description="of what is drawn, such as the split of the data")
     submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this is true")

@@ -1,6 +1,6 @@
 """Contradictions between tables of bot.toml that are each valid by themselves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import get_args
 
@@ -22,6 +22,7 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
             "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`",
         )
     yield from _prices(settings)
+    yield from _uncapped(settings)
     for slug, one in settings.competitions.items():
         yield from _scoring(("competitions", slug), one)
 
@@ -57,6 +58,37 @@ def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
         yield from _unpriced(own, Pricing({**settings.models.prices, **fallback.prices}))
 
 
+def _uncapped(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the competitions whose models cost money without a cap a day."""
+    models = settings.models
+    for slug, one in settings.competitions.items():
+        named = [one.model] if one.model else [models.model, *models.roles.values()]
+        names = [name.removeprefix("openai:") for name in (*named, *one.roles.values()) if name]
+        if one.model != "builtin" and (reason := cost_without_cap(settings, one, names)):
+            yield ("competitions", slug), reason
+
+
+def cost_without_cap(settings: Settings, one: CompetitionSettings, names: Sequence[str]) -> str | None:
+    """Return what is wrong where a competition's models cost money without a cap a day: its run lasts for weeks, unattended.
+
+    Args:
+        settings: all tables.
+        one: the competition's.
+        names: the models that it asks at the first endpoint; those to fall back on are added.
+    """
+    if one.max_cost_per_day is not None or settings.budget.day.money is not None:
+        return None
+    models, call = settings.models, Usage(prompt_tokens=1, completion_tokens=1)
+    asked = [(name, models.prices) for name in names]
+    for fallback in models.fallback:
+        own = [fallback.model] if fallback.model else names
+        asked += [(name, {**models.prices, **fallback.prices}) for name in (*own, *fallback.roles.values())]
+    priced = sorted({name for name, prices in asked if Pricing(prices).cost(name, call)})
+    if not priced:
+        return None
+    return f"needs max_cost_per_day, or money under [budget.day]: what it asks costs money ({', '.join(priced)})"
+
+
 def _capped_models(settings: Settings) -> dict[KeyPath, str]:
     """Return the models that are asked under a cap on money, by the keys that name them."""
     models, all_capped = settings.models, settings.budget.money is not None
@@ -76,8 +108,9 @@ def _capped_models(settings: Settings) -> dict[KeyPath, str]:
 
 def _unpriced(named: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple[KeyPath, str]]:
     # Without an address, as a variable may name another one: only models that nobody sells under that name are reported.
-    for path, model in named.items():
-        if pricing.cost(model, Usage(prompt_tokens=1, completion_tokens=1)) is None:
+    for path, given in named.items():
+        model = given.removeprefix("openai:")
+        if model != "builtin" and pricing.cost(model, Usage(prompt_tokens=1, completion_tokens=1)) is None:
             yield (
                 path,
                 f'names a model without a known price, so that no cap on money can be kept: give it as prices."{model}"',

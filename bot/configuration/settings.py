@@ -35,7 +35,7 @@ class Settings(BaseModel):
     watch: WatchSettings = Field(
         default=WatchSettings(), description="Who looks on while a script runs, and may end it."
     )
-    lab: LabSettings = Field(default=LabSettings(), description="How much one lab of a replay may use.")
+    lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
     disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")

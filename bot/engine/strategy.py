@@ -80,3 +80,5 @@ class Strategy:
     """Whether it makes the file to hand in itself, in place of the engine's choice among scored scripts."""
     reads_posts: bool = False
     """Whether it uses a community's posts."""
+    opens_labs: bool = False
+    """Whether each action of its policy opens a lab."""

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from bot.agents.comind.policy import RoundsSettings
+from bot.agents.comind.policy import RoundsSettings, usual_coder
 from bot.agents.settings import AgentRunSettings
 from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.configuration.competition import CompetitionSettings
+from bot.configuration.contradictions import cost_without_cap
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.services import RunPlan, open_context
@@ -82,10 +83,12 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     """Resume the competition's run, or begin a new one if it cannot go on with these settings (see `goes_on`).
 
     Raises:
-        UsageError: the model cannot be used, or its code would run without a sandbox; or the grader is missing.
+        UsageError: the model cannot be used, its code would run without a sandbox, or it costs money without a cap a day;
+            or the grader is missing.
     """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     _ensure_contained(shared, choice)
+    _ensure_capped(shared, slug, own, choice)
     settings = _settings(shared, own, choice)
     config = {
         "live": True,
@@ -213,10 +216,19 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
         )
 
 
+def _ensure_capped(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> None:
+    """Refuse a model that costs money without a cap a day; `bot config check` knows none that a variable names."""
+    if choice.kind == "openai" and (reason := cost_without_cap(shared.settings, own, choice.models)):
+        raise UsageError(f"competitions.{slug} {reason}")
+
+
 def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
     settings, daemon = shared.settings, shared.settings.daemon
     described = shared.machinery.sandbox.describe()
-    rounds = RoundsSettings(drafts_per_round=max(RoundsSettings().drafts_per_round, daemon.slots))
+    rounds = RoundsSettings(
+        coder=usual_coder(choice.kind, described),
+        drafts_per_round=max(RoundsSettings().drafts_per_round, daemon.slots),
+    )
     return AgentRunSettings(
         agent=own.agent,
         model=choice.spec,
@@ -235,6 +247,7 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         rounds=rounds,
         calls_in_flight=settings.models.in_flight,
         watch=settings.watch,
+        lab=settings.lab,
         budget=settings.budget,
         weights=settings.weights.folder if settings.weights.offer else None,
     )

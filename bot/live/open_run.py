@@ -52,6 +52,7 @@ class OpenRun:
     def __post_init__(self) -> None:
         """Create its search, which does not start yet."""
         shared, run = self.shared, self.run
+        self.agent = open_agent(run.settings.agent, self.context)
         self.turns = LivePacing(
             shared.slots,
             run.card.slug,
@@ -59,10 +60,10 @@ class OpenRun:
             run.id,
             shared.clock,
             run.own.nodes_per_day,
+            run.settings.lab.labs_per_day if self.agent.opens_labs else None,
             paused=self._is_paused,
             ended=self._node_ended,
         )
-        self.agent = open_agent(run.settings.agent, self.context)
         self.search = Search(self.context, self.agent, run.settings.parallel, self.turns)
 
     async def learn(self) -> None:

@@ -133,6 +133,8 @@ class LivePacing:
     run_id: str
     clock: Clock
     nodes_per_day: int
+    labs_per_day: int | None
+    """None: its strategy opens no labs."""
     paused: Callable[[], bool]
     ended: Callable[[], None]
     """Called when a node has ended."""
@@ -141,7 +143,7 @@ class LivePacing:
 
     def free(self, running: int) -> int:
         """Return how many more nodes may be started now."""
-        if self.paused() or (left := self.nodes_per_day - self.begun_today()) <= 0:
+        if self.paused() or (left := self.left_today()) <= 0:
             self.slots.rest(self.name)
             return 0
         return min(left, self.slots.free(self.name))
@@ -193,12 +195,18 @@ class LivePacing:
             self.slots.begin(self.name)
         return True
 
-    def begun_today(self) -> int:
-        """Return how many nodes were started today (UTC)."""
+    def left_today(self) -> int:
+        """Return how many more nodes, each with a lab of its own where there are labs, may be started today (UTC)."""
         day = self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
         with self.store.read() as session:
             begun = select(func.count()).where(Node.run_id == self.run_id, col(Node.created_at) >= day)
-            return session.exec(begun).one()
+            left = self.nodes_per_day - session.exec(begun).one()
+            if self.labs_per_day is None:
+                return left
+            # The first node of a draft is the one that opens its lab.
+            drafts = select(Node.draft_id).where(Node.run_id == self.run_id, col(Node.draft_id).is_not(None))
+            opened = session.exec(drafts.group_by(Node.draft_id).having(func.min(Node.created_at) >= day)).all()
+            return min(left, self.labs_per_day - len(opened))
 
 
 def _seconds_to_midnight(now: datetime) -> float:

@@ -20,6 +20,7 @@ from state.errors import StateUnavailable, UsageError
 from state.faults import backup_path
 from state.integrity import connect
 from state.knowledge import add_analysis, add_draft, add_idea, add_report
+from state.labs import add_note, keep_report, open_lab
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
@@ -83,6 +84,9 @@ def learn(store: Store, name: str, status: str = "finished") -> str:
         start_execution(tx, run, "n1-holdout-0", node=1, view="holdout")
         end_execution(tx, run, "n1-holdout-0", reason="finished", exit_code=0, seconds=1.0, log=f"log of {name}")
         end_node(tx, run, 1, "valid", score=0.5)
+        open_lab(tx, run, 1, draft_id="1", parents=(), title=f"SECRET-{name}-lab")
+        add_note(tx, run, 1, f"SECRET-{name}-note")
+        keep_report(tx, run, 1, {"believed": f"SECRET-{name}-report"})
         tx.record("worker.crashed", run_id=run, node=1, traceback=f"at SECRET-{name}-traceback")
         for step, result in {
             "analyze:message/10": {"text": words(name, "answer"), "fault": None, "refused": None},

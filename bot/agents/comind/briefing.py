@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bot.agents.comind.labs import LabsBriefing
 from bot.agents.comind.lineage import LabsPolicy
@@ -18,7 +18,7 @@ from bot.community.reading import learn
 from bot.engine.attempts import attempt, code
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
-from bot.engine.strategy import Action, Remaining, Strategy
+from bot.engine.strategy import Action, ActionKind, Playbook, Remaining, Strategy
 from bot.engine.tree import BASELINE, Tree
 from state.errors import BotError, BudgetExceeded
 from state.tables import Draft
@@ -150,13 +150,15 @@ class CoMindBriefing:
 
 def comind(context: RunContext) -> Strategy:
     """Return CoMind's policy and playbooks: labs, or scripts alone."""
-    if context.settings_of(RoundsSettings).coder == "lab":
-        labs = LabsBriefing(context)
-        playbook = LabPlaybook(context, labs, context.settings_of(LabSettings))
-        return Strategy("comind", LabsPolicy(), {"lab": playbook}, labs.finish, reads_posts=True)
-    policy = RoundsPolicy(context.settings_of(RoundsSettings))
+    settings = context.settings_of(RoundsSettings)
+    policy, labs = RoundsPolicy(settings), LabsBriefing(context)
     briefing = CoMindBriefing(context, policy)
     scripts = ScriptPlaybook(context, briefing)
-    return Strategy(
-        "comind", policy, {"draft": scripts, "debug": scripts, "improve": scripts}, briefing.finish, reads_posts=True
-    )
+    # Both, as a live run may go on with another model or sandbox than it had when it began what is unfinished.
+    playbooks: Mapping[ActionKind, Playbook] = {
+        "lab": LabPlaybook(context, labs, context.settings_of(LabSettings)),
+        **dict.fromkeys(("draft", "debug", "improve"), scripts),
+    }
+    if settings.coder == "lab":
+        return Strategy("comind", LabsPolicy(), playbooks, labs.finish, reads_posts=True, opens_labs=True)
+    return Strategy("comind", policy, playbooks, briefing.finish, reads_posts=True)

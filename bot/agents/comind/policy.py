@@ -10,6 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.engine.budget import DraftLeft
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
+from sandbox import SandboxDescription
+
+Coder = Literal["lab", "script"]
+
+
+def usual_coder(model: str, sandbox: SandboxDescription) -> Coder:
+    """Return who works on drafts by default: a model of the kind `builtin` writes scripts alone, and a lab needs walls."""
+    return "lab" if model != "builtin" and sandbox.isolation != "none" else "script"
 
 
 class RoundsSettings(BaseModel):
@@ -17,9 +25,7 @@ class RoundsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    coder: Literal["lab", "script"] = Field(
-        default="script", description="who works on a draft: a shell, or scripts alone"
-    )
+    coder: Coder = Field(default="script", description="who works on a draft: a shell, or scripts alone")
     drafts_per_round: int = Field(default=2, ge=2, description="one extends the best so far, one is new")
     steps_per_draft: int = Field(default=20, ge=1, description="scripts a draft at the most")
     draft_share: float = Field(default=0.12, gt=0, le=1, description="share of the run's budget that one draft may use")

@@ -37,8 +37,7 @@ class SoloBriefing:
 
 def solo(context: RunContext) -> Strategy:
     """Return the yardstick: no hold-out, no command `lab`, no community; its last submission.csv is graded as it is."""
-    # One lab for the whole run, whatever the share and the turns of a lab are otherwise.
-    settings = context.settings_of(LabSettings).model_copy(update={"share": 1.0, "turns": 1_000})
+    settings = context.settings_of(LabSettings).model_copy(update={"turns": 1_000})
     playbook = LabPlaybook(context, SoloBriefing(), settings)
 
     async def finish(tree: Tree) -> None:

@@ -12,6 +12,7 @@ from bot.coder.lab.looks import Looks, NoLook
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
+from bot.evaluation.answers.board import thresholds
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.labs import add_hint, add_note, keep_report, lab
 
@@ -80,6 +81,12 @@ class Commands:
         ]
         if best is not None:
             lines.append(f"best of the run: {best_shown(context, best)} ({context.card.metric.direction})")
+        if board := context.executor.settings.board():
+            at = asdict(thresholds(board))
+            lines.append(
+                f"public leaderboard, {len(board)} teams, on rows of the test set: "
+                + ", ".join(f"{name} {score:.6g}" for name, score in at.items())
+            )
         return "\n".join([*lines, *context.left[1:]])
 
     async def _score(self, script: str, arguments: Score) -> str:

@@ -13,7 +13,13 @@ class LabSettings(BaseModel):
         default=6, ge=1, description="scripts scored on the hold-out in one lab, the last one at its close"
     )
     share: float = Field(
-        default=0.12, gt=0, le=1, description="share of a run's time for one lab, half an hour at the least"
+        default=0.12,
+        gt=0,
+        le=1,
+        description="share for one lab of a run's time, or of a day where that is shorter; 25 minutes at the least",
+    )
+    labs_per_day: int = Field(
+        default=2, ge=1, description="labs that are opened for one live competition on one day (UTC) at most"
     )
     work_bytes: int = Field(default=8 * 1000**3, gt=0, description="that a lab's working folder may hold (bytes)")
     context_characters: int = Field(
@@ -27,9 +33,11 @@ class LabSettings(BaseModel):
             total: seconds of the whole run.
             left: seconds that are left for labs.
         """
-        own = max(SHORTEST, self.share * total)
+        own = max(SHORTEST, self.share * min(total, _DAY))
         return left if left < own + SHORTEST / 2 else own
 
 
 SHORTEST = 1500.0
 """Seconds of a lab, where the run has them: a run under an hour has one lab or two."""
+_DAY = 86_400.0
+"""A live run lasts for weeks, but a lab of days would keep all others waiting."""

@@ -151,7 +151,7 @@ class Work:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
         # Labs may use all of the run's time but what handing in needs.
         room = context.budget.usable(best_seconds(context, load_tree(context)))
-        seconds = self.settings.seconds(context.budget.seconds, room)
+        seconds = room if alone else self.settings.seconds(context.budget.seconds, room)
         try:
             limit = look_seconds(context, seconds)
         except NoLook as error:
@@ -383,9 +383,12 @@ class Work:
         if self.assignment.alone:
             await self._keep_submission(reason)
         else:
+            # Where the bot was away when the lab's time ended, what is kept for the last look is there all the same.
+            last = context.budget.elapsed.wall() + self._times()[1]
+            self.opened["ends_at"] = max(self.opened["ends_at"], last)
             await context.steps.once("lab.last", self._last, node=self.number)
         # Before it counts as closed, as its children copy what is left.
-        await asyncio.to_thread(tidy_work, self.folder / "work")
+        await asyncio.to_thread(self._tidy)
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
             if not self.looks.nodes and not self.assignment.alone:
@@ -406,6 +409,14 @@ class Work:
         except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
             told.append(str(error))
         return {"told": told}
+
+    def _tidy(self) -> None:
+        """Keep of the closed lab its logs and its work, bounded: folds, bank and posts lie with the run as well."""
+        for name in ("bank", "community"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        (self.folder / "folds.csv").unlink(missing_ok=True)
+        for name in ("logs", "work"):
+            tidy_work(self.folder / name)
 
     async def _keep_submission(self, reason: str) -> None:
         """Keep the file that a coder alone has left, as the one that its node hands in."""

@@ -23,7 +23,7 @@ def mistakes(folder: Path, text: str) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("cap", ["[budget.day]\nmoney = 3\n", "[competitions.c]\nmax_cost = 3\n"])
+@pytest.mark.parametrize("cap", ["[budget.day]\nmoney = 3\n", "[competitions.c]\nmax_cost_per_day = 3\n"])
 def test_under_a_cap_on_money_every_model_has_a_price(tmp_path: Path, cap: str) -> None:
     assert mistakes(tmp_path, MODELS) == []
     (sentence,) = mistakes(tmp_path, MODELS + cap)
@@ -45,11 +45,39 @@ def test_so_have_the_models_of_fallbacks_and_competitions(tmp_path: Path) -> Non
 
 
 def test_a_capped_competition_with_a_model_of_its_own_needs_no_price_of_the_others(tmp_path: Path) -> None:
-    assert mistakes(tmp_path, MODELS + "[competitions.c]\nmax_cost = 3\nmodel = 'gpt-4o'\n") == []
+    assert mistakes(tmp_path, MODELS + "[competitions.c]\nmax_cost_per_day = 3\nmodel = 'gpt-4o'\n") == []
 
 
 def test_a_competition_without_a_cap_may_have_models_of_unknown_price(tmp_path: Path) -> None:
     assert mistakes(tmp_path, "[competitions.c]\nmodel = 'x-1'\n[competitions.d]\nmax_cost = 1\n") == []
+    assert mistakes(tmp_path, "[competitions.c]\nmodel = 'builtin'\nmax_cost = 1\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[models]\nmodel = 'gpt-4o'\n[competitions.c]\n", "3: gpt-4o"),
+        ("[competitions.c]\nmodel = 'openai:gpt-4o'\nmax_cost = 50\n", "1: gpt-4o"),
+        ("[competitions.c]\nroles.coder = 'gpt-4o'\n", "1: gpt-4o"),
+        (MODELS + "[competitions.c]\n", "5: nor-that"),
+        ("[models]\nmodel = 'x'\n[[models.fallback]]\nmodel = 'gpt-4o'\n[competitions.c]\n", "5: gpt-4o"),
+        ("[models]\nmodel = 'gpt-4o'\n[competitions.c]\nmax_cost_per_day = 1\n", None),
+        ("[models]\nmodel = 'gpt-4o'\n[budget.day]\nmoney = 1\n[competitions.c]\n", None),
+        ("[models]\nmodel = 'gpt-4o'\n[competitions.c]\nmodel = 'builtin'\n", None),
+        ("[models]\nmodel = 'x'\nprices.x = { input = 0, output = 0 }\n[competitions.c]\n", None),
+        ("[models]\nmodel = 'gpt-4o'\n", None),
+    ],
+)
+def test_a_competition_whose_model_costs_money_has_a_cap_on_it_a_day(
+    tmp_path: Path, text: str, named: str | None
+) -> None:
+    found = mistakes(tmp_path, text)
+    assert len(found) == (named is not None)
+    for sentence in found:
+        line, model = str(named).split(": ")
+        assert sentence == (
+            f"{line}: competitions.c needs max_cost_per_day, or money under [budget.day]: what it asks costs money ({model})"
+        )
 
 
 def test_a_fast_clock_is_not_for_kaggle_itself(tmp_path: Path) -> None:

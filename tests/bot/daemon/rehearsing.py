@@ -3,12 +3,13 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -42,6 +43,11 @@ class Rehearsal:
     def config(self) -> Path:
         return self.folder / "bot.toml"
 
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        """Return what the daemon's database holds now."""
+        with closing(sqlite3.connect(f"file:{self.folder}/state/bot.db?mode=ro", uri=True)) as connection:
+            return connection.execute(query, values).fetchall()
+
     @property
     def log(self) -> Path:
         return self.folder / "daemon.log"
@@ -51,6 +57,8 @@ class Rehearsal:
         return {
             **kept,
             "HOME": str(self.folder),
+            # Its days are seconds: waiting for cores that another bot holds would be weeks.
+            "BOT_LEASES": str(self.folder / "leases"),
             "KAGGLE_API_TOKEN": TOKEN,
             "MAIL_URL": self.mail.url,
             "SLACK_URL": f"mmost://127.0.0.1:{self.hook.port}/{'a' * 26}",
@@ -85,7 +93,14 @@ class Rehearsal:
 
 @contextmanager
 def rehearsal(
-    folder: Path, snapshots: Sequence[Path], *, speed: float, faults_seed: int | None = None, more: str = ""
+    folder: Path,
+    snapshots: Sequence[Path],
+    *,
+    speed: float,
+    faults_seed: int | None = None,
+    sandbox: str = "process",
+    model: str = "builtin",
+    more: str = "",
 ) -> Iterator[Rehearsal]:
     """Have a site and its receivers while this lasts; all processes are gone afterwards."""
     with MailServer() as mail, HookSite() as hook:
@@ -98,17 +113,17 @@ def rehearsal(
         try:
             assert site.stdout is not None
             announced = json.loads(site.stdout.readline())
-            slugs = [path.name for path in snapshots]
+            slugs = [json.loads((path / "snapshot.json").read_text())["slug"] for path in snapshots]
             found = announced["clock"]
             clock = FastClock(datetime.fromisoformat(found["start"]), found["speed"], found["began"])
             made = Rehearsal(folder, slugs, announced["url"], mail, hook, site, clock)
             tables = "".join(
-                f'[competitions.{slug}]\nsubmit = true\nmodel = "builtin"\n'
+                f'[competitions.{slug}]\nsubmit = true\nmodel = "{model}"\n'
                 "max_submissions = 200\nreserved_submissions = 4\n"
                 for slug in slugs
             )
             made.config.write_text(
-                f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\nsandbox = "process"\n'
+                f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\nsandbox = "{sandbox}"\n'
                 f'[kaggle]\nurl = "{made.url}/v1"\n'
                 '[notify]\nservices = ["MAIL_URL", "SLACK_URL"]\nper_hour = 1000\n'
                 # A day is over in seconds: what is asked a hundred times a day would take all of the machine.
@@ -121,6 +136,8 @@ def rehearsal(
             for process in (*(made.starts if made else ()), site):
                 process.kill()
                 process.wait()
+            if site.stdout is not None:
+                site.stdout.close()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
@@ -29,23 +29,16 @@ LONGEST = 300.0 + 5.2e6 / SPEED
 NOTE = "Prefer character n-grams, and never trust a public score alone."
 
 
-def rows(it: Rehearsal, query: str, *values: Any) -> list[Any]:
-    with closing(sqlite3.connect(f"file:{it.folder}/state/bot.db?mode=ro", uri=True)) as connection:
-        return connection.execute(query, values).fetchall()
-
-
 def submitted(it: Rehearsal) -> bool:
-    try:
-        return bool(rows(it, "SELECT 1 FROM submission WHERE status = 'confirmed' LIMIT 1"))
-    except sqlite3.OperationalError:
-        return False  # the daemon has not made its tables yet
+    with suppress(sqlite3.OperationalError):  # the daemon has not made its tables yet
+        return bool(it.rows("SELECT 1 FROM submission WHERE status = 'confirmed' LIMIT 1"))
+    return False
 
 
 def check_submissions(it: Rehearsal, final: dict[str, dict[str, Any]]) -> None:
     """Each file is at the site as often as we know of it, within the site's quota and our own cap of each day."""
     for slug in SLUGS:
-        ours = rows(
-            it,
+        ours = it.rows(
             "SELECT tag, ref, at, score FROM submission JOIN run ON run.id = run_id WHERE competition = ? "
             "AND submission.status = 'confirmed'",
             slug,
@@ -73,8 +66,7 @@ def gain(it: Rehearsal, slug: str) -> float:
     """Return by how much the best public score is better than the first, on any one board so its rank."""
     scores = [
         score
-        for (score,) in rows(
-            it,
+        for (score,) in it.rows(
             "SELECT score FROM submission JOIN run ON run.id = run_id WHERE competition = ? AND score IS NOT NULL "
             "ORDER BY submission.at",
             slug,
@@ -86,10 +78,10 @@ def gain(it: Rehearsal, slug: str) -> float:
 def check_database(it: Rehearsal) -> None:
     """What the rows say and what the events say is the same, and nothing is left half done."""
     with Store.open(it.folder / "state" / "bot.db", SystemClock()) as store:
-        for (run,) in rows(it, "SELECT id FROM run"):
+        for (run,) in it.rows("SELECT id FROM run"):
             assert from_events(store.export_events(run)) == from_rows(store, run)
-    assert rows(it, "SELECT key FROM task WHERE status = 'dead'") == []
-    assert rows(it, "SELECT key, count(*) FROM notification GROUP BY key HAVING count(*) > 1") == []
+    assert it.rows("SELECT key FROM task WHERE status = 'dead'") == []
+    assert it.rows("SELECT key, count(*) FROM notification GROUP BY key HAVING count(*) > 1") == []
 
 
 def check_samples(samples: Sequence[Sample]) -> None:
@@ -103,13 +95,13 @@ def check_samples(samples: Sequence[Sample]) -> None:
 
 def check_notices(it: Rehearsal) -> None:
     """Both services got all notices."""
-    kinds = {kind for (kind,) in rows(it, "SELECT DISTINCT kind FROM notification")}
+    kinds = {kind for (kind,) in it.rows("SELECT DISTINCT kind FROM notification")}
     assert {"submission.scored", "run.best", "selection.proposed", "summary.daily"} <= kinds
     mails = "\n".join(str(mail["Subject"]) for mail in it.mail.took)
     texts = "\n".join(str(one.get("text")) for one in it.hook.took)
     for slug in SLUGS:
         assert slug in mails and slug in texts
-    assert rows(it, "SELECT count(*) FROM letter WHERE sent_at IS NULL") == [(0,)]
+    assert it.rows("SELECT count(*) FROM letter WHERE sent_at IS NULL") == [(0,)]
 
 
 @pytest.mark.integration
@@ -131,7 +123,7 @@ def test_two_competitions_from_the_first_poll_to_the_deadline(tmp_path: Path) ->
         assert gain(it, SLUGS[0]) > 0 and gain(it, SLUGS[1]) >= 0
         check_notices(it)
         check_database(it)
-        (read,) = rows(it, "SELECT count(*) FROM modelcall WHERE items LIKE '%\"note/1\"%'")[0]
+        (read,) = it.rows("SELECT count(*) FROM modelcall WHERE items LIKE '%\"note/1\"%'")[0]
         assert read > 0, "no prompt held the owner's note"
         status = it.bot("status")
         assert "note" in status.stdout

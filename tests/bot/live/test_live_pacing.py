@@ -13,18 +13,18 @@ from state.store import Store
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def turns(store: Store, *, per_day: int = 3, paused: bool = False) -> LivePacing:
+def turns(store: Store, *, per_day: int = 3, labs: int | None = None, paused: bool = False) -> LivePacing:
     with store.write() as tx:
         create_run(tx, "r", competition="c", agent="comind", model="m", seed=0, cutoff=None)
     slots = Slots(2)
     slots.join("c", lambda: 1.0)
-    return LivePacing(slots, "c", store, "r", store.clock, per_day, paused=lambda: paused, ended=lambda: None)
+    return LivePacing(slots, "c", store, "r", store.clock, per_day, labs, paused=lambda: paused, ended=lambda: None)
 
 
-def begin(store: Store, count: int) -> None:
+def begin(store: Store, count: int, draft: str | None = None) -> None:
     for _ in range(count):
         with store.write() as tx:
-            create_node(tx, "r", action="draft")
+            create_node(tx, "r", action="draft", draft_id=draft)
 
 
 def test_a_day_has_so_many_nodes_and_the_next_day_has_them_again(tmp_path: Path):
@@ -38,6 +38,22 @@ def test_a_day_has_so_many_nodes_and_the_next_day_has_them_again(tmp_path: Path)
         assert mine.free(0) == 0
         assert mine.more_later()
         clock.start += timedelta(days=1)
+        assert mine.free(0) == 2
+
+
+def test_a_day_has_so_many_labs_whatever_they_score_and_a_lab_counts_on_the_day_that_it_opened(tmp_path: Path):
+    clock = FastClock(NOON, 1.0)
+    with Store.open(tmp_path / "bot.db", clock) as store:
+        mine = turns(store, per_day=48, labs=2)
+        begin(store, 1)
+        assert mine.free(0) == 2, "the baseline is no lab"
+        begin(store, 3, draft="1")
+        assert mine.free(0) == 1
+        begin(store, 1, draft="2")
+        assert mine.free(0) == 0
+        assert mine.more_later()
+        clock.start += timedelta(days=1)
+        begin(store, 2, draft="2")
         assert mine.free(0) == 2
 
 

@@ -1,17 +1,23 @@
 """A competition's live run."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from bot.coder.lab.settings import LabSettings
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.daemon import DaemonSettings
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
 from bot.live.preparing import Task
+from bot.models.sections import ModelsSection
+from bot.models.settings import Environment, ModelSettings
+from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.errors import UsageError
 from tests.bot.live.site_parts import shared
@@ -104,3 +110,32 @@ async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tm
         uncontained = Settings(daemon=DaemonSettings(sandbox="process"))
         async with shared(site, tmp_path / "uncontained", uncontained) as here:
             assert begin_run(here, task, foreign).settings.sandbox == "process"
+
+
+async def test_a_language_model_behind_walls_works_in_labs_as_they_are_set_and_the_builtin_one_writes_scripts(
+    tmp_path: Path,
+) -> None:
+    with served(tiny(tmp_path)) as site:
+        task = Task(site.competition.card, site.competition.snapshot.data)
+        (tmp_path / "recording").mkdir()
+        foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}")
+        async with shared(site, tmp_path / "state", Settings(lab=LabSettings(labs_per_day=3))) as here:
+            walls = replace(here, machinery=replace(here.machinery, sandbox=BubblewrapSandbox()))
+            settings = begin_run(walls, task, foreign).settings
+            assert (settings.rounds.coder, settings.lab.labs_per_day) == ("lab", 3)
+            assert begin_run(walls, task, OWN).settings.rounds.coder == "script"
+        uncontained = Settings(daemon=DaemonSettings(sandbox="process"))
+        async with shared(site, tmp_path / "uncontained", uncontained) as here:
+            assert begin_run(here, task, foreign).settings.rounds.coder == "script"
+
+
+async def test_a_model_that_a_variable_names_needs_a_cap_on_money_a_day_too(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        task = Task(site.competition.card, site.competition.snapshot.data)
+        async with shared(site, tmp_path / "state", Settings(daemon=DaemonSettings(sandbox="process"))) as here:
+            variables = Environment(openai_api_key=SecretStr("sk-made-up"), openai_model="gpt-4o")
+            models = ModelSettings(variables, ModelsSection())
+            here = replace(here, machinery=replace(here.machinery, models=models))
+            with pytest.raises(UsageError, match=r"tiny-table needs max_cost_per_day.*gpt-4o"):
+                begin_run(here, task, CompetitionSettings(max_cost=50.0))
+            assert begin_run(here, task, CompetitionSettings(max_cost_per_day=5.0)).settings.model == "openai:gpt-4o"

@@ -1,17 +1,26 @@
 """Tests of a lab's life with a coder that follows a script, under bubblewrap."""
 
 import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from bot.agents.solo import solo
+from bot.coder.lab.playbook import LabPlaybook
+from bot.coder.lab.settings import LabSettings
 from bot.engine.attempts import load_tree
+from bot.engine.budget import RunBudget
+from bot.engine.context import RunContext
+from bot.engine.strategy import Strategy
+from bot.engine.tree import Tree
 from bot.models import CallLimits, Completion, Prompt
 from bot.report.labs import lab_stories
+from state.errors import BudgetExceeded
 from state.labs import labs
 from tests import needs
-from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, AnswerT, Scripted, lived, sh, turns, written
+from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, AnswerT, FewLabs, Scripted, lived, sh, turns, written
 from tests.bot.engine.parts import RUN
 
 pytestmark = pytest.mark.integration
@@ -110,6 +119,70 @@ async def test_a_lab_without_a_script_whose_work_is_taken_away_leaves_a_failed_n
         node = load_tree(context)[2]
         assert node.buggy
         assert "no script that was scored" in str(context.results[-1].error)
+
+
+@dataclass
+class Away:
+    """A run's time, in which a bot may be away."""
+
+    seconds: float = 0.0
+
+    def wall(self) -> float:
+        return self.seconds
+
+
+class Interrupted(Scripted):
+    """A model at which something happens before its second reply."""
+
+    def __init__(self, replies: Sequence[str], happens: Callable[[], None]) -> None:
+        super().__init__(replies)
+        self.happens = happens
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Let it happen, then reply."""
+        if len(self.sent) == 1:
+            self.happens()
+        return await super().complete(prompt, role=role, limits=limits)
+
+
+async def test_the_last_look_is_made_though_the_bot_was_away_when_the_labs_time_ended(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    time, one = Away(), FewLabs()
+
+    def weeks(context: RunContext) -> Strategy:
+        live = replace(context, budget=RunBudget(time, 30 * 86_400.0, None))
+
+        async def finish(tree: Tree) -> None:
+            """Do nothing."""
+
+        return Strategy("test", one, {"lab": LabPlaybook(live, one, LabSettings())}, finish)
+
+    def a_night() -> None:
+        time.seconds += 8 * 3600.0
+
+    replies = [written("solution.py", SOLUTION, "lab status", 1.0), sh("echo typed on")]
+    async with lived(tmp_path / "run", Interrupted(replies, a_night), agent=weeks) as context:
+        (row,) = labs(context.store, RUN)
+        assert "10368 s of this lab left" in turns(context)[0]
+        assert row.reason == "its time was used up"
+        assert load_tree(context)[2].valid
+
+
+async def test_the_last_look_costs_no_money_and_a_closed_lab_keeps_scripts_and_tables(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+
+    def no_money() -> None:
+        raise BudgetExceeded("the day's cap on money is reached")
+
+    wasted = "seq 1 300000; head -c 5000000 /dev/urandom > model.bin; ls /lab/community /lab/bank"
+    async with lived(tmp_path / "run", Interrupted([written("solution.py", SOLUTION, wasted)], no_money)) as context:
+        (row,) = labs(context.store, RUN)
+        assert row.reason == "the day's cap on money is reached"
+        assert load_tree(context)[2].valid
+        assert "index.md" in turns(context)[0]
+        left = sorted(path.name for path in (tmp_path / "run/run/labs/lab2").rglob("*") if path.is_file())
+        assert "solution.py" in left
+        assert not {"model.bin", "index.md", "folds.csv", "1.txt"} & set(left)
 
 
 async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp_path: Path) -> None:
