@@ -156,18 +156,24 @@ async def score_cost(folder: Path, sandbox: Sandbox) -> None:
     folder = snapshot_in(folder, ROWS)
     async with lived(folder, Timed(replies), sandbox=sandbox) as context:
         took = [int(seen.rpartition("took ")[2].split()[0]) / 1000 for seen in turns(context)[: len(replies)]]
-        ran = [_execution(context, node) for node in range(2, 2 + len(replies))]
+        ran, sandboxed = zip(*(_execution(context, node) for node in range(2, 2 + len(replies))), strict=True)
         above = [whole - script for whole, script in zip(took, ran, strict=True)]
+        around = [whole - script for whole, script in zip(sandboxed, ran, strict=True)]
         rows = len((context.executor.folder.views / "holdout" / "validation.csv").read_text().splitlines()) - 1
         _print(f"`lab score` above its script, {rows} validation rows", statistics.median(above[1:]), SCORE_GOAL, _ms)
         print(
-            f"  scripts {', '.join(map(_ms, ran))}; above them {', '.join(map(_ms, above))} (the first looks at the data)"
+            f"    scripts {', '.join(map(_ms, ran))}; above them {', '.join(map(_ms, above))} (the first looks at the data)"
         )
+        print(f"    of it the sandbox's start and end {_ms(statistics.median(around[1:]))}")
 
 
-def _execution(context: RunContext, node: int) -> float:
+def _execution(context: RunContext, node: int) -> tuple[float, float]:
+    """Return the seconds of a node's script, and those with its sandbox's start and end."""
     with context.store.read() as session:
-        return session.exec(select(Execution.seconds).where(Execution.node == node)).one() or 0.0
+        row = session.exec(select(Execution).where(Execution.node == node)).one()
+    assert row.ended_at is not None
+    assert row.seconds is not None
+    return row.seconds, (row.ended_at - row.started_at).total_seconds()
 
 
 def _cpu_seconds() -> float:

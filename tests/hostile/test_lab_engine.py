@@ -62,8 +62,9 @@ async def test_a_board_that_labs_fill_as_far_as_they_may_stays_short(tmp_path: P
             for lab in range(2, LABS + 2):
                 open_lab(tx, RUN, lab, draft_id=str(lab), parents=(), title="t" * 200)
                 for number in range(HINTS):
-                    name = f"{number}".ljust(100, "n")
-                    add_hint(tx, RUN, lab, name=name, score=1.0 + number, error=0.1, note="n" * 500, turn=1)
+                    hint = {"name": f"{number}".ljust(100, "n"), "score": 1.0 + number, "note": "n" * 500, "turn": 1}
+                    noise = {"error": 0.1, "gain": 0.1, "gain_error": 0.1, "against": "n" * 120, "file": None}
+                    add_hint(tx, RUN, lab, {**hint, **noise})
                 for _ in range(NOTES):
                     add_note(tx, RUN, lab, "n" * 500)
                 close_lab(tx, RUN, lab, "done", dict.fromkeys(("believed", "seen", "why", "condition"), "w" * 2000))

@@ -77,4 +77,6 @@ def _unpickles(node: ast.AST) -> bool:
         return (node.module or "").split(".")[0] in UNPICKLING
     if isinstance(node, ast.Attribute):
         return node.attr == "read_pickle"
-    return isinstance(node, ast.keyword) and node.arg == "allow_pickle"
+    if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+        return not (isinstance(node.value, ast.Constant) and node.value.value is False)
+    return False
