@@ -62,9 +62,9 @@ async def test_an_out_of_fold_file_is_there_while_the_call_is_handled_and_gone_a
 ) -> None:
     content = os.urandom(3_000_000)
     (tmp_path / "oof.csv").write_bytes(content)
-    ended = await lab(socket, "log", "lgbm", "--oof", str(tmp_path / "oof.csv"), "--note", "deeper")
+    ended = await lab(socket, "log", "lgbm", "--oof", str(tmp_path / "oof.csv"), "--note", "deeper", "--against", "a")
     assert ended.status == 0, ended.err
-    assert handler.calls[0].arguments == Log("lgbm", "deeper")
+    assert handler.calls[0].arguments == Log("lgbm", "deeper", "a")
     assert handler.files == [content]
     file = handler.calls[0].file
     assert file is not None and not file.exists() and list(file.parent.iterdir()) == []
