@@ -71,7 +71,9 @@ def typical_noise(store: Store, run_id: str) -> float | None:
 
 def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
     noise = Noise() if ran is None or ran.score is None else ran.score.noise
-    words = title or next((line for line in node.plan.splitlines() if line.strip()), "")
+    plan = next((line for line in node.plan.splitlines() if line.strip()), "")
+    # A lab's script is known by the note that its coder left, which follows the title of the draft.
+    words = (title and plan.removeprefix(f"{title}: ") if title and plan.startswith(f"{title}: ") else title) or plan
     return Result(
         node=node.id,
         action=node.action,

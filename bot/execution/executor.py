@@ -101,6 +101,7 @@ class Executor:
         self._spending = spending or unbounded()
         self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
         self._guarding = Guarding(run_id, settings.seed, store, steps, worker, folder, settings.board)
+        self._checking = asyncio.Lock()
 
     @property
     def self_reported(self) -> str | None:
@@ -119,8 +120,10 @@ class Executor:
     async def check_data(self) -> tuple[Finding, ...]:
         """Return the guards' findings on the hold-out view, which they check once a run; raises what `view` raises."""
         view = await self.view(GUARDED)
-        with self.stopwatch.measure("evaluation"):
-            return await self._guarding.check_view(view, split=self.self_reported is None)
+        # Executions that start side by side may ask at a time.
+        async with self._checking:
+            with self.stopwatch.measure("evaluation"):
+                return await self._guarding.check_view(view, split=self.self_reported is None)
 
     @asynccontextmanager
     async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:

@@ -177,6 +177,10 @@ def check_text(file: BinaryIO, path: str) -> None:
 
 def read_report(path: str | None) -> dict[str, str]:
     """Read the report from a file, or from stdin if something is piped there."""
+    if path is not None and path.endswith(".py"):
+        raise Trouble(
+            f"{path!r} is a script: REPORT is the text that ends your work; work/solution.py is taken as it is", 2
+        )
     if path is not None:
         with open_plain(path, REPORT_BYTES) as file:
             content = file.read(REPORT_BYTES)
@@ -273,6 +277,7 @@ def _parser() -> _Parser:
     score.add_argument("file", metavar="FILE", help=f"the script, of {SCRIPT_BYTES // 1000} kB at most")
     score.add_argument("--note", default="", metavar="TEXT", help="what it tries")
     score.add_argument("--background", action="store_true", help="do not wait: you are told when it is done")
+    command("wait", "wait for the scripts that are scored in the background, and print their scores")
     log = command(
         "log", "log an experiment that was cross-validated on /lab/folds.csv; the engine scores and compares it"
     )
@@ -287,7 +292,7 @@ def _parser() -> _Parser:
     note.add_argument("text", metavar="TEXT", nargs="+", help="the line")
     done = command("done", "end this lab with a report")
     done.add_argument(
-        "file", metavar="FILE", nargs="?", help=f"{_REPORT_HELP}; without FILE it is read from stdin, if piped"
+        "file", metavar="REPORT", nargs="?", help=f"{_REPORT_HELP}; without REPORT it is read from stdin, if piped"
     )
     command("help", "say this")
     return parser

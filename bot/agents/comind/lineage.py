@@ -22,7 +22,7 @@ _TIRED = 3
 """Labs without a gain, of those that are looked back at, after which a family rests."""
 _NOISE = 2.0
 """Standard errors of a paired difference, beyond which a gain is one."""
-_LEAST = 120.0
+_LEAST = 300.0
 """Seconds below which no further lab is worth opening."""
 
 

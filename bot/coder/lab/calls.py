@@ -9,7 +9,20 @@ from pydantic.dataclasses import dataclass
 
 from bot.models.quoting import clean, line
 
-__all__ = ["Arguments", "Board", "Done", "Handler", "Ideas", "LabAnswer", "LabCall", "Log", "Note", "Score", "Status"]
+__all__ = [
+    "Arguments",
+    "Board",
+    "Done",
+    "Handler",
+    "Ideas",
+    "LabAnswer",
+    "LabCall",
+    "Log",
+    "Note",
+    "Score",
+    "Status",
+    "Wait",
+]
 
 _NAME, _NOTE, _REPORT = 100, 500, 2000
 """Characters."""
@@ -59,6 +72,11 @@ class Score:
 
 
 @dataclass(frozen=True, config=_FOREIGN)
+class Wait:
+    """Wait for scripts that are scored in the background."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
 class Log:
     """Log an experiment by its out-of-fold predictions."""
 
@@ -93,7 +111,7 @@ class Done:
     """What was said under no such heading."""
 
 
-Arguments = Status | Board | Score | Log | Ideas | Note | Done
+Arguments = Status | Board | Score | Wait | Log | Ideas | Note | Done
 
 
 @dataclass(frozen=True)

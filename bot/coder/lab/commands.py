@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
-from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status
+from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status, Wait
 from bot.coder.lab.cards import best_shown, board, hint_line
 from bot.coder.lab.hints import compared_with, trim_shelf
 from bot.coder.lab.leases import LabLease
@@ -61,6 +61,9 @@ class Commands:
             return "\n".join(self.ideas()) or "there are no ideas for this draft"
         if isinstance(arguments, Score):
             return await self._score(call.script or "", arguments)
+        if isinstance(arguments, Wait):
+            await self.settle()
+            return "\n".join(self.take_news()) or "nothing is being scored"
         if isinstance(arguments, Log):
             return await self._log(call, arguments)
         if isinstance(arguments, Note):
@@ -73,8 +76,8 @@ class Commands:
         best = load_tree(context).best()
         kept = context.budget.left() - context.budget.usable(best_seconds(context, load_tree(context)))
         lines = [
-            f"{self.left():.0f} s of this lab left; of the run's {context.budget.left():.0f} s {kept:.0f} s are kept for "
-            "handing in the best script, which is run again",
+            f"{self.left():.0f} s of this lab left; {kept:.0f} s of the run are kept for running the best script again, half as "
+            "many again as it took",
             *([self.looks.progress] if self.looks.progress else []),
             f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
             f"{self.turns_left()} replies left",
@@ -105,7 +108,10 @@ class Commands:
         task = asyncio.create_task(score())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        return "it runs beside what else you run, on the same cores; its score will stand under what you see next"
+        return (
+            "it runs beside what else you run, on the same cores; its score will stand under what you see next, and `lab wait` "
+            "waits for it"
+        )
 
     async def _run(self, script: str, note: str) -> str:
         async with self.lease.hold() as lease:
@@ -156,7 +162,7 @@ class Commands:
         with self.context.store.write() as tx:
             keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
         self.done = True
-        return "this lab ends after this command"
+        return "this lab ends after this command; time that is left goes to another lab, or ends the run"
 
     async def settle(self) -> None:
         """Wait for what is scored in the background."""

@@ -5,6 +5,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bot.coder.lab.cards import best_shown, families, shown, shown_gain
 from bot.engine.attempts import attempt, code, load_tree
@@ -56,7 +57,9 @@ class Looks:
     title: str
     allowed: int
     left: Callable[[], float]
-    """Returns the seconds that the lab has left."""
+    """Returns the seconds that the lab has left, those kept for its last look among them."""
+    logs: Path
+    """The folder in which coders find what scored scripts printed."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _running: tuple[int, float, float] | None = None
     """Node, when its script was started, and its time limit (seconds)."""
@@ -103,9 +106,8 @@ class Looks:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise NoLook(f"the script does not compile: {error}; that cost no look") from None
         async with self._lock:
-            for node in (*self.nodes, *self.parents):
-                if code(self.context, node) == script:
-                    return f"this script was scored before, which cost no look. {self.answer(node)}"
+            if (node := self.scored(script)) is not None:
+                return f"this script was scored before, which cost no look. {self.answer(node)}"
             kept = 0 if closing else 1
             if self.used >= self.allowed - kept:
                 raise NoLook(
@@ -118,6 +120,10 @@ class Looks:
             node = await self._begin(script, note)
             await self._run(node, script, note, seconds, lease)
         return self.answer(node)
+
+    def scored(self, script: str) -> int | None:
+        """Return the node of this lab, or the one it starts from, that has just this script."""
+        return next((node for node in (*self.nodes, *self.parents) if code(self.context, node) == script), None)
 
     async def _begin(self, script: str, note: str) -> int:
         context, best = self.context, self.best()
@@ -164,6 +170,10 @@ class Looks:
             raise
         finally:
             self._running = None
+        await asyncio.to_thread(self._log(node).write_text, attempt(context, node).output, encoding="utf-8")
+
+    def _log(self, node: int) -> Path:
+        return self.logs / f"node{node}.txt"
 
     @property
     def progress(self) -> str | None:
@@ -213,4 +223,5 @@ class Looks:
         best = tree.best()
         if best is not None and best.id != node:
             lines.append(f"best of the run: {best_shown(context, best)}")
+        lines.append(f"its output: /lab/logs/{self._log(node).name}")
         return "\n".join([*lines, looks])

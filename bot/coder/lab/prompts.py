@@ -55,6 +55,10 @@ class LabTask(TemplatePrompt[None]):
     looks: int
     score_seconds: float
     """Time limit of a scored script."""
+    command_seconds: float
+    """Time limit of a command."""
+    ideas: bool
+    """Whether the pool has ideas for the draft."""
     lab: bool = True
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
 

@@ -19,7 +19,20 @@ from typing import IO, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from bot.coder.lab.calls import Arguments, Board, Done, Handler, Ideas, LabAnswer, LabCall, Log, Note, Score, Status
+from bot.coder.lab.calls import (
+    Arguments,
+    Board,
+    Done,
+    Handler,
+    Ideas,
+    LabAnswer,
+    LabCall,
+    Log,
+    Note,
+    Score,
+    Status,
+    Wait,
+)
 from bot.models.quoting import clean, line
 
 __all__ = ["LabServer"]
@@ -51,6 +64,7 @@ _COMMANDS: dict[str, TypeAdapter[Any]] = {
         "status": Status,
         "board": Board,
         "score": Score,
+        "wait": Wait,
         "log": Log,
         "ideas": Ideas,
         "note": Note,

@@ -39,13 +39,13 @@ _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 _COMMAND_SHARE = 0.25
 """Of a lab's time, that one command may take; what runs in the background may take longer."""
 _SHORTEST_COMMAND = 60.0
-_CLOSING = 15.0
+_CLOSING = 10.0
 """Seconds kept at a lab's end beside those of its last look."""
 _KEPT_TURNS = 8
 """Turns that stay whole when a conversation has become too long."""
 _COMMAND_SHOWN = 300
 _SCRIPT_BYTES = 100_000
-_WARNING = 300.0
+_EARLIEST_WARNING, _LATEST_WARNING = 300.0, 60.0
 _INTERRUPTED = (
     "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
     "background jobs are gone]"
@@ -77,6 +77,8 @@ class Work:
     left_out: int = 0
     """Turns that are no longer sent, as the conversation became too long."""
     summary: str | None = None
+    unscored: bool = True
+    """Whether `work/solution.py` may be a script that the last look will score."""
 
     async def through(self) -> None:
         """Open the lab, or open it again, have its coder work, and close it."""
@@ -95,14 +97,21 @@ class Work:
         self.head = tuple(Message(one["role"], one["content"]) for one in self.opened["head"])
         self.known = tuple(Item(id, datetime.fromisoformat(at)) for id, at in self.opened["known"])
         self.looks = Looks(
-            context, number, self.action.draft_id, self._parents, self.assignment.title, self.settings.looks, self._left
+            context,
+            number,
+            self.action.draft_id,
+            self._parents,
+            self.assignment.title,
+            self.settings.looks,
+            lambda: sum(self._times()),
+            self.folder / "logs",
         )
         self.lease = LabLease(context.executor.leasing)
         self.commands = Commands(
             context,
             number,
             self.looks,
-            self._left,
+            lambda: self._times()[0],
             lambda: max(0, self.settings.turns - len(self.turns) - self.left_out),
             self.lease,
             lambda: self.assignment.ideas,
@@ -178,6 +187,8 @@ class Work:
             turns=self.settings.turns,
             looks=self.settings.looks,
             score_seconds=limit,
+            command_seconds=self._command_seconds(seconds),
+            ideas=bool(self.assignment.ideas),
             lab=not alone,
         )
         head = prompt.messages()
@@ -217,14 +228,22 @@ class Work:
     # time
 
     def _times(self) -> tuple[float, float]:
-        """Return the seconds that this lab has left, and those of them that are kept for its last look."""
+        """Return the seconds that this lab's coder has left, and those after them that are kept for its last look."""
         context, opened = self.context, self.opened
         best = best_seconds(context, load_tree(context))
-        left = min(opened["ends_at"] - context.budget.elapsed.wall(), context.budget.usable(best))
-        return max(0.0, left), _CLOSING + min(best or 0.0, opened["seconds"] / 5)
+        left = max(0.0, min(opened["ends_at"] - context.budget.elapsed.wall(), context.budget.usable(best)))
+        kept = min(left, self._last_look())
+        return left - kept, kept
 
-    def _left(self) -> float:
-        return self._times()[0]
+    def _last_look(self) -> float:
+        """Return the seconds that the lab's close needs."""
+        best = best_seconds(self.context, load_tree(self.context)) if self.unscored else None
+        seconds: float = self.opened["seconds"]
+        return _CLOSING + min(best or 0.0, seconds / 5)
+
+    def _command_seconds(self, total: float) -> float:
+        """Return the most seconds that a command may take in a lab of so many."""
+        return max(_SHORTEST_COMMAND, _COMMAND_SHARE * total)
 
     # conversation
 
@@ -237,14 +256,14 @@ class Work:
                 return "its coder was done"
             if turn > self.settings.turns:
                 return f"its {self.settings.turns} turns were used up"
-            left, kept = self._times()
-            if left <= kept:
+            left, _ = self._times()
+            if left <= 0:
                 return "its time was used up"
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
                 return f"{prose} replies in a row held no command"
             await self._shorten(turn)
             try:
-                async with asyncio.timeout(max(1.0, left - kept)):
+                async with asyncio.timeout(max(1.0, left)):
                     prompt = LabTurn(self._shown_head, tuple(self.turns), self.known)
                     reply = await context.asker.ask(prompt, role="coder", name=f"turn:{turn}", node=self.number)
             except TimeoutError:
@@ -304,12 +323,11 @@ class Work:
 
     async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
         """Run a command on a lease, which its background jobs keep."""
-        limit = max(_SHORTEST_COMMAND, _COMMAND_SHARE * self.opened["seconds"])
-        left, kept = self._times()
-        seconds = max(5.0, min(limit, left - kept))
+        seconds = max(5.0, min(self._command_seconds(self.opened["seconds"]), self._times()[0]))
         async with self.lease.hold() as lease:
             with self.context.executor.stopwatch.measure("commands"):
                 result = await self.box.run(turn, command, seconds, lease)
+            self.unscored = await asyncio.to_thread(self._unscored)
             if result.jobs and (self._waiting is None or self._waiting.done()):
                 begun = asyncio.Event()
                 self._waiting = asyncio.create_task(self._hold_for_jobs(begun))
@@ -336,14 +354,14 @@ class Work:
     _waiting: asyncio.Task[None] | None = None
 
     def _footer(self, turn: int) -> str:
-        left, looks = self._left(), max(0, self.settings.looks - 1 - self.looks.used)
+        (left, _), looks = self._times(), max(0, self.settings.looks - 1 - self.looks.used)
         alone = self.assignment.alone
         line = f"[{left:.0f} s left; " + ("" if alone else f"{looks} looks and one for the end; ")
         line += f"reply {turn} of {self.settings.turns}]"
         if self.looks.progress:
             line += f"\n[{self.looks.progress}]"
-        ending = min(_WARNING, self.opened["seconds"] / 4)
-        if left < ending:
+        slowest = 2 * (best_seconds(self.context, load_tree(self.context)) or 0.0)
+        if left < min(_EARLIEST_WARNING, _LATEST_WARNING + (0.0 if alone else slowest)):
             line += f"\n{_ENDING_ALONE if alone else _ENDING}"
         return line
 
@@ -384,7 +402,7 @@ class Work:
             await self._keep_submission(reason)
         else:
             # Where the bot was away when the lab's time ended, what is kept for the last look is there all the same.
-            last = context.budget.elapsed.wall() + self._times()[1]
+            last = context.budget.elapsed.wall() + self._last_look()
             self.opened["ends_at"] = max(self.opened["ends_at"], last)
             await context.steps.once("lab.last", self._last, node=self.number)
         # Before it counts as closed, as its children copy what is left.
@@ -396,6 +414,14 @@ class Work:
                 end_node(tx, context.run_id, self.number, "buggy", error=error)
             close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
         context.say(f"lab {self.number} is closed: {reason}")
+
+    def _unscored(self) -> bool:
+        """Return whether `work/solution.py` is a script that was not scored."""
+        work = self.folder / "work"
+        if self.assignment.alone or not work.is_dir():
+            return False
+        path = collect(work, [_SOLUTION], self.folder, cap=_SCRIPT_BYTES).kept.get(_SOLUTION)
+        return path is not None and not self.looks.scored(path.read_text(encoding="utf-8", errors="replace"))
 
     async def _last(self) -> dict[str, Any]:
         """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""

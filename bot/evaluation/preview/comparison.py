@@ -142,7 +142,7 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
     if repeated:
         share = percent(repeated, len(train.features))
         yield (
-            f"{repeated:,} rows of {train.name} ({share}) repeat an earlier one in all features, "
+            f"{repeated:,} rows of {train.name} ({share}) repeat an earlier one in all of the table's features, "
             f"{other:,} of them with another label."
         )
     counts = [(part, sum(row in first for row in part.features)) for part in parts]

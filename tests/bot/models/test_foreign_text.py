@@ -88,6 +88,8 @@ PROMPTS = [
         turns=60,
         looks=6,
         score_seconds=90.0,
+        command_seconds=60.0,
+        ideas=True,
     ),
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),

@@ -17,7 +17,7 @@ from tests.bot.evaluation.parts import read, write
 def lab(context: RunContext, number: int) -> Commands:
     with context.store.write() as tx:
         open_lab(tx, RUN, number, draft_id=None, parents=(), title="a test")
-    looks = Looks(context, number, None, (), "a test", 6, lambda: 60.0)
+    looks = Looks(context, number, None, (), "a test", 6, lambda: 60.0, context.executor.folder.labs)
     return Commands(context, number, looks, lambda: 60.0, lambda: 5, LabLease(context.executor.leasing), tuple)
 
 

@@ -163,7 +163,7 @@ async def test_the_last_look_is_made_though_the_bot_was_away_when_the_labs_time_
     replies = [written("solution.py", SOLUTION, "lab status", 1.0), sh("echo typed on")]
     async with lived(tmp_path / "run", Interrupted(replies, a_night), agent=weeks) as context:
         (row,) = labs(context.store, RUN)
-        assert "10368 s of this lab left" in turns(context)[0]
+        assert "10358 s of this lab left" in turns(context)[0]
         assert row.reason == "its time was used up"
         assert load_tree(context)[2].valid
 

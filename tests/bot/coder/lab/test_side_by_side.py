@@ -35,7 +35,7 @@ async def test_two_labs_and_their_scores_end_on_two_cores(tmp_path: Path, cpus: 
         sh("(sleep 4; echo late) > job.log 2>&1 & ls data"),
         written("solution.py", slow, "lab score solution.py --note foreground", 0.1),
         written("solution.py", slow, "lab score --background solution.py --note background; (sleep 2; echo) &", 0.2),
-        written("oof.py", OUT_OF_FOLD, "python oof.py && lab log folds --oof oof.csv", 0.1),
+        written("oof.py", OUT_OF_FOLD, "python oof.py 0.1 && lab log folds --oof oof.csv"),
         written("solution.py", slow, "lab score solution.py --note 'behind the other'", 0.3),
         written("solution.py", slow, "setsid sleep 2 & lab score --background solution.py; lab board", 0.4),
         sh("sleep 3; cat job.log; lab status"),
