@@ -6,6 +6,7 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -398,13 +399,11 @@ class Work:
         await self._stop_waiting()
         # Whoever cleans up on the host may have taken it away.
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
-        if self.assignment.alone:
-            await self._keep_submission(reason)
-        else:
-            # Where the bot was away when the lab's time ended, what is kept for the last look is there all the same.
-            last = context.budget.elapsed.wall() + self._last_look()
-            self.opened["ends_at"] = max(self.opened["ends_at"], last)
-            await context.steps.once("lab.last", self._last, node=self.number)
+        # Where the bot was away when the lab's time ended, what is kept for the last look is there all the same.
+        self.opened["ends_at"] = max(self.opened["ends_at"], context.budget.elapsed.wall() + self._last_look())
+        # A step, as what it reads may be gone once work/ is tidied.
+        last = partial(self._keep_submission, reason) if self.assignment.alone else self._last
+        await context.steps.once("lab.last", last, node=self.number)
         # Before it counts as closed, as its children copy what is left.
         await asyncio.to_thread(self._tidy)
         report = lab(context.store, context.run_id, self.number)
@@ -444,7 +443,7 @@ class Work:
         for name in ("logs", "work"):
             tidy_work(self.folder / name)
 
-    async def _keep_submission(self, reason: str) -> None:
+    async def _keep_submission(self, reason: str) -> dict[str, Any]:
         """Keep the file that a coder alone has left, as the one that its node hands in."""
         context, file = self.context, "submission.csv"
         place = context.executor.submission_of(self.number, GUARDED).parent
@@ -455,6 +454,7 @@ class Work:
             error = await context.executor.form_fault(found.kept[file])
         with context.store.write() as tx:
             end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
+        return {}
 
 
 def _first_line(reply: str) -> str:

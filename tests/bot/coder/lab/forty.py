@@ -51,7 +51,7 @@ _REPLIES = [
     sh("lab score solution.py; cp solution.py best.py"),
     sh("(for i in 1 2 3; do sleep 0.1; echo step $i; done) > job.log & sleep 300 & echo $! > pid; echo started"),
     _scored(0.5),
-    sh("cat job.log; kill $(cat pid); sleep 0.1; echo ended"),
+    sh("sleep 1; cat job.log; kill $(cat pid); sleep 0.3; echo ended"),
     _scored(2.0),
     written("broken.py", "import nothing_such", "lab score broken.py"),
     sh("lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab nonsense"),
