@@ -28,7 +28,7 @@ _LOOKED_AT = 3
 _IMAGES = 60
 """Images whose heads are read, of one folder or archive."""
 _COUNTED_BYTES = 16 * 1024**2
-_HEAD = 300
+_HEAD = 900
 
 ItemT = TypeVar("ItemT")
 
