@@ -1,4 +1,4 @@
-"""What programs in a lab may ask of the engine with the command `lab`, and what they are answered."""
+"""The calls of the command `lab`, which any program in a lab may make, and their answers."""
 
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ _Name = Annotated[str, AfterValidator(partial(line, limit=_NAME)), AfterValidato
 _Remark = Annotated[str, AfterValidator(partial(line, limit=_NOTE))]
 _Paragraphs = Annotated[str, AfterValidator(_paragraphs)]
 
-# Whoever makes one has it cleaned and cut: all texts are foreign.
+# All texts are foreign: they are cleaned and cut on construction.
 _FOREIGN = ConfigDict(extra="forbid")
 
 
@@ -59,7 +59,7 @@ class Board:
     """The cards of other nodes."""
 
     all: StrictBool = False
-    """Those of all nodes, not only of ancestors, siblings and the best."""
+    """Whether to show all nodes, not only ancestors, siblings and the best."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
@@ -68,7 +68,7 @@ class Score:
 
     note: _Remark = ""
     background: StrictBool = False
-    """Whether the answer is not waited for."""
+    """Whether the client does not wait for the score."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
@@ -108,7 +108,7 @@ class Done:
     condition: _Paragraphs = ""
     """Under which it holds."""
     other: _Paragraphs = ""
-    """What was said under no such heading."""
+    """Text under no such heading."""
 
 
 Arguments = Status | Board | Score | Wait | Log | Ideas | Note | Done
@@ -138,7 +138,7 @@ class Handler(Protocol):
     """Answers one lab's calls."""
 
     news: list[str]
-    """What the coder shall be told with its next observation."""
+    """Lines for the coder's next observation."""
 
     async def __call__(self, call: LabCall) -> LabAnswer:
         """Answer a call; several may run at a time."""

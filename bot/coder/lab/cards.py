@@ -118,8 +118,8 @@ def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
         scored = [best[node] for node in context.decisions.of_lab(row.id) if node in best]
         top = max(scored, key=lambda one: context.card.oriented(one.score or 0.0), default=None)
         score = "nothing scored" if top is None else f"best node {top.node}: {shown(top.score or 0.0, top.noise)}"
-        said = "; ".join(f"{key}: {value}" for key, value in row.report.items() if value)
-        lines.append(f"lab {row.id}, {row.title}: {score}; {len(row.hints)} experiments logged; {said or row.reason}")
+        report = "; ".join(f"{key}: {value}" for key, value in row.report.items() if value)
+        lines.append(f"lab {row.id}, {row.title}: {score}; {len(row.hints)} experiments logged; {report or row.reason}")
     return tuple(lines[-_LABS:])
 
 
@@ -130,7 +130,7 @@ def lab_notes(context: RunContext, without: int) -> tuple[str, ...]:
 
 
 def shown(value: float, noise: float | None) -> str:
-    """Return a score as a coder may see it: rounded to two significant digits of its noise, so that it tells few labels."""
+    """Return a score as a coder may see it: rounded to two significant digits of its noise, which hides most labels."""
     if noise is None or not noise > 0:
         return f"{value:.4g}"
     return _rounded(value, noise)

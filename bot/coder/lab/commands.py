@@ -1,4 +1,4 @@
-"""What the command `lab` does: the engine's end of it, for one lab."""
+"""The engine's side of the command `lab`, for one lab."""
 
 import asyncio
 from collections.abc import Callable
@@ -38,12 +38,12 @@ class Commands:
     done: bool = False
     """Whether the coder has ended its work."""
     news: list[str] = field(default_factory=list)
-    """What nobody was there to hear: the next observation tells it."""
+    """Answers for the next observation, as no client waited for them."""
     _asked_again: bool = False
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __call__(self, call: LabCall) -> LabAnswer:
-        """Answer a call; whatever goes wrong is a sentence for the coder."""
+        """Answer a call; every failure is a sentence for the coder."""
         try:
             return LabAnswer(0, await self._answered(call))
         except (NoLook, InvalidSubmission, BudgetExceeded) as error:
@@ -71,7 +71,7 @@ class Commands:
         return self._done(arguments)
 
     def status(self) -> str:
-        """Return what is left, and the best score."""
+        """Return what is left of time, looks and replies, and the best score."""
         context = self.context
         best = load_tree(context).best()
         kept = context.budget.left() - context.budget.usable(best_seconds(context, load_tree(context)))
@@ -100,10 +100,10 @@ class Commands:
 
         async def score() -> None:
             try:
-                told = await self._run(script, arguments.note)
+                answer = await self._run(script, arguments.note)
             except (NoLook, BudgetExceeded, InfrastructureFailure) as error:
-                told = str(error)
-            self.news.append(told)
+                answer = str(error)
+            self.news.append(answer)
 
         task = asyncio.create_task(score())
         self._running.add(task)
@@ -165,18 +165,18 @@ class Commands:
         return "this lab ends after this command; time that is left goes to another lab, or ends the run"
 
     async def settle(self) -> None:
-        """Wait for what is scored in the background."""
+        """Wait until no script is scored in the background."""
         while self._running:
             await asyncio.wait(set(self._running))
 
     async def cancel(self) -> None:
-        """End what is scored in the background, as its run ends; it is finished when that goes on."""
+        """Cancel scores in the background as the run stops; a resumed run finishes them."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def take_news(self) -> list[str]:
-        """Return what happened meanwhile, once."""
+        """Return the news since the last call."""
         news = list(self.news)
         self.news.clear()
         return news

@@ -27,7 +27,7 @@ _LEAST, _SHORTEST, _SHARE = 5.0, 60.0, 0.1
 
 
 class NoLook(Exception):
-    """Why a script is not scored, in a sentence for its coder."""
+    """A script is not scored; the message is a sentence for its coder."""
 
 
 def look_seconds(context: RunContext, room: float) -> float:
@@ -62,7 +62,7 @@ class Looks:
     """The folder in which coders find what scored scripts printed."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _running: tuple[int, float, float] | None = None
-    """Node, when its script was started, and its time limit (seconds)."""
+    """Node, start of its script (monotonic), and time limit (seconds)."""
 
     @property
     def nodes(self) -> list[int]:
@@ -77,24 +77,24 @@ class Looks:
 
     @property
     def used(self) -> int:
-        """How many looks were spent: scripts with a score, as the others have shown nothing of the withheld rows."""
+        """Looks that were spent: scripts with a score, as others have shown nothing of the withheld rows."""
         tree = load_tree(self.context)
         return sum(tree[node].valid for node in self._in(tree))
 
     def best(self) -> int | None:
-        """Return the lab's best node, the one that it starts from where it has none; None without either."""
+        """Return the lab's best node, or the one that it starts from; None without either."""
         tree = load_tree(self.context)
         own = [tree[node] for node in self.nodes if tree[node].valid]
         top = max(own, key=lambda node: (node.fitness, -node.id), default=None)
         return top.id if top is not None else next(iter(self.parents), None)
 
     async def score(self, script: str, note: str, lease: Lease | None, closing: bool = False) -> str:
-        """Run and score a script, and return what its coder is told.
+        """Run and score a script, and return the answer to its coder.
 
         Args:
             script: its source.
             note: what is new, in a line.
-            lease: what the command that asks holds; None: the script waits for cores of its own.
+            lease: the lease of the command that asks; None: the script waits for its own.
             closing: whether it is the look that is kept for the lab's end.
 
         Raises:
@@ -177,15 +177,15 @@ class Looks:
 
     @property
     def progress(self) -> str | None:
-        """Return how far the script is that is being scored; None: there is none."""
+        """The progress of the script that is being scored; None: there is none."""
         if self._running is None:
             return None
         node, start, limit = self._running
         return f"node {node} is being scored: {time.monotonic() - start:.0f} s of at most {limit:.0f} s"
 
     async def finish_begun(self) -> list[str]:
-        """Finish what an earlier start of the bot had begun to score, and return what its coder is told of it."""
-        told = []
+        """Finish the scores that an earlier start of the bot had begun, and return the answers to them."""
+        answers = []
         async with self._lock:
             tree = load_tree(self.context)
             for node in self.nodes:
@@ -197,11 +197,11 @@ class Looks:
                             end_node(tx, self.context.run_id, node, "failed", error=str(error))
                     else:
                         await self._run(node, code(self.context, node), "", seconds, None)
-                    told.append(self.answer(node))
-        return told
+                    answers.append(self.answer(node))
+        return answers
 
     def answer(self, node: int) -> str:
-        """Return what the coder of this lab is told of a node."""
+        """Return the answer to the coder on a node."""
         context = self.context
         done, tree = attempt(context, node), load_tree(context)
         left = max(0, self.allowed - 1 - self.used)

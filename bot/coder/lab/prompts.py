@@ -23,7 +23,7 @@ SHELL = Tool(
 
 @dataclass(frozen=True)
 class LabTask(TemplatePrompt[None]):
-    """What a coder is told when its lab opens: who it is, and TASK.md."""
+    """The head of a lab's conversation: the system message and TASK.md."""
 
     template: ClassVar[str] = "lab_task.j2"
 
@@ -33,7 +33,7 @@ class LabTask(TemplatePrompt[None]):
     title: str
     draft: str
     codebase: str | None
-    """Where the script lies that the draft starts from, as a path in the lab."""
+    """Path in the lab of the script that the draft starts from."""
     inherited: int
     """Files that the lab of that script left, and that lie in the new one's work/."""
     board: tuple[str, ...]
@@ -42,7 +42,7 @@ class LabTask(TemplatePrompt[None]):
     failures: tuple[Failure, ...]
     """What failed before in this run."""
     notes: tuple[str, ...]
-    """What other labs wish this one to know."""
+    """Notes that other labs left."""
     kernels: tuple[str, ...]
     """The best published kernels: file, score, votes and title, a line each."""
     topics: tuple[str, ...]
@@ -63,7 +63,7 @@ class LabTask(TemplatePrompt[None]):
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
 
     def parse(self, text: str) -> None:
-        """Nothing: it is the head of a conversation, never asked by itself."""
+        """Return nothing, as it is never sent by itself."""
 
     def items(self) -> Sequence[Item]:
         """Return the owner's notes."""
@@ -76,16 +76,16 @@ class LabReply:
 
     text: str
     command: str | None
-    """None where it held none."""
+    """None if it has none."""
 
 
 @dataclass(frozen=True)
 class LabTurn:
-    """One turn: the conversation so far, of which nothing that was sent before ever changes but by leaving out what is old."""
+    """One turn: the conversation so far, which only grows, but for old turns that are left out."""
 
     head: tuple[Message, ...]
     turns: tuple[tuple[str, str], ...]
-    """Replies with what was observed, oldest first."""
+    """Replies with their observations, oldest first."""
     known: tuple[Item, ...] = ()
     """All that the coder could have read in its lab."""
 
@@ -98,11 +98,11 @@ class LabTurn:
 
     def messages(self) -> Sequence[Message]:
         """Return the whole conversation."""
-        said = (m for reply, seen in self.turns for m in (Message("assistant", reply), Message("user", seen)))
-        return (*self.head, *said)
+        conversation = (m for reply, seen in self.turns for m in (Message("assistant", reply), Message("user", seen)))
+        return (*self.head, *conversation)
 
     def parse(self, text: str) -> LabReply:
-        """Read the command of a reply; one without a command is a reply too."""
+        """Read the command of a reply, if it has one."""
         text = without_reasoning(text)
         return LabReply(text.strip() or "(no answer)", command_in(text))
 

@@ -225,7 +225,7 @@ async def _header(connection: socket.socket) -> tuple[Arguments, int, bytes]:
         The arguments, the size of the file that follows (bytes), and what of it was read already.
 
     Raises:
-        _Refused: It did not come in time, or says nothing that is known.
+        _Refused: It did not come in time, or is no known call.
     """
     read, part = bytearray(), b""
     try:

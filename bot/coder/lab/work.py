@@ -67,7 +67,7 @@ _EARLIER = (
 
 @dataclass
 class Work:
-    """The work in one lab, in one start of the bot."""
+    """The work in one lab during one start of the bot."""
 
     context: RunContext
     settings: LabSettings
@@ -142,7 +142,7 @@ class Work:
     # opening
 
     async def _open(self) -> dict[str, Any]:
-        """Write what the coder finds, and return the head of its conversation; done once, so that it never changes."""
+        """Write the lab's files, and return the head of its conversation; once, so that it never changes."""
         context, folder = self.context, self.folder
         await asyncio.to_thread(shutil.rmtree, folder, True)
         for name in ("work", "logs", "socket", "bank", "community"):
@@ -229,7 +229,7 @@ class Work:
     # time
 
     def _times(self) -> tuple[float, float]:
-        """Return the seconds that this lab's coder has left, and those after them that are kept for its last look."""
+        """Return the seconds that the coder has left, and the seconds after them that are kept for the last look."""
         context, opened = self.context, self.opened
         best = best_seconds(context, load_tree(context))
         left = max(0.0, min(opened["ends_at"] - context.budget.elapsed.wall(), context.budget.usable(best)))
@@ -249,7 +249,7 @@ class Work:
     # conversation
 
     async def _converse(self) -> str:
-        """Take turns until something ends the lab; return what."""
+        """Take turns until something ends the lab; return the reason."""
         context, prose = self.context, 0
         while True:
             turn = self.left_out + len(self.turns) + 1
@@ -283,7 +283,7 @@ class Work:
         return (*self.head[:-1], replace(first, content=f"{first.content}\n\n{self.summary}"))
 
     async def _observe(self, turn: int, reply: LabReply) -> dict[str, Any]:
-        """Return what the coder sees after a reply: a step, whose command is never run twice."""
+        """Return the observation on a reply: a step, whose command is never run twice."""
         context, interrupted = self.context, True
 
         async def begin() -> dict[str, Any]:
@@ -367,7 +367,7 @@ class Work:
         return line
 
     async def _shorten(self, turn: int) -> None:
-        """Leave out old turns of a conversation that has become too long; what they led to is told by code, in a step."""
+        """Replace old turns of a conversation that has become too long by a summary, which code writes in a step."""
         size = sum(len(reply) + len(seen) for reply, seen in self.turns)
         if size <= self.settings.context_characters or len(self.turns) <= _KEPT_TURNS:
             return
@@ -384,7 +384,7 @@ class Work:
         del self.turns[:-_KEPT_TURNS]
 
     async def _stop_waiting(self) -> None:
-        """Give back what is held for background processes, which have ended."""
+        """Release the lease of background processes, which have ended."""
         if self._waiting is not None:
             self._waiting.cancel()
             await asyncio.gather(self._waiting, return_exceptions=True)
@@ -392,7 +392,7 @@ class Work:
     # close
 
     async def _close(self, reason: str) -> None:
-        """Score `work/solution.py` if it was not, end what runs, and close the lab."""
+        """End all processes, score `work/solution.py` if it was not scored, and close the lab."""
         context = self.context
         await self.commands.settle()
         await self.box.close()
@@ -423,17 +423,17 @@ class Work:
         return path is not None and not self.looks.scored(path.read_text(encoding="utf-8", errors="replace"))
 
     async def _last(self) -> dict[str, Any]:
-        """Spend the look that was kept on `work/solution.py`, which nothing can change any more."""
+        """Spend the last look on `work/solution.py`, which no process can change any more."""
         found = await asyncio.to_thread(collect, self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
-        told = found.notes
+        answers = found.notes
         try:
-            told += await self.looks.finish_begun()
+            answers += await self.looks.finish_begun()
             if (path := found.kept.get(_SOLUTION)) is not None:
                 script = path.read_text(encoding="utf-8")
-                told.append(await self.looks.score(script, "as its lab left it", None, closing=True))
+                answers.append(await self.looks.score(script, "as its lab left it", None, closing=True))
         except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
-            told.append(str(error))
-        return {"told": told}
+            answers.append(str(error))
+        return {"answers": answers}
 
     def _tidy(self) -> None:
         """Keep of the closed lab its logs and its work, bounded: folds, bank and posts lie with the run as well."""
@@ -444,7 +444,7 @@ class Work:
             tidy_work(self.folder / name)
 
     async def _keep_submission(self, reason: str) -> dict[str, Any]:
-        """Keep the file that a coder alone has left, as the one that its node hands in."""
+        """Store the submission of a coder that works alone, as the one that its node hands in."""
         context, file = self.context, "submission.csv"
         place = context.executor.submission_of(self.number, GUARDED).parent
         place.mkdir(parents=True, exist_ok=True)
