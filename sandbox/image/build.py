@@ -18,7 +18,7 @@ from sandbox.image.engine import ENGINE_FAILURES, EngineError, connect, say
 _HERE = Path(__file__).parent
 _REGISTRY_BASE = f"python:{PYTHON[0]}.{PYTHON[1]}-slim-bookworm"
 _BASE = "kaggle-bot-base"
-_DEBIAN_PACKAGES = ("python3", "python3-pip", "ca-certificates", "gcc", "libc6-dev", "libgomp1")
+_DEBIAN_PACKAGES = ("python3", "python3-pip", "ca-certificates", "gcc", "libc6-dev", "libgomp1", "procps")
 PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "pillow", "joblib")
 
 
