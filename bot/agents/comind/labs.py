@@ -22,9 +22,9 @@ from state.tables import Report
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
     "Begin with the best published script that can be run here within the time, as far as there is one: read it, carry its "
-    "features and models over into a script of this contract, score it, and say how far its own claim holds. Read the topics with "
-    "the most votes, too: what was measured there may be worth more than a script. Without any of these begin with what usually "
-    "wins such tasks. Then improve it by experiments, and blend models that differ."
+    "features and models over into a script of this contract, score it, and say how far its own claim holds. Read the topics "
+    "with the most votes, too: what was measured there may be worth more than a script. Without any of these begin with what "
+    "usually wins such tasks. Then improve it by experiments, and blend models that differ."
 )
 _ON = "On from the best"
 _ON_TEXT = (
