@@ -33,7 +33,7 @@ _KIN = 3
 """Ancestors beyond its parents, and siblings, that a lab is shown (as in OpenMLE-Evo, arXiv 2607.28568)."""
 _BEST_HINTS, _NEWEST_HINTS = 3, 30
 """A lab's experiments that are shown: the best, and to itself the newest too."""
-_LABS, _NOTES = 20, 40
+_LABS, _NOTES = 20, 16
 """Labs and notes that are shown, the newest."""
 _REMARK = 150
 """Characters of an experiment's note."""
