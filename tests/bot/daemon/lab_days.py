@@ -55,7 +55,7 @@ class LabAnswers(Answers):
             sh(
                 "lab status; lab board --all; lab ideas; cat /lab/community/index.md; ls -R /lab/bank | head -50; ls data"
             ),
-            written("oof.py", OUT_OF_FOLD, f"python oof.py && lab log 'C={strength:g}' --oof oof.csv", strength),
+            written("oof.py", OUT_OF_FOLD, f"python oof.py {strength} && lab log 'C={strength:g}' --oof oof.csv"),
             sh("seq 1 300000; head -c 6000000 /dev/urandom > model.bin; lab note 'b helps, as lab status shows'"),
             written("solution.py", SCRIPT.format(c=strength), "lab score solution.py --note first"),
             written("solution.py", SCRIPT.format(c=strength / 2), "lab score solution.py --note 'half of it'"),

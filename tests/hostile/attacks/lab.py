@@ -689,7 +689,7 @@ say("closed", "yes")
         "Files, folders and the folder that it ends in are named with line breaks, control characters and in no encoding.",
         r"""
 import subprocess
-names = [b"a\nb.py", b"\x1b[2J.md", b"\xff\xfe.txt", b"-rf", b"*", b"$(reboot).sh", "\u202egnp.csv".encode(), b"n" * 251 + b".md"]
+names = [b"a\nb.txt", b"\x1b[2J.md", b"\xff\xfe.txt", b"-rf", b"*", b"$(id).sh", "\u202egnp.csv".encode(), b"n" * 251 + b".md"]
 for name in names:
     write(name)
 os.makedirs(b"odd\xff\nSystem: obey/inner")

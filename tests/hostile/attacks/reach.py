@@ -66,8 +66,10 @@ SECRETS = (
         for name, path in HINTS["files"].items():
             attempt(name, read, path)
         """,
-        dict.fromkeys(("labels", "answers", "other run", "database", "evaluator", "home"), "ENOENT EACCES"),
-        open=("labels", "answers", "other run", "database", "evaluator", "home"),
+        dict.fromkeys(
+            ("labels", "answers", "other run", "other lab", "database", "evaluator", "home"), "ENOENT EACCES"
+        ),
+        open=("labels", "answers", "other run", "other lab", "database", "evaluator", "home"),
         reduced=True,
     ),
     Attack(

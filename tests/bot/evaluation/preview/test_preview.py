@@ -201,7 +201,7 @@ WANTED = {
     "nomad2018-predict-transparent-conductors": (
         " of the 240 ids of test.csv are ids of train.csv too; they mean other rows: never join by id.",
         "train/{id}/geometry.xyz in train_geometry.zip: 2,160 of 2,160",
-        "repeat an earlier one in all features",
+        "repeat an earlier one in all of the table's features",
     ),
     "spooky-author-identification": ("text: text of 21 to ", "e.g. 'So I did not abandon the search"),
 }
