@@ -44,7 +44,7 @@ integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the imag
 	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG)) || failed=1; \
 	wait $$beside || failed=1; cat .cache/sandboxes.log; \
 	$$run 5 $(firstword $(LONG)) & beside=$$!; \
-	$$run 5 $(lastword $(LONG)) || failed=1; \
+	$$run 5 -n 2 $(lastword $(LONG)) || failed=1; \
 	wait $$beside || failed=1; exit $$failed
 
 docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, and the table of attacks
