@@ -1,6 +1,8 @@
 """Whole runs with a lab: recorded and played back, and ended by a cap."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ def rows(result: dict[str, Any], query: str) -> list[tuple[Any, ...]]:
         return database.execute(query).fetchall()
 
 
-def test_a_recording_gives_the_same_conversation_and_the_same_nodes(
+def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_followed(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = LabAnswers()
@@ -44,13 +46,21 @@ def test_a_recording_gives_the_same_conversation_and_the_same_nodes(
     }
 
     def faulty(request: Request) -> Reply | str:
+        if len(endpoint.requests) == 3:
+            (run,) = Path("runs").iterdir()
+            command = [sys.executable, "-m", "bot", "logs", str(run), "--lab", "2", "--follow"]
+            following.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         return faults.pop(len(endpoint.requests), None) or answers(request)
 
+    following: list[subprocess.Popen[str]] = []
     with ScriptedEndpoint(faulty) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         (live,) = results(bot("replay", tiny, "--model", "openai:scripted", "--record", "tape", *OPTIONS))
     (again,) = results(bot("replay", tiny, "--model", "recorded:tape", *OPTIONS))
     assert not faults
+    followed, _ = following[0].communicate(timeout=60)
+    assert followed == bot("logs", live["run"], "--lab", 2).stdout
+    assert followed.count("$ ") >= len(LabAnswers.COMMANDS)
     kept = [
         "SELECT step, answer_sha FROM modelcall ORDER BY seq",
         "SELECT id, action, parents, status, score, code_sha FROM node ORDER BY id",
