@@ -171,6 +171,7 @@ class Looks:
             raise
         finally:
             self._running = None
+        self.logs.mkdir(parents=True, exist_ok=True)  # whoever cleans up on the host may have taken it away
         await asyncio.to_thread(self._log(node).write_text, attempt(context, node).output, encoding="utf-8")
 
     def _log(self, node: int) -> Path:

@@ -27,7 +27,7 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.execution.record import GUARDED
 from bot.models import Item, Message
-from sandbox.collect import collect
+from sandbox.collect import Collected, collect
 from sandbox.lab import LabLimits, LabRequest
 from sandbox.lab.remains import tidy_work
 from state.errors import BudgetExceeded, ModelRefused
@@ -416,15 +416,18 @@ class Work:
 
     def _unscored(self) -> bool:
         """Return whether `work/solution.py` is a script that was not scored."""
-        work = self.folder / "work"
-        if self.assignment.alone or not work.is_dir():
+        if self.assignment.alone or not (self.folder / "work").is_dir():
             return False
-        path = collect(work, [_SOLUTION], self.folder, cap=_SCRIPT_BYTES).kept.get(_SOLUTION)
+        path = self._collected().kept.get(_SOLUTION)
         return path is not None and not self.looks.scored(path.read_text(encoding="utf-8", errors="replace"))
+
+    def _collected(self) -> Collected:
+        """Return `work/solution.py` as a copy beside `work/`, by the careful reader of what sandboxes leave."""
+        return collect(self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
 
     async def _last(self) -> dict[str, Any]:
         """Spend the last look on `work/solution.py`, which no process can change any more."""
-        found = await asyncio.to_thread(collect, self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
+        found = await asyncio.to_thread(self._collected)
         answers = found.notes
         try:
             answers += await self.looks.finish_begun()
