@@ -66,6 +66,10 @@ class UnsupportedLayout(BotError):
     """A competition's data that the view builder cannot split."""
 
 
+class NoBlend(BotError):
+    """Predictions that cannot be blended; the text says why."""
+
+
 class InfrastructureFailure(BotError):
     """The engine's own failure (sandbox, worker, disk), never that of the code it ran."""
 

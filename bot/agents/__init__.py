@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from bot.engine.context import RunContext
     from bot.engine.strategy import Strategy
 
-__all__ = ["AGENTS", "AgentName", "LiveAgentName", "open_agent"]
+__all__ = ["AGENTS", "AgentName", "LiveAgentName", "blends", "open_agent"]
 
 AGENTS = {
     "comind": "bot.agents.comind.briefing:comind",
@@ -19,6 +19,9 @@ AGENTS = {
 _REPLAYS_ONLY = ("solo",)
 """A yardstick: nothing that it makes is scored before it would be sent."""
 
+_UNBLENDED = ("aide",)
+"""Agents that are to be as in their papers, which have no blend."""
+
 if TYPE_CHECKING:
     AgentName = str
     LiveAgentName = str
@@ -26,6 +29,11 @@ else:
     # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
     AgentName = Literal[tuple(AGENTS)]
     LiveAgentName = Literal[tuple(name for name in AGENTS if name not in _REPLAYS_ONLY)]
+
+
+def blends(name: AgentName) -> bool:
+    """Return whether an agent's scored scripts are blended by default."""
+    return name not in _UNBLENDED
 
 
 def open_agent(name: AgentName, context: "RunContext") -> "Strategy":

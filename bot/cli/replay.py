@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bot.agents import AGENTS
+from bot.agents import AGENTS, blends
 from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
@@ -75,6 +75,13 @@ def replay(
         typer.Option(
             help="who works on CoMind's drafts: a shell in a lab of its own, or one script after the other; default: a lab, "
             "where a language model answers and the sandbox has labs"
+        ),
+    ] = None,
+    blend: Annotated[
+        bool | None,
+        typer.Option(
+            "--blend/--no-blend",
+            help="blend the predictions of the scored scripts; default: yes, but for aide, which has no blend in its paper",
         ),
     ] = None,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
@@ -144,7 +151,14 @@ def replay(
     runs = [
         (
             s,
-            ReplaySettings(snapshot=s.path.resolve(), agent=a, seed=n, cutoff=parse_cutoff(cutoff, s.card), **common),
+            ReplaySettings(
+                snapshot=s.path.resolve(),
+                agent=a,
+                seed=n,
+                cutoff=parse_cutoff(cutoff, s.card),
+                blend=blends(a) if blend is None else blend,
+                **common,
+            ),
         )
         for s, a, n in combinations
     ]

@@ -15,6 +15,7 @@ from bot.engine.decisions import Decisions
 from bot.engine.results import Result, results
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
+from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor
 from bot.execution.machine import Machine
 from bot.execution.task import OwnerNote, TaskText
@@ -67,6 +68,10 @@ class RunContext:
     """The tree as `load_tree` last read it."""
     learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
     """Held while posts are analysed."""
+    scored: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
+    """Set when a script has been scored, and cleared by the blending."""
+    blender: Worker | None = None
+    """Fits blends; None: nothing is blended."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
     """Returns the owner's notes on this competition so far."""
     agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)

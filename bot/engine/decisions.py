@@ -50,6 +50,14 @@ class Decisions:
         [(number, _)] = await self._decide(lambda _: [action])
         return number
 
+    async def ensemble(self, action: Action) -> int:
+        """Return the number of the node of a blend; the same when asked again for one of as many scripts (`action.look`)."""
+        for number, one in self:
+            if one.kind == "ensemble" and one.look == action.look:
+                return number
+        [(number, _)] = await self._decide(lambda _: [action])
+        return number
+
     def lab_of(self, node: int) -> int | None:
         """Return the number of the lab that made a node; None: no lab did."""
         for number, one in self:

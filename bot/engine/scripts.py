@@ -101,6 +101,8 @@ def _end(context: RunContext, node: int, done: Execution, begun: datetime | None
     by_itself = context.executor.self_reported is not None
     with context.store.write() as tx:
         end_node(tx, context.run_id, node, status, score=score, error=done.error, self_reported=by_itself, since=begun)
+    if score is not None:
+        context.scored.set()
 
 
 def best_seconds(context: RunContext, tree: Tree) -> float | None:

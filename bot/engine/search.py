@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.engine.attempts import load_tree
+from bot.engine.blending import Blending
 from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.pacing import Pacing, Unpaced
@@ -50,6 +51,8 @@ class Search:
         """
         self._context = context
         self._strategy = strategy
+        self.blending = None if context.blender is None else Blending(context, context.blender)
+        """The blends of what it scores; None: nothing is blended."""
         self._decisions = context.decisions
         self._slots = slots
         self._pacing = pacing or Unpaced()
@@ -100,6 +103,7 @@ class Search:
 
     async def run(self) -> None:
         """Write and score the baseline, then follow the policy until steps, time or money are used up."""
+        fitting = None if self.blending is None else asyncio.create_task(self.blending.keep_fitted())
         try:
             await self._baseline()
             self._queue_unfinished()
@@ -107,6 +111,9 @@ class Search:
                 await self._wait()
         finally:
             await self._cancel_running()
+            if fitting is not None:
+                fitting.cancel()
+                await asyncio.gather(fitting, return_exceptions=True)
         await self._finish()
 
     def _queue_unfinished(self) -> None:
@@ -116,6 +123,8 @@ class Search:
         self._ended_before = max(states, default=0)
         closed = {one.id: one.ended_at is not None for one in labs(context.store, context.run_id)}
         for number, action in self._decisions:
+            if action.kind == "ensemble":  # made when the run hands in
+                continue
             if action.kind == "lab":
                 if not closed.get(number):
                     self._due.append((number, action, number in closed))

@@ -36,6 +36,9 @@ from state.community import CommunityView
 from state.steps import Steps
 from state.store import Store
 
+_BLENDER_IDLE = 60.0
+"""Seconds without a blend to fit after which its worker is ended."""
+
 
 @dataclass(frozen=True)
 class BuiltIn:
@@ -148,6 +151,8 @@ async def open_context(
             monitor,
             spending,
         )
+        # A worker of its own, so that no score waits for a blend.
+        blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE)))
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
@@ -173,6 +178,7 @@ async def open_context(
             notes=plan.notes,
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
+            blender=blender if settings.blend and executor.self_reported is None else None,
         )
 
 

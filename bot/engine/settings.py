@@ -35,6 +35,7 @@ class RunSettings(BaseModel):
     written_bytes: int = Field(default=Limits.written_bytes, gt=0, description="that one script may write")
     gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")
+    blend: bool = Field(default=True, description="whether the scored scripts are blended")
     calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
     watch: WatchSettings = WatchSettings()
     budget: BudgetSettings = BudgetSettings()

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from bot.engine.tree import Tree
 
 ScriptKind = Literal["draft", "debug", "improve"]
-ActionKind = Literal["draft", "debug", "improve", "lab"]
+ActionKind = Literal["draft", "debug", "improve", "lab", "ensemble"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Action:
     lab: int | None = None
     """The lab that scores this node's script; None: the policy chose the node, or it opens a lab."""
     look: int = 0
-    """Its number among the lab's scored scripts, from 1."""
+    """Its number among the lab's scored scripts, from 1; of an ensemble, how many scripts it was chosen from."""
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,13 @@ class Tree:
     """All nodes of a run so far, nodes in flight included, in the order of their ids."""
 
     nodes: tuple[NodeView, ...] = ()
+    """The scripts."""
+    ensembles: tuple[NodeView, ...] = ()
+    """The blends of scripts that may be handed in; they are no one's parents, and no policy goes by them."""
 
     @cached_property
     def _by_id(self) -> dict[int, NodeView]:
-        return {node.id: node for node in self.nodes}
+        return {node.id: node for node in (*self.nodes, *self.ensembles)}
 
     @cached_property
     def _parents(self) -> frozenset[int]:
@@ -85,6 +88,10 @@ class Tree:
     def best(self) -> NodeView | None:
         """Return the valid node with the highest fitness, the earliest of equals; a spoiled one only where all are."""
         return max(self.valid(), key=lambda n: (not n.spoiled, n.fitness, -n.id), default=None)
+
+    def candidates(self) -> Sequence[NodeView]:
+        """Return what may be handed in: the scripts and blends with a score."""
+        return [*self.valid(), *(n for n in self.ensembles if n.valid)]
 
     def debug_depth(self, node: NodeView) -> int:
         """Return 0 for a draft or a node whose parent is valid, else the parent's depth + 1."""
@@ -126,6 +133,7 @@ class TreeCache:
             self._nodes |= changed
             if grown:
                 self._nodes = dict(sorted(self._nodes.items()))
-            self._tree = Tree(tuple(self._nodes.values()))
+            scripts = tuple(node for node in self._nodes.values() if node.action != "ensemble")
+            self._tree = Tree(scripts, tuple(node for node in self._nodes.values() if node.action == "ensemble"))
         self.seen = seen
         return self._tree

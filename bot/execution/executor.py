@@ -190,6 +190,11 @@ class Executor:
         id, score = (_execution_id(node, GUARDED), None) if kept is None else (kept.id, kept.score)
         return readable_files(self.folder, id, score)[0]
 
+    async def guards_of(self, node: int, execution: str, score: Score) -> tuple[Finding, ...]:
+        """Return what guards find in a node's kept predictions and its file for the test rows."""
+        found = ScoredFiles(score.value, True, True, predictions=score.predictions, submission=score.submission)
+        return await self._guarding.check_execution(node, execution, await self.view(GUARDED), found, "")
+
     async def noise(self, node: int, other: int | None, seconds: float) -> Noise:
         """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's.
 

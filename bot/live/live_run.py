@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
+from bot.agents import blends
 from bot.agents.comind.policy import RoundsSettings, usual_coder
 from bot.agents.settings import AgentRunSettings
 from bot.community.settings import NEWEST_POSTS, ReadingSettings
@@ -231,6 +232,7 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
     )
     return AgentRunSettings(
         agent=own.agent,
+        blend=blends(own.agent),
         model=choice.spec,
         roles=dict(choice.roles or {}),
         seconds=daemon.longest_script,

@@ -26,7 +26,7 @@ async def grade_and_report(ended: EndedRun, handed: HandedIn, snapshot: Path, wo
 async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> GradedRun:
     context = ended.context
     grade = await worker.grade(snapshot, context.card, ended.folder.submission)
-    valid = load_tree(context).valid()
+    valid = load_tree(context).candidates()
     # A failed script's file does not count, though it may look like a result (a copy of the sample submission).
     files = {node.id: context.executor.submission_of(node.id, GUARDED) for node in valid}
     hidden = await worker.grade_nodes(

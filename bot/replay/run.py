@@ -135,12 +135,13 @@ async def _end(
 
 async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker: Worker) -> HandedIn:
     """Hand in; without the refit if a stop is requested before or during it."""
-    file, tree, own = run.folder.submission, search.tree(), search.hands_in_own
+    file, blending, own = run.folder.submission, search.blending, search.hands_in_own
     if not search.interrupted:
-        handed = await _unless_stopped(hand_in(context, tree, file, worker, hurried=False, own=own), search, grace=0.0)
+        work = hand_in(context, blending, file, worker, hurried=False, own=own)
+        handed = await _unless_stopped(work, search, grace=0.0)
         if handed is not None:
             return handed
-    return await hand_in(context, tree, file, worker, hurried=True, own=own)
+    return await hand_in(context, blending, file, worker, hurried=True, own=own)
 
 
 async def _unless_stopped(work: Coroutine[Any, Any, Result], search: Search, *, grace: float) -> Result | None:

@@ -95,7 +95,7 @@ class Reviewer:
 
     def scores(self) -> Mapping[int, float]:
         """Return the oriented validation scores of the nodes that have one."""
-        return {node.id: node.fitness for node in load_tree(self._context).valid()}
+        return {node.id: node.fitness for node in load_tree(self._context).candidates()}
 
     async def decide(self, proposal: Proposal) -> Decision:
         """Decide on a file; the site is asked only if what is known here does not settle it."""

@@ -9,6 +9,7 @@ from typing import Literal
 from sqlmodel import col, select
 
 from bot.engine.attempts import code, holdout_seconds
+from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import Execution
@@ -148,13 +149,32 @@ class Files:
 
 
 async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
-    """Run a node again on all data, and return the file to hand in: the new one, if it agrees with the scored one.
+    """Run a node, or each member of a blend, again on all data, and return the file to hand in.
+
+    A script's new file counts if it agrees with the scored one.
 
     Args:
         context: the run.
         node: a node with a score.
-        worker: compares the two files.
+        worker: compares files, and blends them.
     """
+    blended = blend_of(context.store, context.run_id, node)
+    if blended is None:
+        return await _refit_script(context, node, worker)
+    weights = blended.recipe.weights
+    made = {one: await _refit_script(context, one, worker) for one in sorted(weights, key=lambda one: -weights[one])}
+    done = sum(one.how == "refit" for one in made.values())
+    if not done:
+        return MadeFile(context.executor.submission_of(node, "holdout"), "holdout", "the blend of the scored files")
+    out = context.executor.folder.executions / f"n{node}-full-blend" / "submission.csv"
+    out.parent.mkdir(exist_ok=True)
+    view = await context.executor.view("holdout")
+    files = {one: file.file for one, file in made.items()}
+    await worker.write_blend(blended.recipe, files, view.data, context.card, out)
+    return MadeFile(out, "refit", f"the blend, {done} of its {len(made)} members refitted on all data")
+
+
+async def _refit_script(context: RunContext, node: int, worker: Worker) -> MadeFile:
     scored = context.executor.submission_of(node, "holdout")
     if context.executor.self_reported is not None:
         return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")

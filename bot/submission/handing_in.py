@@ -1,17 +1,20 @@
 """Handing in: the chosen node is run again on all data, and its new file is handed in if it agrees with the scored one."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmodel import col, select
 
+from bot.engine.attempts import load_tree
+from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.files import HandedInAs, MadeFile, refit
 from bot.submission.replay import LOCK, ReplaySubmitter
-from state.errors import BudgetExceeded
+from state.errors import BotError, BudgetExceeded
 from state.tables import Evaluation, Submission
 
 
@@ -28,15 +31,21 @@ class HandedIn:
 
 
 async def hand_in(
-    context: RunContext, tree: Tree, destination: Path, worker: Worker, *, hurried: bool, own: bool = False
+    context: RunContext,
+    blending: Blending | None,
+    destination: Path,
+    worker: Worker,
+    *,
+    hurried: bool,
+    own: bool = False,
 ) -> HandedIn:
-    """Choose the node with the best validation score, refit it, and hand its file in.
+    """Choose the script or blend with the best validation score, refit it, and hand its file in.
 
     It may be called again: a run that was stopped hands in, is resumed, and hands in again.
 
     Args:
         context: the run.
-        tree: its finished tree.
+        blending: its blends; None: nothing is blended.
         destination: where the file goes.
         worker: compares the refit's file with the scored one.
         hurried: a person stopped the run: nothing more is run, and the scored file is handed in.
@@ -46,6 +55,10 @@ async def hand_in(
         SubmissionInDoubt: the file could not be put in place.
         OSError: there is no file of that node.
     """
+    if blending is not None:
+        with suppress(BotError):
+            await blending.as_node()
+    tree = load_tree(context)
     best = _last_left(tree) if own else _best(context, tree)
     if best is None:
         why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
@@ -70,7 +83,7 @@ async def hand_in(
 
 def _best(context: RunContext, tree: Tree) -> NodeView | None:
     """Return the node to hand in; if scores are self-reported and no script printed one, the first with a valid file."""
-    best = tree.best()
+    best = max(tree.candidates(), key=lambda one: (not one.spoiled, one.fitness, -one.id), default=None)
     if best is not None or context.executor.self_reported is None:
         return best
     with context.store.read() as session:

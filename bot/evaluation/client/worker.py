@@ -4,7 +4,7 @@ Each method calls the function with its name, which documents the arguments and 
 raise InfrastructureFailure: the worker failed, or took too long.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -20,6 +20,7 @@ from bot.evaluation.answers import (
     ScoredFiles,
     ScoredHint,
 )
+from bot.evaluation.answers.blends import Blended, Member, Recipe
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
 from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
@@ -137,6 +138,35 @@ class Worker(WorkerProcess):
             seconds=seconds,
             predictions=predictions,
             other=other,
+        )
+
+    async def blend(
+        self, view: LabelledView, members: Sequence[Member], bank: Path, seed: int, seconds: float
+    ) -> Blended:
+        """Fit a blend on the hold-out rows; raises NoBlend where nothing can be blended."""
+        return await self.call(
+            "bot.evaluation.blending.blend:blend",
+            Blended,
+            timeout_seconds=60 + 10 * seconds,
+            view=view,
+            members=members,
+            bank=bank,
+            seed=seed,
+            seconds=seconds,
+        )
+
+    async def write_blend(
+        self, recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path, card: TaskCard, out: Path
+    ) -> None:
+        """Write the file that a blend makes of its members' submissions."""
+        await self.call(
+            "bot.evaluation.blending.blend:write_blend",
+            object,
+            recipe=recipe,
+            submissions=submissions,
+            view_dir=view_dir,
+            card=card,
+            out=out,
         )
 
     async def validation_interval(

@@ -5,6 +5,7 @@ equal predictions lie there once. There are no labels in it.
 """
 
 import hashlib
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -31,17 +32,32 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
     Raises:
         OSError: they cannot be written.
     """
+    if values is not None and not _too_long(values, path):
+        return keep_array(values, bank)
     bank.mkdir(parents=True, exist_ok=True)
-    staging, suffix = bank / ".partial", ".npy"
-    if values is None or _too_long(values, path):
-        shutil.copyfile(path, staging)
-        suffix = ".csv"
-    else:
-        with staging.open("wb") as file:
-            np.save(file, values.astype(str) if values.dtype == object else values, allow_pickle=False)
+    staging = _staging(bank)
+    shutil.copyfile(path, staging)
+    return _put_in_place(staging, ".csv")
+
+
+def keep_array(values: NDArray[Any], bank: Path) -> str:
+    """Keep predictions as `keep` does, whatever room they take."""
+    bank.mkdir(parents=True, exist_ok=True)
+    staging = _staging(bank)
+    with staging.open("wb") as file:
+        np.save(file, values.astype(str) if values.dtype == object else values, allow_pickle=False)
+    return _put_in_place(staging, ".npy")
+
+
+def _staging(bank: Path) -> Path:
+    # Two processes may keep predictions at a time.
+    return bank / f".{os.getpid()}.partial"
+
+
+def _put_in_place(staging: Path, suffix: str) -> str:
     with staging.open("rb") as file:
         name = hashlib.file_digest(file, "sha256").hexdigest()[:32] + suffix
-    staging.replace(bank / name)
+    staging.replace(staging.with_name(name))
     return name
 
 

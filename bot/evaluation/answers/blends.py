@@ -1,0 +1,57 @@
+"""A blend of several scripts' predictions: light types, which the bot's own process can import."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bot.evaluation.answers import Noise
+
+Space = Literal["mean", "logit", "log", "rank", "vote", "fusion"]
+"""How predictions are combined: as they are, as logits, as logarithms of 1 + prediction, as ranks, by votes for labels, or by
+the places in ranked lists."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A scored script, and what it predicted in its hold-out run: files of a bank, or as scripts write them."""
+
+    node: int
+    predictions: Path
+    """Of the withheld rows, those of `final` among them."""
+    submission: Path
+    """Of the test rows."""
+    seconds: float
+    """That its hold-out run took."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a blend is made from the predictions of its members, on whatever rows these are."""
+
+    space: Space
+    weights: Mapping[int, float]
+    """By node; all above 0, with the sum 1."""
+    calibration: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """What is done to the combined predictions, by the name of the step; empty: nothing."""
+
+
+@dataclass(frozen=True)
+class Blended:
+    """A blend that was fitted on the hold-out rows."""
+
+    recipe: Recipe
+    """Fitted on all hold-out rows."""
+    score: float
+    """On the hold-out rows, cross-fitted: no row's prediction comes from weights that were fitted on its label. In the metric's
+    own sign."""
+    noise: Noise
+    """The score's standard error; `gain` is its paired difference to the best member's score."""
+    final: float | None
+    """Score of the rows that are scored apart, for the run's end alone."""
+    predictions: str
+    """The bank's file with the predictions of the withheld rows: cross-fitted on the hold-out rows, by the recipe on others."""
+    submission: str
+    """The bank's file with the recipe's predictions of the test rows."""
+    left_out: Mapping[int, str] = field(default_factory=dict)
+    """Nodes that could be no members, each with the reason in a sentence."""

@@ -1,0 +1,1 @@
+"""The blend: predictions of several scripts combined into better ones."""
