@@ -150,21 +150,23 @@ async def growth(folder: Path, sandbox: Sandbox) -> None:
 
 
 async def score_cost(folder: Path, sandbox: Sandbox) -> None:
-    """Print what `lab score` takes beside the script's own seconds."""
+    """Print what `lab score` takes beside the execution that it asks for, a sandbox's start and end included."""
     timed = "s=$(date +%s%N); lab score solution.py; echo took $(( ($(date +%s%N) - s) / 1000000 ))"
     replies = [written("solution.py", SOLUTION, timed, 0.5 + n) for n in range(5)]
     folder = snapshot_in(folder, ROWS)
     async with lived(folder, Timed(replies), sandbox=sandbox) as context:
         took = [int(seen.rpartition("took ")[2].split()[0]) / 1000 for seen in turns(context)[: len(replies)]]
         ran, sandboxed = zip(*(_execution(context, node) for node in range(2, 2 + len(replies))), strict=True)
-        above = [whole - script for whole, script in zip(took, ran, strict=True)]
-        around = [whole - script for whole, script in zip(sandboxed, ran, strict=True)]
+        above = [whole - execution for whole, execution in zip(took, sandboxed, strict=True)]
+        around = [execution - script for execution, script in zip(sandboxed, ran, strict=True)]
         rows = len((context.executor.folder.views / "holdout" / "validation.csv").read_text().splitlines()) - 1
-        _print(f"`lab score` above its script, {rows} validation rows", statistics.median(above[1:]), SCORE_GOAL, _ms)
-        print(
-            f"    scripts {', '.join(map(_ms, ran))}; above them {', '.join(map(_ms, above))} (the first looks at the data)"
+        _print(
+            f"`lab score` above its execution, {rows} validation rows", statistics.median(above[1:]), SCORE_GOAL, _ms
         )
-        print(f"    of it the sandbox's start and end {_ms(statistics.median(around[1:]))}")
+        print(
+            f"    scripts {', '.join(map(_ms, ran))}; above executions {', '.join(map(_ms, above))} (the first looks at the data)"
+        )
+        print(f"    a sandbox's start and end beside that: {_ms(statistics.median(around[1:]))}")
 
 
 def _execution(context: RunContext, node: int) -> tuple[float, float]:
