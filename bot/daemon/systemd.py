@@ -9,6 +9,8 @@ from typing import Self
 
 _LOG = logging.getLogger(__name__)
 _SEND_SECONDS = 1.0
+_ENDING_SECONDS = 120
+"""Longer than the unit's TimeoutStopSec."""
 _LONGEST_STATUS = 200
 """Characters."""
 
@@ -51,8 +53,12 @@ class Systemd:
         self._send("RELOADING=1", f"MONOTONIC_USEC={microseconds}")
 
     def stopping(self, status: str = "") -> None:
-        """Report that the daemon is ending."""
-        self._send("STOPPING=1", self._line(status))
+        """Report that the daemon is ending; from now on the unit's TimeoutStopSec ends one that hangs, not the watchdog.
+
+        What proves that it works has ended, so that it would seem to hang.
+        """
+        watchdog = "" if self.watchdog_seconds is None else f"WATCHDOG_USEC={_ENDING_SECONDS * 1_000_000}"
+        self._send("STOPPING=1", watchdog, self._line(status))
 
     def watchdog(self, status: str = "") -> None:
         """Report that the daemon is alive; the next report is due within `watchdog_seconds`."""

@@ -189,7 +189,7 @@ def test_one_that_is_killed_is_started_again(running: Booted) -> None:
 
 def test_asked_to_stop_it_ends_in_order(running: Booted) -> None:
     running.systemctl("stop", SERVICE)
-    assert running.show(SERVICE, "ActiveState") == "inactive"
+    assert running.show(SERVICE, "ActiveState") == "inactive", running.journal(SERVICE)[-2000:]
     assert running.show(SERVICE, "Result") == "success"
     assert running.show(SERVICE, "ExecMainStatus") == "0"
 

@@ -48,10 +48,11 @@ def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, 
         scores = {node: score_or_nan(truth, Predicted(str(node), values)) for node, values in read.items()}
         best = sorted(members, key=lambda one: -card.oriented(scores[one.node]))[:_MEMBERS]
         recipe = Recipe("mean", {one.node: 1 / len(best) for one in best})
-        predicted = Predicted("the blend", combine(recipe, read))
+        values = combine(recipe, read)
+        predicted = Predicted("the blend", values)
         score, apart = score_or_nan(truth, predicted), None if final is None else score_or_nan(final, predicted)
     tested = combine(recipe, {one.node: read_predicted(one.submission, test, card) for one in best})
-    kept = keep_array(predicted.values, bank), keep_array(tested, bank)
+    kept = keep_array(values, bank), keep_array(tested, bank)
     noise = score_noise(view, bank / kept[0], best[0].predictions, seed, seconds)
     return Blended(recipe, score, noise, apart, *kept)
 
