@@ -3,13 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from bot.evaluation.answers import Noise
-
-Space = Literal["mean", "logit", "log", "rank", "vote", "fusion"]
-"""How predictions are combined: as they are, as logits, as logarithms of 1 + prediction, as ranks, by votes for labels, or by
-the places in ranked lists."""
+from bot.evaluation.metrics.registry import Space
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,9 @@ class Recipe:
     weights: Mapping[int, float]
     """By node; all above 0, with the sum 1."""
     calibration: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """What is done to the combined predictions, by the name of the step; empty: nothing."""
+    """What is done to the combined predictions in turn; empty: nothing. `scale` and `offset`, a number for all columns or one
+    for each, of their logits (logarithms where a row's sum to 1), of log(1 + prediction), or of the predictions themselves, as
+    the metric takes them; `clip`: probabilities are kept so far from 0 and 1."""
 
 
 @dataclass(frozen=True)

@@ -1,67 +1,82 @@
 """Fits a blend on the hold-out rows, and applies one to the predictions of other rows."""
 
+import math
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import Blended, Member, Recipe
-from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.blending.fit import Fit, Holdout
+from bot.evaluation.blending.spaces import combine, enter
+from bot.evaluation.metrics.registry import METRICS, Space, prediction_kind
 from bot.evaluation.scoring import open_scorer, parts_of
-from bot.evaluation.scoring.bank import keep_array, read_predicted
+from bot.evaluation.scoring.bank import keep, keep_array, read_predicted
 from bot.evaluation.scoring.noise import score_noise
-from bot.evaluation.scoring.truth import Predicted, score_or_nan
+from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import TaskCard
-from state.errors import NoBlend
-
-_MEMBERS = 3
+from state.errors import InfrastructureFailure, InvalidSubmission, NoBlend
 
 
 def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, seconds: float) -> Blended:
     """Fit a blend of scored scripts on the hold-out rows, and keep its predictions.
+
+    The order of the members, and copies among them, change nothing.
 
     Args:
         view: the hold-out view.
         members: those that may take part, in any order.
         bank: where the blend's predictions are kept.
         seed: of bags, folds and draws.
-        seconds: for fitting and for the noise.
+        seconds: for the noise; the work of a fit is bounded by itself.
 
     Raises:
-        NoBlend: nothing can be blended; the message gives the reason in a sentence.
+        NoBlend: nothing can be blended, or no blend is better than a script alone; the message gives the reason in a sentence.
         InfrastructureFailure: the labels cannot be read.
     """
     card = view.card
-    if prediction_kind(card) != "number":
-        raise NoBlend(f"Predictions for the metric {card.metric.name} are no numbers.")
+    metric = METRICS.get(card.metric.name)
+    if metric is not None and metric.unblended:
+        raise NoBlend(metric.unblended)
+    if metric is None and prediction_kind(card) != "number":
+        raise NoBlend("How to combine texts that only the competition's grader scores is not known.")
     if len(members) < 2:
         raise NoBlend("Fewer than two scripts have a score.")
-    sample, test = view.data / "sample_validation.csv", view.data / "sample_submission.csv"
     with closing(open_scorer(card, view.grader)) as scorer:
-        truth, final = parts_of(view, scorer)
-        read = {one.node: read_predicted(one.predictions, sample, card) for one in members}
-        scores = {node: score_or_nan(truth, Predicted(str(node), values)) for node, values in read.items()}
-        best = sorted(members, key=lambda one: -card.oriented(scores[one.node]))[:_MEMBERS]
-        recipe = Recipe("mean", {one.node: 1 / len(best) for one in best})
-        values = combine(recipe, read)
-        predicted = Predicted("the blend", values)
-        score, apart = score_or_nan(truth, predicted), None if final is None else score_or_nan(final, predicted)
-    tested = combine(recipe, {one.node: read_predicted(one.submission, test, card) for one in best})
-    kept = keep_array(values, bank), keep_array(tested, bank)
-    noise = score_noise(view, bank / kept[0], best[0].predictions, seed, seconds)
-    return Blended(recipe, score, noise, apart, *kept)
+        as_files = scorer.kind == "competition"
+        try:
+            truth, final = parts_of(view, scorer)
+        except InvalidSubmission as error:
+            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        if truth.ids is None:
+            raise NoBlend(f"The {scorer.name} scores whole files only, so that no part of the rows can check a blend.")
 
+        def scores(values: NDArray[Any], sets: Sequence[NDArray[Any] | None], of: Truth = truth) -> list[float]:
+            if not as_files:
+                return [score_or_nan(of, Predicted("the blend", values), rows) for rows in sets]
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "blend.csv"
+                _write(file, values, view.data / "sample_validation.csv", card)
+                with closing(of.read(file)) as predicted:
+                    return [score_or_nan(of, predicted, rows) for rows in sets]
 
-def combine(recipe: Recipe, predictions: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
-    """Return a recipe's predictions, (rows, prediction columns), from those of its members of the same rows."""
-    parts = [weight * predictions[node].astype(float) for node, weight in sorted(recipe.weights.items())]
-    total: NDArray[Any] = np.sum(parts, axis=0)
-    return total
+        fit = Fit(Holdout(view, truth, scores), members, seed)
+        recipe, values = fit.recipes[-1], fit.crossed(fit.recipes)
+        (score,), (apart,) = scores(values, [None]), [math.nan] if final is None else scores(values, [None], final)
+        best = fit.best()
+    files = {node: one.submission for node, one in fit.members.items()}
+    tested = combine(recipe, lambda node, space: enter(space, fit.form.read(files[node], test=True), card), card)
+    kept = [
+        _keep(one, view.data / f"sample_{rows}.csv", card, bank, as_file=as_files or prediction_kind(card) != "number")
+        for one, rows in ((values, "validation"), (tested, "submission"))
+    ]
+    noise = score_noise(view, bank / kept[0], best.predictions, seed, seconds)
+    return Blended(recipe, score, noise, apart if math.isfinite(apart) else None, kept[0], kept[1], fit.pool.left_out)
 
 
 def write_blend(recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path, card: TaskCard, out: Path) -> None:
@@ -78,10 +93,23 @@ def write_blend(recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path,
         InvalidSubmission: a member's file cannot be read.
     """
     sample = view_dir / "sample_submission.csv"
-    made = combine(recipe, {node: read_predicted(submissions[node], sample, card) for node in recipe.weights})
+
+    def entered(node: int, space: Space) -> NDArray[Any]:
+        return enter(space, read_predicted(submissions[node], sample, card), card)
+
     partial = out.with_name(f".{out.name}.partial")
-    _write(partial, made, sample, card)
+    _write(partial, combine(recipe, entered, card), sample, card)
     partial.replace(out)
+
+
+def _keep(values: NDArray[Any], sample: Path, card: TaskCard, bank: Path, *, as_file: bool) -> str:
+    """Keep predictions as a script's are kept: as an array, or, where only a file can be scored or is smaller, as one."""
+    if not as_file:
+        return keep_array(values, bank)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "blend.csv"
+        _write(file, values, sample, card)
+        return keep(None if values.dtype != object else values, file, bank)
 
 
 def _write(out: Path, values: NDArray[Any], sample: Path, card: TaskCard) -> None:

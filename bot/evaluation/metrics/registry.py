@@ -22,6 +22,11 @@ PredictionKind = Literal["number", "label", "text"]
 """`number`: finite; `label`: text that is never empty, where a number may be spelled in several ways (`1`, `1.0`); `text`: any
 text, an empty one too (a run-length mask of nothing)."""
 
+Space = Literal["mean", "logit", "log", "rank", "vote", "share", "fusion", "pixels"]
+"""What a blend takes the weighted mean of: `mean` predictions as they are, `logit` their logits (logarithms where a row's sum
+to 1), `log` log(1 + prediction), `rank` ranks within a column, `fusion` places in a ranked list. Or it has members vote: `vote`
+on a text as a whole, `share` on each label of a list, `pixels` on each pixel of a mask."""
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -60,11 +65,20 @@ class Metric:
     """Whether it is the mean over these columns of the root of each column's mean."""
     variants: Sequence[Params] = ({},)
     """Parameters that an unknown grader may mean, its own first."""
+    blended: Sequence[Space] = ()
+    """How its predictions are blended, see `spaces`; empty: by their mean where they are numbers, else by votes."""
+    unblended: str = ""
+    """Why they are not blended, a sentence; empty: they are."""
 
     @property
     def name(self) -> str:
         """Its name in task cards."""
         return self.formula.partition(".")[2]
+
+    @property
+    def spaces(self) -> Sequence[Space]:
+        """The spaces in which predictions may be blended: weights are fitted in the first, and then each is tried."""
+        return self.blended or (("mean",) if self.takes == "number" else ("vote",))
 
     def score(self, y_true: "Values", y_pred: "Values", params: Params) -> float:
         """Return the score of predictions; NaN where it is not defined."""
@@ -111,6 +125,7 @@ _ALL = (
         rescaled=_SHARES,
         rows="probabilities.log_losses",
         variants=(*_CLIPS, *_RAW_CLIPS),
+        blended=("mean", "logit"),
     ),
     Metric(
         "probabilities.mean_columnwise_log_loss",
@@ -120,6 +135,7 @@ _ALL = (
         bounds=_PROBABILITIES,
         rows="probabilities.cell_losses",
         variants=_CLIPS,
+        blended=("mean", "logit"),
     ),
     Metric(
         "probabilities.weighted_log_loss",
@@ -129,6 +145,7 @@ _ALL = (
         bounds=_PROBABILITIES,
         rows="probabilities.weighted_losses",
         variants=_CLIPS,
+        blended=("mean", "logit"),
     ),
     Metric(
         "probabilities.kl_divergence",
@@ -138,17 +155,43 @@ _ALL = (
         rescaled=_SHARES,
         rows="probabilities.divergences",
         variants=(*_CLIPS, *_RAW_CLIPS),
+        blended=("mean", "logit"),
     ),
-    Metric("ranking.roc_auc", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
-    Metric("ranking.average_precision", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
+    Metric(
+        "ranking.roc_auc", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True, blended=("rank", "mean")
+    ),
+    Metric(
+        "ranking.average_precision",
+        "maximize",
+        of_classes=True,
+        least=0.0,
+        most=1.0,
+        of_varied=True,
+        blended=("rank", "mean"),
+    ),
     Metric("ranking.lwlrap", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
     Metric(
-        "ranking.probabilistic_f1", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True, variants=_BETAS
+        "ranking.probabilistic_f1",
+        "maximize",
+        of_classes=True,
+        least=0.0,
+        most=1.0,
+        of_varied=True,
+        variants=_BETAS,
+        blended=("mean", "logit"),
     ),
     Metric("errors.rmse", "minimize", least=0.0, rows="errors.squares", rooted=True),
     Metric("errors.mse", "minimize", least=0.0, rows="errors.squares"),
-    Metric("errors.rmsle", "minimize", least=0.0, bounds=_LOGARITHMS, rows="errors.log_squares", rooted=True),
-    Metric("errors.msle", "minimize", least=0.0, bounds=_LOGARITHMS, rows="errors.log_squares"),
+    Metric(
+        "errors.rmsle",
+        "minimize",
+        least=0.0,
+        bounds=_LOGARITHMS,
+        rows="errors.log_squares",
+        rooted=True,
+        blended=("log",),
+    ),
+    Metric("errors.msle", "minimize", least=0.0, bounds=_LOGARITHMS, rows="errors.log_squares", blended=("log",)),
     Metric("errors.mean_columnwise_rmse", "minimize", least=0.0, rows="errors.column_squares", rooted=True),
     Metric(
         "errors.mean_columnwise_rmsle",
@@ -157,19 +200,34 @@ _ALL = (
         bounds=_LOGARITHMS,
         rows="errors.column_log_squares",
         rooted=True,
+        blended=("log",),
     ),
     Metric("errors.mae", "minimize", least=0.0, rows="errors.absolutes"),
     Metric("errors.median_absolute_error", "minimize", least=0.0),
-    Metric("errors.mape", "minimize", least=0.0),
-    Metric("errors.smape", "minimize", least=0.0),
-    Metric("errors.rmspe", "minimize", least=0.0),
+    Metric("errors.mape", "minimize", least=0.0, blended=("mean", "log")),
+    Metric("errors.smape", "minimize", least=0.0, blended=("mean", "log")),
+    Metric("errors.rmspe", "minimize", least=0.0, blended=("mean", "log")),
     Metric("errors.pinball_loss", "minimize", least=0.0),
     Metric("correlations.r2", "maximize", most=1.0, of_varied=True),
     Metric("correlations.pearson", "maximize", least=-1.0, most=1.0, of_varied=True, scores_constants=False),
-    Metric("correlations.spearman", "maximize", least=-1.0, most=1.0, of_varied=True, scores_constants=False),
-    Metric("correlations.gini", "maximize", least=-1.0, most=1.0, of_varied=True),
+    Metric(
+        "correlations.spearman",
+        "maximize",
+        least=-1.0,
+        most=1.0,
+        of_varied=True,
+        scores_constants=False,
+        blended=("rank", "mean"),
+    ),
+    Metric("correlations.gini", "maximize", least=-1.0, most=1.0, of_varied=True, blended=("rank", "mean")),
     Metric("correlations.laplace_log_likelihood", "maximize"),
-    Metric("correlations.mean_angular_error", "minimize", least=0.0, most=math.pi),
+    Metric(
+        "correlations.mean_angular_error",
+        "minimize",
+        least=0.0,
+        most=math.pi,
+        unblended="The mean of two angles need not lie between their directions.",
+    ),
     Metric("labels.accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0, rows="labels.right_rows"),
     Metric("labels.error_rate", "minimize", "label", of_classes=True, least=0.0, most=1.0, rows="labels.wrong_rows"),
     Metric("labels.balanced_accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0),
@@ -192,20 +250,43 @@ _ALL = (
         of_varied=True,
         variants=_BETAS[1:],
     ),
-    Metric("label_lists.multilabel_micro_f1", "maximize", "text", least=0.0, most=1.0),
+    Metric("label_lists.multilabel_micro_f1", "maximize", "text", least=0.0, most=1.0, blended=("share",)),
     Metric(
-        "label_lists.multilabel_macro_f1", "maximize", "text", least=0.0, most=1.0, variants=({}, {"known_only": True})
+        "label_lists.multilabel_macro_f1",
+        "maximize",
+        "text",
+        least=0.0,
+        most=1.0,
+        variants=({}, {"known_only": True}),
+        blended=("share",),
     ),
-    Metric("label_lists.multilabel_samples_f1", "maximize", "text", least=0.0, most=1.0),
-    Metric("label_lists.map_at_k", "maximize", "text", least=0.0, most=1.0, variants=_CUTOFFS),
-    Metric("label_lists.top_k_error", "minimize", "text", of_classes=True, least=0.0, most=1.0, variants=_CUTOFFS),
+    Metric("label_lists.multilabel_samples_f1", "maximize", "text", least=0.0, most=1.0, blended=("share",)),
+    Metric("label_lists.map_at_k", "maximize", "text", least=0.0, most=1.0, variants=_CUTOFFS, blended=("fusion",)),
+    Metric(
+        "label_lists.top_k_error",
+        "minimize",
+        "text",
+        of_classes=True,
+        least=0.0,
+        most=1.0,
+        variants=_CUTOFFS,
+        blended=("fusion",),
+    ),
     Metric("texts.word_jaccard", "maximize", "text", least=0.0, most=1.0),
     Metric("texts.levenshtein", "minimize", "text", least=0.0),
     Metric("texts.levenshtein_ratio", "minimize", "text", least=0.0),
-    Metric("texts.kendall_tau", "maximize", "text", least=-1.0, most=1.0),
-    Metric("masks.dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS),
-    Metric("masks.global_dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS),
-    Metric("masks.mask_map_iou", "maximize", "text", least=0.0, most=1.0, variants=({}, _FROM_40_TO_75)),
+    Metric("texts.kendall_tau", "maximize", "text", least=-1.0, most=1.0, blended=("fusion",)),
+    Metric("masks.dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS, blended=("pixels",)),
+    Metric("masks.global_dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS, blended=("pixels",)),
+    Metric(
+        "masks.mask_map_iou",
+        "maximize",
+        "text",
+        least=0.0,
+        most=1.0,
+        variants=({}, _FROM_40_TO_75),
+        blended=("pixels",),
+    ),
 )
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ALL}

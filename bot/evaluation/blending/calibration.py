@@ -1,0 +1,78 @@
+"""Fits what is done to combined predictions: a scale (for probabilities: a temperature), a line, a least probability."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from bot.evaluation.blending.spaces import calibrated, enter, line_space, sums_to_one
+from bot.evaluation.metrics.registry import prediction_bounds
+from scrapers.snapshots.card import TaskCard
+
+Values = NDArray[Any]
+Calibration = Mapping[str, Sequence[float]]
+
+_COLUMNS = 4
+"""Most columns that have a line each: two numbers a column are to be fitted."""
+_TRIES = 40
+"""Scores for each number that is fitted."""
+
+STEPS = ("scale", "line", "clip")
+"""What is tried, in this order, each on top of what has gained."""
+
+
+def fit_step(
+    step: str, values: Values, so_far: Calibration, score: Callable[[Values], float], card: TaskCard
+) -> Calibration | None:
+    """Return a calibration with one more step, fitted on some rows; None where the step does not fit the task.
+
+    Args:
+        step: one of `STEPS`.
+        values: combined predictions (rows, columns), before any calibration.
+        so_far: what is already done to them; a line takes the place of a scale.
+        score: of predictions of these rows, more is better.
+        card: the task.
+    """
+    space = line_space(card)
+    if space is None:
+        return None
+    if step == "clip":
+        # What was never seen in so many rows may still be: Laplace's rule of succession.
+        return (
+            {**so_far, "clip": [1 / (len(values) + 2)]}
+            if prediction_bounds(card).high == 1.0 or sums_to_one(card)
+            else None
+        )
+    entered = enter(space, values, card)
+    middle, spread = entered.mean(axis=0), entered.std(axis=0) + 1e-12
+    scales, offsets = np.ones(values.shape[1]), np.zeros(values.shape[1])
+    if step == "scale":
+        groups = [np.arange(values.shape[1])]
+    elif sums_to_one(card) or values.shape[1] > _COLUMNS:
+        return None
+    else:
+        groups = [np.array([column]) for column in range(values.shape[1])]
+
+    def calibration() -> dict[str, Sequence[float]]:
+        return {**so_far, "scale": scales.tolist(), "offset": offsets.tolist()}
+
+    for group in groups:
+
+        def loss(found: Values, group: NDArray[np.int64] = group) -> float:
+            scales[group] = np.exp(found[0])
+            # A line turns about the mean, so that its two numbers can be fitted apart.
+            offsets[group] = 0.0 if step == "scale" else (1 - scales[group]) * middle[group] + found[1] * spread[group]
+            found_score = score(calibrated(values, calibration(), card))
+            return -found_score if np.isfinite(found_score) else 1e300
+
+        first = np.array([[0.0], [0.2]]) if step == "scale" else np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1]])
+        best = minimize(
+            loss,
+            first[0],
+            method="Nelder-Mead",
+            options={"initial_simplex": first, "maxfev": _TRIES * first.shape[1], "xatol": 1e-3},
+        )
+        loss(best.x)
+    return calibration()

@@ -1,0 +1,144 @@
+"""Which scripts may be members of a blend: readable, finite, not constant, and no near-copies of better ones."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers.blends import Member
+from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.scoring.bank import read_predicted
+from bot.evaluation.tables.csv_table import read_table
+from scrapers.snapshots.card import TaskCard
+from state.errors import InvalidSubmission
+
+Values = NDArray[Any]
+
+_NEAR = 0.01
+"""Root mean squared distance of two scripts' predictions, as a share of their spread, up to which they are near-copies: that of
+two seeds of one model is ten times as large. Of texts: the share of those that differ."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The scripts that a blend is fitted on, best first; equal ones by the content of their predictions."""
+
+    members: Sequence[Member]
+    sample: Values
+    """Their predictions (members, rows of the sample, columns)."""
+    left_out: dict[int, str] = field(default_factory=dict)
+    """Nodes that could be no members, each with the reason in a sentence."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a script's files must hold."""
+
+    sample: Path
+    test_sample: Path
+    rows: int
+    test_rows: int
+    card: TaskCard
+
+    @staticmethod
+    def of(view: LabelledView) -> "Form":
+        """Return the form of the files that scripts write on a view."""
+        samples = view.data / "sample_validation.csv", view.data / "sample_submission.csv"
+        rows, test_rows = (sum(1 for _ in read_table(one).rows()) for one in samples)
+        return Form(*samples, rows, test_rows, view.card)
+
+    def read(self, file: Path, *, test: bool = False) -> Values:
+        """Return the predictions (rows, columns) of a file of the withheld rows, or of the test rows.
+
+        Raises:
+            InvalidSubmission: they can be no part of a blend; the message is a sentence.
+        """
+        of, sample, rows = ("test", self.test_sample, self.test_rows) if test else ("withheld", self.sample, self.rows)
+        values, expected = read_predicted(file, sample, self.card), (rows, len(self.card.prediction_columns))
+        if values.shape != expected:
+            raise InvalidSubmission(
+                f"Its predictions of the {of} rows have the shape {values.shape} where {expected} is expected."
+            )
+        kind = prediction_kind(self.card)
+        if values.dtype.kind not in ("fiu" if kind == "number" else "O"):
+            raise InvalidSubmission(f"Its predictions of the {of} rows are no {kind}s.")
+        if kind == "number" and (wrong := int((~np.isfinite(values)).any(axis=1).sum())):
+            raise InvalidSubmission(f"It predicts NaN or infinity for {wrong:,} of the {of} rows.")
+        return values
+
+
+def candidates(
+    members: Sequence[Member],
+    form: Form,
+    sample: NDArray[np.int64],
+    score: Callable[[Values], float],
+    most: int,
+    place: Callable[[Values], Values],
+) -> Pool:
+    """Return the best scripts by a sample of the hold-out rows.
+
+    Args:
+        members: the scripts, in any order.
+        form: of their files.
+        sample: rows of their predictions to go by.
+        score: of predictions of all withheld rows; more is better.
+        most: scripts that are returned.
+        place: puts predictions into the space in which they are compared.
+    """
+    left_out: dict[int, str] = {}
+    seen: dict[str, Member] = {}
+    ranked: list[tuple[float, str]] = []
+    # Of equal predictions those of the faster script stay.
+    for member in sorted(members, key=lambda one: (one.seconds, one.node)):
+        try:
+            values = form.read(member.predictions)
+            if len(values) > 1 and (values == values[0]).all():
+                raise InvalidSubmission("It predicts the same for all withheld rows.")
+        except InvalidSubmission as error:
+            left_out[member.node] = str(error)
+            continue
+        content = _hash_of(values)
+        if content in seen:
+            left_out[member.node] = f"Its predictions are those of node {seen[content].node}."
+            continue
+        seen[content] = member
+        if np.isfinite(scored := score(values)):
+            ranked.append((-scored, content))
+        else:
+            left_out[member.node] = "Its predictions have no score."
+    kept: list[tuple[Member, Values]] = []
+    for _, content in sorted(ranked):
+        member = seen[content]
+        try:
+            form.read(member.submission, test=True)
+        except InvalidSubmission as error:
+            left_out[member.node] = str(error)
+            continue
+        values = form.read(member.predictions)[sample]
+        near = next((other.node for other, theirs in kept if _near(place(theirs), place(values))), None)
+        if near is not None:
+            left_out[member.node] = f"Its predictions are nearly those of node {near}, which is better."
+            continue
+        kept.append((member, values))
+        if len(kept) == most:
+            break
+    chosen = [member for member, _ in kept]
+    return Pool(chosen, np.stack([values for _, values in kept]) if kept else np.empty(0), left_out)
+
+
+def _hash_of(values: Values) -> str:
+    if values.dtype == object:
+        return hashlib.sha256("\0".join(values.ravel().tolist()).encode("utf-8", "surrogateescape")).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(values, dtype=float).tobytes()).hexdigest()
+
+
+def _near(one: Values, other: Values) -> bool:
+    if one.dtype == object:
+        return float((one != other).mean()) <= _NEAR
+    spread = float(one.std(axis=0).mean())
+    return float(np.sqrt(((one - other) ** 2).mean())) <= _NEAR * spread

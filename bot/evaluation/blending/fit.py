@@ -1,0 +1,218 @@
+"""The fit of one blend: folds, what is tried on them, and the best of it.
+
+What is tried on a row comes from weights and a calibration that were fitted on the other folds, the best script alone too: a
+choice among scripts is as much of a fit as weights are. A blend that is not better than it is none.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers.blends import Member, Recipe
+from bot.evaluation.blending import leading
+from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
+from bot.evaluation.blending.candidates import Form, candidates
+from bot.evaluation.blending.spaces import combine, enter
+from bot.evaluation.blending.weights import effort_for, fit_weights, folds_of, simplified
+from bot.evaluation.metrics.registry import METRICS, Space, metric_named
+from bot.evaluation.scoring.interval import clusters_of
+from bot.evaluation.scoring.kept_files import read_answers
+from bot.evaluation.scoring.truth import PartOfTruth, Truth
+from scrapers.snapshots.card import TaskCard
+from state.errors import NoBlend
+
+FOLDS = 5
+_CALIBRATED_ON = 5_000
+"""Most rows that a calibration is fitted on: it has one number, or two a column."""
+_GRADER_SECONDS = 30.0
+"""Most that a competition's grader may take for one blend."""
+_ENTERED = 24
+"""Members' predictions that are held in memory; few more are used by any fold."""
+
+Rows = NDArray[np.int64]
+Values = NDArray[Any]
+Recipes = Sequence[Recipe]
+"""One for each fold, fitted on the rows of the others, and the last one on all rows."""
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """The hold-out rows, and how predictions of them are scored."""
+
+    view: LabelledView
+    truth: Truth
+    scores: Callable[[Values, Sequence[Rows | None]], list[float]]
+    """Takes predictions of all withheld rows, and sets of hold-out rows (None: all); returns the score on each, or NaN."""
+
+    @property
+    def card(self) -> TaskCard:
+        """The task."""
+        return self.view.card
+
+    @property
+    def places(self) -> Rows:
+        """Where its rows stand among all withheld ones."""
+        truth = self.truth
+        return truth.places if isinstance(truth, PartOfTruth) else np.arange(len(truth.ids or ()))
+
+    def oriented(self, values: Values, sets: Sequence[Rows | None]) -> list[float]:
+        """Return scores of which more is better, and -inf for none."""
+        found = (self.card.oriented(score) for score in self.scores(values, sets))
+        return [score if math.isfinite(score) else -math.inf for score in found]
+
+
+class Fit:
+    """A blend that is better than any of its members, cross-fitted."""
+
+    def __init__(self, holdout: Holdout, members: Sequence[Member], seed: int) -> None:
+        """Fit it.
+
+        Raises:
+            NoBlend: there is none; the message gives the reason in a sentence.
+        """
+        self._holdout, self._card, self._seed = holdout, holdout.card, seed
+        metric = METRICS.get(self._card.metric.name)
+        self._spaces: Sequence[Space] = ("mean",) if metric is None else metric.spaces
+        greedy = metric is not None and metric.takes == "number"
+        clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
+        if len(clusters) < FOLDS:
+            raise NoBlend(
+                f"The hold-out rows are of {len(clusters)} groups: too few to fit on some and check on others."
+            )
+        self._folds = folds_of(clusters, FOLDS, seed)
+        self._cluster = np.empty(len(self._folds), dtype=np.int64)
+        for number, rows in enumerate(clusters):
+            self._cluster[rows] = number
+        self._sample = np.arange(len(self._folds))
+        if greedy and len(self._sample) > (most := effort_for(self._card).rows):
+            self._sample = np.sort(np.random.default_rng(seed).permutation(self._sample)[:most])
+        self.form = Form.of(holdout.view)
+        self.pool = candidates(
+            members,
+            self.form,
+            holdout.places[self._sample],
+            lambda values: holdout.oriented(values, [self._sample])[0],
+            effort_for(self._card).members if greedy else leading.MOST,
+            lambda values: enter(self._spaces[0], values, self._card),
+        )
+        if len(self.pool.members) < 2:
+            raise NoBlend("Fewer than two scripts have predictions that differ and can be used.")
+        self.members: Mapping[int, Member] = {one.node: one for one in self.pool.members}
+        self._entered = lru_cache(_ENTERED)(self._enter)
+        self.recipes = self._best_of(self._greedy() if greedy else self._leading())
+        weights = self.recipes[-1].weights
+        if len(weights) == 1 and not self.recipes[-1].calibration:
+            raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
+
+    def crossed(self, recipes: Recipes) -> Values:
+        """Return predictions of all withheld rows: of a hold-out row by its fold's recipe, of any other by the last one."""
+        values = combine(recipes[-1], self._entered, self._card)
+        for fold, recipe in enumerate(recipes[:-1]):
+            rows = self._holdout.places[self._folds == fold]
+            values[rows] = combine(recipe, self._entered, self._card, rows)
+        return values
+
+    def best(self) -> Member:
+        """Return the script that is best on all hold-out rows, of those that are best on the sample."""
+        return max(self.pool.members[:3], key=lambda one: self._crossed_score([self._alone(one.node)]))
+
+    def _best_of(self, tried: Iterator[Recipes]) -> Recipes:
+        """Return the best, the first of equal ones."""
+        return max(tried, key=self._crossed_score)
+
+    def _crossed_score(self, recipes: Recipes) -> float:
+        return self._holdout.oriented(self.crossed(recipes), [None])[0]
+
+    def _enter(self, node: int, space: Space) -> Values:
+        return enter(space, self.form.read(self.members[node].predictions), self._card)
+
+    def _alone(self, node: int) -> Recipe:
+        # Ranks of the script's ranks are its own order.
+        return Recipe(self._spaces[0], {node: 1.0})
+
+    def _fitted_on(self, rows: Rows) -> list[Rows]:
+        """Return those of some hold-out rows, by their places among these, that each recipe is fitted on."""
+        return [np.flatnonzero(self._folds[rows] != fold) for fold in range(FOLDS)] + [np.arange(len(rows))]
+
+    def _leading(self) -> Iterator[Recipes]:
+        sets, space = self._fitted_on(np.arange(len(self._folds))), self._spaces[0]
+        began, calls = time.monotonic(), 0
+
+        def scores(values: Values) -> list[float]:
+            nonlocal calls
+            found, calls = self._holdout.oriented(values, sets), calls + 1
+            needed = (time.monotonic() - began) / calls * leading.scores_needed(len(self.members), len(sets))
+            if self._card.metric.name not in METRICS and needed > _GRADER_SECONDS:
+                raise NoBlend(
+                    f"The competition's grader would take {needed:.0f} s for a blend; {_GRADER_SECONDS:.0f} s are allowed."
+                )
+            return found
+
+        def combined(weights: Mapping[int, float]) -> Values:
+            return combine(Recipe(space, weights), self._entered, self._card)
+
+        fits = leading.fit_leading(list(self.members), combined, scores)
+        yield [self._alone(node) for node, _ in fits]
+        yield [Recipe(space, weights) for _, weights in fits]
+
+    def _greedy(self) -> Iterator[Recipes]:
+        card, sample, nodes = self._card, self._sample, list(self.members)
+        _, labels = read_answers(self._holdout.view.truth, self.form.sample, card)
+        parts = np.stack([enter(self._spaces[0], one, card) for one in self.pool.sample])
+        each, parts = simplified(card, labels[self._holdout.places[sample]], parts)
+        sets, cluster = self._fitted_on(sample), self._cluster[sample]
+        alone = [self._alone(nodes[int(np.argmax(each(rows, parts[:, rows])))]) for rows in sets]
+        effort = effort_for(card)
+        weights = [fit_weights(parts, each, rows, cluster, effort, [self._seed, at]) for at, rows in enumerate(sets)]
+        # Logarithms are of what cannot be negative.
+        spaces = [one for one in self._spaces if one != "log" or self.pool.sample.min() >= 0]
+        together = [
+            [
+                Recipe(space, {node: float(one) for node, one in zip(nodes, own, strict=True) if one > 0})
+                for own in weights
+            ]
+            for space in spaces
+        ]
+        yield alone
+        best = self._best_of(iter(together))
+        yield best
+        yield self._calibrated(best, labels)
+        yield self._calibrated(alone, labels)
+
+    def _calibrated(self, recipes: Recipes, labels: Values) -> Recipes:
+        """Return recipes with each step of calibration that gains."""
+        card, best = self._card, self._crossed_score(recipes)
+        metric, params, rows = (
+            metric_named(card.metric.name),
+            card.metric.params,
+            self._sample[:: _stride(len(self._sample))],
+        )
+        places = self._holdout.places[rows]
+        sets = [places[own] for own in self._fitted_on(rows)]
+        plain = [combine(recipe, self._entered, card, own) for recipe, own in zip(recipes, sets, strict=True)]
+
+        def fitted(step: str, recipe: Recipe, own: Rows, values: Values) -> Calibration | None:
+            def score(made: Values) -> float:
+                return card.oriented(metric.score(labels[own], made, params))
+
+            return fit_step(step, values, recipe.calibration, score, card)
+
+        for step in STEPS:
+            found = [fitted(step, *one) for one in zip(recipes, sets, plain, strict=True)]
+            tried = [
+                replace(recipe, calibration=own) for recipe, own in zip(recipes, found, strict=True) if own is not None
+            ]
+            if len(tried) == len(recipes) and (score := self._crossed_score(tried)) > best:
+                recipes, best = tried, score
+        return recipes
+
+
+def _stride(rows: int) -> int:
+    return max(1, -(-rows // _CALIBRATED_ON))

@@ -1,0 +1,99 @@
+"""Combines members' predictions of numbers: into a space, the weighted mean there, and back, perhaps calibrated."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, softmax
+from scipy.stats import rankdata
+
+from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.blending.votes import VOTES
+from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds
+from scrapers.snapshots.card import TaskCard
+
+Values = NDArray[Any]
+Entered = Callable[[int, Space], Values]
+"""Returns a member's predictions in a space, by its node."""
+
+_FLOOR = 1e-6
+"""Probabilities are kept so far from 0 and 1 where logits are taken: one member that is too sure must not decide alone."""
+
+
+def sums_to_one(card: TaskCard) -> bool:
+    """Return whether each row's predictions count as shares of their sum."""
+    metric = METRICS.get(card.metric.name)
+    return metric is not None and prediction_bounds(card) is metric.rescaled
+
+
+def enter(space: Space, values: Values, card: TaskCard) -> Values:
+    """Return predictions (rows, columns) in a space; those that are voted on, or whose places count, as they are.
+
+    Ranks are those among all rows that are given, as shares of their number.
+    """
+    if space in VOTES:
+        return values
+    if sums_to_one(card):
+        sums = values.sum(axis=1, keepdims=True)
+        values = np.where(sums > 0, values / np.where(sums > 0, sums, 1.0), 1 / values.shape[1])
+    if space == "rank":
+        ranks: Values = rankdata(values, axis=0) / (len(values) + 1)
+        return ranks
+    if space == "log":
+        return np.log1p(values)
+    if space == "logit":
+        kept = np.clip(values, _FLOOR, 1 - _FLOOR)
+        return np.log(kept) if sums_to_one(card) else np.asarray(logit(kept))
+    return values
+
+
+def leave(space: Space, values: Values, card: TaskCard) -> Values:
+    """Return the predictions that stand at these places of a space."""
+    if space == "log":
+        return np.expm1(values)
+    if space == "logit":
+        return np.asarray(softmax(values, axis=1) if sums_to_one(card) else expit(values))
+    return values
+
+
+def combine(recipe: Recipe, entered: Entered, card: TaskCard, rows: NDArray[np.int64] | slice = slice(None)) -> Values:
+    """Return a recipe's predictions (rows, prediction columns), within the metric's bounds.
+
+    Args:
+        recipe: how they are made.
+        entered: its members' predictions of one and the same rows, in the recipe's space.
+        card: the task.
+        rows: those that are combined; by default all.
+    """
+    # The heaviest comes first, as ties are its; equal ones in an order that no rerun changes.
+    weights = dict(sorted(recipe.weights.items(), key=lambda item: (-item[1], item[0])))
+    parts = ((weight, entered(node, recipe.space)[rows]) for node, weight in weights.items())
+    if recipe.space in VOTES:
+        shares, texts = zip(*parts, strict=True)
+        return VOTES[recipe.space](np.array(shares), np.stack(texts), card)
+    total: Values = sum((weight * part for weight, part in parts), np.zeros(1))
+    return calibrated(leave(recipe.space, total, card), recipe.calibration, card)
+
+
+def line_space(card: TaskCard) -> Space | None:
+    """Return the space in which combined predictions are scaled and moved; None where the metric sees their order alone."""
+    metric = METRICS.get(card.metric.name)
+    if metric is None or metric.spaces[0] not in ("mean", "log"):
+        return None
+    return "logit" if "logit" in metric.spaces else metric.spaces[0]
+
+
+def calibrated(values: Values, calibration: Mapping[str, Any], card: TaskCard) -> Values:
+    """Return combined predictions after the steps of `Recipe.calibration`, within the metric's bounds."""
+    space = line_space(card)
+    if space is not None and "scale" in calibration:
+        scale, offset = np.asarray(calibration["scale"]), np.asarray(calibration.get("offset", [0.0]))
+        values = leave(space, enter(space, values, card) * scale + offset, card)
+    if "clip" in calibration:
+        (least,) = calibration["clip"]
+        values = np.clip(values, least, 1 - least)
+        if sums_to_one(card):
+            values = values / values.sum(axis=1, keepdims=True)
+    bounds = prediction_bounds(card)
+    return np.clip(values, bounds.low, bounds.high)

@@ -1,0 +1,150 @@
+"""Fits the weights of a blend: greedy selection with replacement, bagged over halves of the rows.
+
+Caruana et al. (2004, "Ensemble selection from libraries of models"): members are added one by one, each the one that makes the
+mean best, and may be added again. Each bag sees half of the rows, so that weights of members whose difference is mere noise
+come out alike. Rows, not members, are drawn: a bag without the good members would bring in bad ones.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from bot.evaluation.metrics.params import Params
+from bot.evaluation.metrics.registry import METRICS, Metric, metric_named
+from scrapers.snapshots.card import TaskCard
+
+Values = NDArray[Any]
+Rows = NDArray[np.int64]
+Each = Callable[[Rows, Values], NDArray[np.float64]]
+"""Takes rows, and many predictions of them (predictions, rows, columns); returns the score of each, more is better."""
+
+MOST = 8
+"""Members of a blend; each is one more script to run again before it is handed in."""
+_LEAST = 0.03
+"""Weights below this are no help that could be measured."""
+_OF_LOGARITHMS = {"rmsle": "rmse", "msle": "mse", "mean_columnwise_rmsle": "mean_columnwise_rmse"}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a fit is; it depends on the task alone, so that a fit that is repeated has the same result."""
+
+    members: int
+    steps: int
+    bags: int
+    rows: int
+
+
+def effort_for(card: TaskCard) -> Effort:
+    """Return what can be spent on a fit: less where each score is computed by the metric itself."""
+    columns = len(card.prediction_columns)
+    if METRICS[card.metric.name].rows:
+        return Effort(30, 20, 10, min(20_000, max(2_000, 100_000 // columns)))
+    return Effort(12, 12, 5, min(6_000, max(1_000, 20_000 // columns)))
+
+
+def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Values]:
+    """Return a function that scores means of parts of the first space, and the parts, less what does not matter for it.
+
+    Args:
+        card: a task with a metric of the registry.
+        truth: (rows, columns).
+        parts: members' predictions in the metric's first space (members, rows, columns).
+    """
+    metric, params = metric_named(card.metric.name), card.metric.params
+    if metric.name in _OF_LOGARITHMS:
+        metric, truth = METRICS[_OF_LOGARITHMS[metric.name]], np.log1p(truth)
+    elif metric.name == "log_loss" and truth.shape[1] > 1 and _one_hot(truth):
+        # Of classes only the true one's probability counts; its divergence from 1 is the log loss.
+        parts = np.take_along_axis(parts, truth.argmax(axis=1)[None, :, None], axis=2)
+        metric, truth = METRICS["kl_divergence"], np.ones((len(truth), 1))
+    sign = card.oriented(1.0)
+
+    def each(rows: Rows, stack: Values) -> NDArray[np.float64]:
+        with np.errstate(all="ignore"):
+            scores = sign * _scores(metric, params, truth[rows], stack)
+        return np.where(np.isfinite(scores), scores, -np.inf)
+
+    return each, parts
+
+
+def _one_hot(truth: Values) -> bool:
+    return bool((((truth == 0) | (truth == 1)).all(axis=1) & (truth.sum(axis=1) == 1)).all())
+
+
+def _scores(metric: Metric, params: Params, truth: Values, stack: Values) -> NDArray[np.float64]:
+    many, rows, columns = stack.shape
+    losses = metric.row_losses(np.tile(truth, (many, 1)), stack.reshape(many * rows, columns), params)
+    if losses is not None:
+        means = losses.reshape(many, rows, -1).mean(axis=1)
+        found: NDArray[np.float64] = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
+        return found
+    if metric.name == "roc_auc":
+        return _areas(truth > truth.min(axis=0), stack)
+    return np.array([metric.score(truth, one, params) for one in stack])
+
+
+def _areas(positive: Values, stack: Values) -> NDArray[np.float64]:
+    """Return areas under the ROC curve (by the rank sum, as Mann and Whitney have it), the mean over the columns."""
+    many = positive.sum(axis=0).astype(float)
+    sums = np.where(positive, rankdata(stack, axis=1), 0.0).sum(axis=1)
+    areas: NDArray[np.float64] = ((sums - many * (many + 1) / 2) / (many * (len(positive) - many))).mean(axis=1)
+    return areas
+
+
+def fit_weights(
+    parts: Values, each: Each, rows: Rows, cluster_of: NDArray[np.int64], effort: Effort, seed: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return the members' weights (members), at most `MOST` of them above 0, with the sum 1.
+
+    Args:
+        parts: members' predictions in a space (members, rows, columns).
+        each: scores means of them.
+        rows: those that are fitted on.
+        cluster_of: number of the cluster of each row, which stays together in a bag.
+        effort: how many bags and steps.
+        seed: of the bags.
+    """
+    rng = np.random.default_rng(seed)
+    clusters, place = np.unique(cluster_of[rows], return_inverse=True)
+    total = np.zeros(len(parts))
+    for _ in range(effort.bags):
+        half = rng.permutation(len(clusters)) < max(1, len(clusters) // 2)
+        chosen = rows[half[place]]
+        total += _greedy(parts[:, chosen], partial(each, chosen), effort.steps)
+    total /= total.sum()
+    top = np.argsort(-total, kind="stable")[:MOST]
+    kept = np.zeros(len(parts))
+    kept[top] = np.where(total[top] >= min(_LEAST, total.max()), total[top], 0.0)
+    weights: NDArray[np.float64] = kept / kept.sum()
+    return weights
+
+
+def _greedy(parts: Values, score: Callable[[Values], NDArray[np.float64]], steps: int) -> NDArray[np.float64]:
+    total, counts = np.zeros(parts.shape[1:]), np.zeros(len(parts))
+    best, kept = -math.inf, counts + 1 / len(parts)
+    for step in range(steps):
+        scores = score((total + parts) / (step + 1))
+        place = int(np.argmax(scores))
+        total, counts[place] = total + parts[place], counts[place] + 1
+        # A step may make it worse, and lead to what is better; what only rounding makes better does not count.
+        if scores[place] > best and not math.isclose(scores[place], best, rel_tol=1e-12):
+            best, kept = float(scores[place]), counts / counts.sum()
+    return kept
+
+
+def folds_of(clusters: Sequence[Rows], many: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold (from 0) of each row: whole clusters, drawn at random, about equally many rows in each fold."""
+    order = np.random.default_rng(seed).permutation(len(clusters))
+    rows = np.concatenate([clusters[at] for at in order])
+    begins = np.cumsum([0, *(len(clusters[at]) for at in order[:-1])])
+    numbers = np.repeat(begins * many // len(rows), [len(clusters[at]) for at in order])
+    folds = np.empty(len(rows), dtype=np.int64)
+    folds[rows] = numbers
+    return folds
