@@ -69,7 +69,8 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
     def each(rows: Rows, stack: Values) -> NDArray[np.float64]:
         with np.errstate(all="ignore"):
             scores = sign * _scores(metric, params, truth[rows], stack)
-        return np.where(np.isfinite(scores), scores, -np.inf)
+        # What only rounding makes different is equal.
+        return np.where(np.isfinite(scores), np.round(scores, 12), -np.inf)
 
     return each, parts
 
@@ -133,7 +134,7 @@ def _greedy(parts: Values, score: Callable[[Values], NDArray[np.float64]], steps
         scores = score((total + parts) / (step + 1))
         place = int(np.argmax(scores))
         total, counts[place] = total + parts[place], counts[place] + 1
-        # A step may make it worse, and lead to what is better; what only rounding makes better does not count.
+        # A step may make it worse, and lead to what is better.
         if scores[place] > best and not math.isclose(scores[place], best, rel_tol=1e-12):
             best, kept = float(scores[place]), counts / counts.sum()
     return kept

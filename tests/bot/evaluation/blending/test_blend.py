@@ -1,0 +1,294 @@
+"""Blends: what they gain, what they may not see, whom they leave out, and what changes nothing."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.evaluation.answers.blends import Blended, Member
+from bot.evaluation.blending.blend import blend, write_blend
+from bot.evaluation.metrics.registry import METRICS
+from bot.evaluation.scoring.bank import read_predicted
+from bot.evaluation.scoring.prediction_file import check_form
+from state.errors import NoBlend
+from tests.bot.evaluation.blending.parts import Values, lay_out, member, members, noisy, quantities, task
+
+ROWS = 240
+ABSOLUTE = """
+import numpy as np
+{more}
+
+def grade(submission, answers):
+    if list(submission["id"]) != list(answers["id"]):
+        raise ValueError("each id in its place")
+    return np.abs(submission["y0"] - answers["y0"]).mean()
+"""
+
+
+def blended(folder: Path, metric: str, truth: Values, predicted: list[Values], **more: object) -> Blended:
+    view = lay_out(folder, task(metric, truth.shape[1]), truth, **more)
+    return blend(view, members(folder, predicted), folder / "bank", 0, 0.1)
+
+
+def test_it_is_better_than_its_best_member_and_its_score_is_that_of_rows_it_has_not_seen(tmp_path: Path) -> None:
+    truth = quantities(ROWS)
+    predicted = noisy(truth, [0.5, 0.5, 0.6, 2.0])
+    final = list(range(ROWS - 80, ROWS))
+    found = blended(tmp_path, "rmse", truth, predicted, final=final)
+    alone = float(np.sqrt(((predicted[0] - truth)[:160] ** 2).mean()))
+    assert found.score < 0.75 * alone
+    assert found.final == pytest.approx(found.score, rel=0.2)
+    assert found.noise.gain is not None and found.noise.gain_error is not None
+    assert found.noise.gain > 2 * found.noise.gain_error
+    assert sum(found.recipe.weights.values()) == pytest.approx(1)
+    assert found.recipe.weights.get(4, 0) < 0.1, "it is far worse"
+    kept = np.load(tmp_path / "bank" / found.predictions)
+    assert float(np.sqrt(((kept - truth)[:160] ** 2).mean())) == pytest.approx(found.score)
+
+
+def test_a_row_is_predicted_by_weights_that_have_not_seen_its_label(tmp_path: Path) -> None:
+    truth = quantities(ROWS)
+    predicted = noisy(truth, [0.5, 0.5, 0.6])
+    changed = truth.copy()
+    changed[7] += 3
+    before, after = (
+        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "rmse", labels, predicted).predictions)
+        for name, labels in (("before", truth), ("after", changed))
+    )
+    assert after[7] == before[7]
+    assert (after != before).any(), "the other folds have seen it"
+
+
+def test_rows_of_a_group_are_predicted_by_weights_that_have_seen_none_of_them(tmp_path: Path) -> None:
+    truth = quantities(ROWS)
+    predicted = noisy(truth, [0.5, 0.5, 0.6])
+    changed = truth.copy()
+    changed[7] += 3
+    before, after = (
+        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "rmse", labels, predicted, groups=30).predictions)
+        for name, labels in (("before", truth), ("after", changed))
+    )
+    assert (after[7::30] == before[7::30]).all()
+    assert (after != before).any()
+    with pytest.raises(NoBlend, match="of 3 groups: too few"):
+        blended(tmp_path / "few", "rmse", truth, predicted, groups=3)
+
+
+def test_labels_of_the_rows_that_are_scored_apart_change_nothing_else(tmp_path: Path) -> None:
+    truth = quantities(ROWS)
+    predicted, changed = noisy(truth, [0.5, 0.5, 0.6]), truth.copy()
+    changed[200:] += 5
+    one, other = (
+        blended(tmp_path / name, "mae", labels, predicted, final=list(range(200, ROWS)))
+        for name, labels in (("one", truth), ("other", changed))
+    )
+    assert (one.recipe, one.score, one.predictions) == (other.recipe, other.score, other.predictions)
+    assert one.final != other.final
+
+
+@settings(max_examples=10, deadline=None)
+@given(order=st.permutations(range(5)), copied=st.integers(0, 4), metric=st.sampled_from(["rmse", "mae", "spearman"]))
+def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], copied: int, metric: str) -> None:
+    truth = quantities(100)
+    predicted = noisy(truth, [0.5, 0.6, 0.5, 0.8, 0.7])
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        view, kept = lay_out(folder, task(metric), truth), members(folder, predicted)
+        copy = Member(9, kept[copied].predictions, kept[copied].submission, seconds=50.0)
+        found = blend(view, kept, folder / "bank", 0, 0.0)
+        again = blend(view, [copy, *(kept[at] for at in order)], folder / "bank", 0, 0.0)
+        assert again.left_out.pop(9) == f"Its predictions are those of node {copied + 1}."
+        assert again == found
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 1000))
+def test_turning_the_metric_round_turns_nothing_else(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = (rng.random((150, 1)) < 0.4).astype(float)
+    predicted = [np.round(truth + rng.normal(0, 1, truth.shape), 3) for _ in range(4)]
+    with TemporaryDirectory() as place:
+        found = []
+        for name, sign, direction in (("most", 1, "maximize"), ("least", -1, "minimize")):
+            folder, made = Path(place) / name, task("roc_auc")
+            of = made.model_copy(update={"metric": made.metric.model_copy(update={"direction": direction})})
+            view = lay_out(folder, of, truth)
+            try:
+                one = blend(view, members(folder, [sign * values for values in predicted]), folder / "bank", 0, 0.0)
+                found.append((one.recipe, round(one.score if sign > 0 else 1 - one.score, 9)))
+            except NoBlend as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("metric", ["rmse", "rmsle", "log_loss", "roc_auc", "spearman", "accuracy", "map_at_k"])
+def test_one_perfect_node_gets_all_the_weight(tmp_path: Path, metric: str) -> None:
+    truth, predicted = made_for(metric, 150)
+    with pytest.raises(NoBlend, match="Node 3 alone is as good as any blend of 6 scripts"):
+        blended(tmp_path, metric, truth, [*predicted[:2], perfect(metric, truth), *predicted[2:5]])
+
+
+def perfect(metric: str, truth: Values) -> Values:
+    return truth.astype(object) if METRICS[metric].takes != "number" else truth
+
+
+def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
+    truth = quantities(ROWS)
+    good = noisy(truth, [0.5, 0.5, 0.6])
+    holes, cut = good[2].copy(), np.full((ROWS - 1, 1), 0.5)
+    holes[[3, 5]] = np.nan
+    view = lay_out(tmp_path, task("rmse"), truth)
+    (tmp_path / "torn.npy").write_bytes(b"no array")
+    wrong = [
+        member(tmp_path, 3, holes),
+        member(tmp_path, 4, np.ones((ROWS, 1))),
+        member(tmp_path, 5, cut),
+        member(tmp_path, 6, good[2], np.full((ROWS, 1), np.inf)),
+        Member(7, tmp_path / "torn.npy", tmp_path / "torn.npy", 1.0),
+        member(tmp_path, 8, good[0] + 1e-4),
+        member(tmp_path, 9, np.full((ROWS, 1), "a")),
+        member(tmp_path, 10, good[0], seconds=9.0),
+    ]
+    found = blend(view, [*members(tmp_path, good[:2]), *wrong], tmp_path / "bank", 0, 0.1)
+    assert found.recipe.weights.keys() <= {1, 2, 8}
+    near = found.left_out.pop(8, None) or found.left_out.pop(1)
+    assert "nearly those of node" in near
+    assert found.left_out.pop(7).startswith("The bank's torn.npy cannot be read")
+    assert found.left_out == {
+        3: "It predicts NaN or infinity for 2 of the withheld rows.",
+        4: "It predicts the same for all withheld rows.",
+        5: f"Its predictions of the withheld rows have the shape {(ROWS - 1, 1)} where {(ROWS, 1)} is expected.",
+        6: f"It predicts NaN or infinity for {ROWS} of the test rows.",
+        9: "Its predictions of the withheld rows are no numbers.",
+        10: "Its predictions are those of node 1.",
+    }
+    with pytest.raises(NoBlend, match="Fewer than two scripts have predictions that differ"):
+        blend(view, [members(tmp_path, good)[0], *wrong[:3]], tmp_path / "bank", 0, 0.1)
+
+
+def made_for(metric: str, rows: int) -> tuple[Values, list[Values]]:
+    """Return a truth, and what six scripts predict that err by themselves."""
+    rng, facts = np.random.default_rng(4), METRICS[metric]
+    if facts.takes != "number":
+        masks = metric in ("dice", "global_dice", "mask_map_iou")
+        right, wrong = ("1 9", ["3 9", "1 4", "40 2"]) if masks else ("a b c", ["b", "d e", "c d"])
+        if facts.takes == "label":
+            right, wrong = "1", ["0", "2"]
+        if metric == "kendall_tau":
+            wrong = ["b a c", "c a b", "a c b"]
+        texts = [right, wrong[0]]
+        truth = np.array([texts[n % 2] for n in range(rows)], dtype=object).reshape(-1, 1)
+        return truth, [
+            np.where(rng.random((rows, 1)) < 0.35, rng.choice(wrong, (rows, 1)), truth).astype(object) for _ in range(6)
+        ]
+    columns = {"laplace_log_likelihood": 2, "mean_angular_error": 2, "lwlrap": 4, "kl_divergence": 3}.get(metric, 1)
+    if metric == "laplace_log_likelihood":
+        truth = np.column_stack([rng.normal(2500, 300, rows), np.zeros(rows)])
+        return truth, [
+            np.column_stack([truth[:, 0] + rng.normal(0, 200, rows), np.full(rows, 250.0)]) for _ in range(6)
+        ]
+    if facts.of_classes or metric == "kl_divergence":
+        logits = rng.normal(0, 1.5, (rows, columns))
+        chance = 1 / (1 + np.exp(-logits))
+        truth = (rng.random((rows, columns)) < chance).astype(float)
+        truth = chance / chance.sum(axis=1, keepdims=True) if metric == "kl_divergence" else truth
+        return truth, [1 / (1 + np.exp(-(logits + rng.normal(0, 1, (rows, columns))))) for _ in range(6)]
+    truth = np.exp(rng.normal(1, 0.5, (rows, columns)))
+    return truth, [truth * np.exp(rng.normal(0, 0.3, (rows, columns))) for _ in range(6)]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_metric_is_blended_or_has_a_reason(tmp_path: Path, metric: str) -> None:
+    truth, predicted = made_for(metric, 200)
+    if METRICS[metric].unblended:
+        with pytest.raises(NoBlend, match=METRICS[metric].unblended):
+            blended(tmp_path, metric, truth, predicted)
+        return
+    found, of = blended(tmp_path, metric, truth, predicted), task(metric, truth.shape[1])
+    oriented = [of.oriented(METRICS[metric].score(truth, one, {})) for one in predicted]
+    assert of.oriented(found.score) > max(oriented), "six that err by themselves are better together"
+    assert found.recipe.space in METRICS[metric].spaces
+    chosen = members(tmp_path, predicted)
+    out = tmp_path / "submission.csv"
+    write_blend(found.recipe, {one.node: one.submission for one in chosen}, tmp_path / "view", of, out)
+    check_form(out, tmp_path / "view", of)
+    sample = tmp_path / "view" / "sample_submission.csv"
+    written, kept = (read_predicted(path, sample, of) for path in (out, tmp_path / "bank" / found.submission))
+    assert (written == kept).all()
+    assert of.oriented(METRICS[metric].score(truth, written, {})) > max(oriented), (
+        "the test rows are the withheld ones here"
+    )
+
+
+@pytest.mark.parametrize("metric", ["rmse", "log_loss", "roc_auc"])
+def test_two_members_and_few_rows_are_not_worse_than_the_best_beyond_chance(tmp_path: Path, metric: str) -> None:
+    gains = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        logits = rng.normal(0, 1.5, (4000, 1))
+        chance = 1 / (1 + np.exp(-logits))
+        truth = logits if metric == "rmse" else (rng.random(chance.shape) < chance).astype(float)
+        predicted = [logits + rng.normal(0, spread, logits.shape) for spread in rng.uniform(0.5, 1.5, 2)]
+        predicted = predicted if metric == "rmse" else [1 / (1 + np.exp(-one)) for one in predicted]
+        folder, of = tmp_path / str(seed), task(metric)
+        view = lay_out(folder, of, truth[:200])
+        kept = [member(folder, node, one[:200], one[-200:]) for node, one in enumerate(predicted, 1)]
+        score = [of.oriented(METRICS[metric].score(truth[:200], one[:200], {})) for one in predicted]
+        best = of.oriented(METRICS[metric].score(truth[200:], predicted[int(np.argmax(score))][200:], {}))
+        try:
+            recipe = blend(view, kept, folder / "bank", seed, 0.0).recipe
+        except NoBlend:
+            gains.append(0.0)
+            continue
+        unseen = {node: folder / f"unseen-{node}.npy" for node in (1, 2)}
+        for node, one in enumerate(predicted, 1):
+            np.save(unseen[node], one[200:])
+        lay_out(folder / "unseen", of, truth[200:])
+        out = folder / "unseen.csv"
+        write_blend(recipe, unseen, folder / "unseen" / "view", of, out)
+        values = read_predicted(out, folder / "unseen" / "view" / "sample_submission.csv", of)
+        gains.append(of.oriented(METRICS[metric].score(truth[200:], values, {})) - best)
+    assert np.mean(gains) > 0
+    assert np.mean(gains) > -2 * np.std(gains) / np.sqrt(len(gains))
+
+
+def test_scripts_that_are_too_sure_are_made_less_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 1, (600, 3))
+    truth = np.eye(3)[(logits + rng.gumbel(size=logits.shape)).argmax(axis=1)]
+    sure = [np.exp(3 * (logits + rng.normal(0, 0.3, logits.shape))) for _ in range(3)]
+    found = blended(tmp_path, "log_loss", truth, [one / one.sum(axis=1, keepdims=True) for one in sure])
+    (scale,) = set(found.recipe.calibration["scale"])
+    assert 0.2 < scale < 0.7
+    kept = np.load(tmp_path / "bank" / found.submission)
+    assert np.allclose(kept.sum(axis=1), 1)
+
+
+def test_a_competitions_own_grader_scores_the_mean_of_the_leading_few(tmp_path: Path) -> None:
+    truth = quantities(120)
+    of = task("grade.py")
+    view = lay_out(tmp_path, of, truth, grader=ABSOLUTE.format(more=""), final=list(range(100, 120)))
+    predicted = noisy(truth, [0.5, 0.6, 0.5])
+    found = blend(view, members(tmp_path, predicted), tmp_path / "bank", 0, 0.1)
+    assert found.score < min(float(np.abs((one - truth)[:100]).mean()) for one in predicted)
+    assert found.recipe.space == "mean" and found.predictions.endswith(".csv")
+    texts = of.model_copy(update={"metric": of.metric.model_copy(update={"params": {"predictions": "text"}})})
+    with pytest.raises(NoBlend, match="How to combine texts"):
+        blend(lay_out(tmp_path, texts, truth, grader=ABSOLUTE), members(tmp_path, predicted), tmp_path / "bank", 0, 0.1)
+
+
+def test_a_grader_that_takes_long_scores_no_blend(tmp_path: Path) -> None:
+    slow = ABSOLUTE.replace(
+        "    if list", "    end = time.monotonic() + 0.4\n    while time.monotonic() < end: pass\n    if list"
+    )
+    view = lay_out(tmp_path, task("grade.py"), truth := quantities(60), grader=slow.format(more="import time"))
+    with pytest.raises(NoBlend, match="The competition's grader would take"):
+        blend(view, members(tmp_path, noisy(truth, [0.5, 0.6, 0.5])), tmp_path / "bank", 0, 0.1)
+
+
+def test_one_script_is_no_blend(tmp_path: Path) -> None:
+    with pytest.raises(NoBlend, match="Fewer than two scripts have a score"):
+        blended(tmp_path, "rmse", quantities(60), noisy(quantities(60), [0.5]))
