@@ -195,7 +195,7 @@ def made_for(metric: str, rows: int) -> tuple[Values, list[Values]]:
         chance = 1 / (1 + np.exp(-logits))
         truth = (rng.random((rows, columns)) < chance).astype(float)
         truth = chance / chance.sum(axis=1, keepdims=True) if metric == "kl_divergence" else truth
-        return truth, [1 / (1 + np.exp(-(logits + rng.normal(0, 1, (rows, columns))))) for _ in range(6)]
+        return truth, [1 / (1 + np.exp(-(logits + rng.normal(0, 2, (rows, columns))))) for _ in range(6)]
     truth = np.exp(rng.normal(1, 0.5, (rows, columns)))
     return truth, [truth * np.exp(rng.normal(0, 0.3, (rows, columns))) for _ in range(6)]
 
