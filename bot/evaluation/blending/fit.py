@@ -36,6 +36,11 @@ _GRADER_SECONDS = 30.0
 _ENTERED = 24
 """Members' predictions that are held in memory; few more are used by any fold."""
 
+_SLOW = frozenset({"lwlrap"})
+"""Metrics of numbers that look at one row after another: too slow for thousands of scores."""
+_OF_SAMPLE = 1000
+"""Beside the seed, what the sample is drawn by; the bags of the fits go by the fold's number."""
+
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
 Recipes = Sequence[Recipe]
@@ -80,7 +85,7 @@ class Fit:
         self._holdout, self._card, self._seed = holdout, holdout.card, seed
         metric = METRICS.get(self._card.metric.name)
         self._spaces: Sequence[Space] = ("mean",) if metric is None else metric.spaces
-        greedy = metric is not None and metric.takes == "number"
+        greedy = metric is not None and metric.takes == "number" and metric.name not in _SLOW
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
             raise NoBlend(
@@ -92,7 +97,8 @@ class Fit:
             self._cluster[rows] = number
         self._sample = np.arange(len(self._folds))
         if greedy and len(self._sample) > (most := effort_for(self._card).rows):
-            self._sample = np.sort(np.random.default_rng(seed).permutation(self._sample)[:most])
+            # Drawn apart from the folds, so that rows of each are in it.
+            self._sample = np.sort(np.random.default_rng([seed, _OF_SAMPLE]).permutation(self._sample)[:most])
         self.form = Form.of(holdout.view)
         self.pool = candidates(
             members,

@@ -292,3 +292,10 @@ def test_a_grader_that_takes_long_scores_no_blend(tmp_path: Path) -> None:
 def test_one_script_is_no_blend(tmp_path: Path) -> None:
     with pytest.raises(NoBlend, match="Fewer than two scripts have a score"):
         blended(tmp_path, "rmse", quantities(60), noisy(quantities(60), [0.5]))
+
+
+def test_a_sample_of_many_rows_has_rows_of_each_fold(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(0, 1, (5_200, 20))
+    found = blended(tmp_path, "median_absolute_error", truth, noisy(truth, [0.5, 0.5, 0.5]))
+    assert len(found.recipe.weights) == 3, "each as good as the others, by 1,000 rows"
