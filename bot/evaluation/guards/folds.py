@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
+from bot.evaluation.answers.findings import Finding, nothing_to_compare, passed, suspicious
 from bot.evaluation.guards.traces import Traces
 
 BLOCKS = 5
@@ -33,7 +33,7 @@ def fold_far_from_others(guard: str, traces: Traces) -> Finding:
         why = (
             "no folds were scored, and the validation rows are too few, or of too few kinds, for blocks to be compared"
         )
-        return not_run(guard, why, rows=len(traces.ids))
+        return nothing_to_compare(guard, why, rows=len(traces.ids))
     place, others, far = _farthest(traces, found, rows)
     sentence = f"{what} {place + 1} of {len(found)} scores {found[place]:.6g}, the others {others:.6g} in the middle"
     evidence = {"fold": place + 1, "score": found[place], "others": others}

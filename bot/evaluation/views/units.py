@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.views.likeness import Likeness
 
-LEAST_APART, ERRORS = 0.02, 3.0
+LEAST_APART, ERRORS = 0.1, 3.0
 """Shares of rows like training rows differ between test and withheld rows by so much, and by so many standard errors."""
 
 
