@@ -27,7 +27,7 @@ QUANTILES = 10
 SMALLEST = 10
 """Fewer rows with labels than this cannot be split."""
 _PROBE = 50
-FEWEST_SEEN = 2
+_FEW_GROUPS = 2
 """Groups of training rows from which it shows that test rows are of others."""
 _PARTED = 3
 """A class with fewer rows than there are parts stays in train."""
@@ -175,7 +175,7 @@ def _group_column(layout: Layout, unlike: list[str]) -> str | None:
         return None
     candidates = [column for column in _shared_columns(layout) if column != layout.id_column]
     found = disjoint_group_column(layout.train, layout.test, candidates)
-    few = found or disjoint_group_column(layout.train, layout.test, candidates, FEWEST_SEEN)
+    few = found or disjoint_group_column(layout.train, layout.test, candidates, _FEW_GROUPS)
     if few is None:
         return None
     why = "" if found else "training rows are of too few for whole ones to be withheld"
