@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.evaluation.answers.view_names import ViewName
@@ -92,7 +92,8 @@ def _by_unit(
     """Put each unit into the emptiest fold: groups by falling size, all others stratum by stratum."""
     members = {unit[0]: unit for unit in split.units.rows(scored)}
     grouped = split.kind == "grouped"
-    strata, note = {"all": list(members)}, f"whole groups by {split.column}"
+    strata: Mapping[str, Sequence[int]] = {"all": list(members)}
+    note = f"whole groups by {split.column}"
     if not grouped:
         strata, _, note = strata_of(layout, list(members))
     filled, fold_of = [0] * folds, dict[int, int]()

@@ -217,7 +217,8 @@ def _withhold(layout: Layout, units: Sequence[Sequence[int]], shares: tuple[floa
     """
     sizes = [sum(map(layout.form.has_prediction_rows, unit)) for unit in units]
     left = dict(zip(map(tuple, units), sizes, strict=True))
-    for part, share in (("final", shares[1]), ("holdout", shares[0])):
+    wanted: tuple[tuple[Part, float], ...] = (("final", shares[1]), ("holdout", shares[0]))
+    for part, share in wanted:
         rows, taken = sum(sizes) * share, 0
         fitting = [unit for unit, size in left.items() if size <= rows] or sorted(left, key=left.__getitem__)[:1]
         for unit in fitting:
