@@ -101,8 +101,8 @@ async def _found(guards: Iterable[str], findings: Awaitable[tuple[Finding, ...]]
 
 
 def record_findings(tx: Transaction, run_id: str, found: Sequence[Finding], node: int | None = None) -> None:
-    """Record an event with the findings that did not pass, if there are any."""
-    failed = [{"guard": one.guard, "verdict": one.verdict, "sentence": one.sentence} for one in found if not one.passed]
+    """Record an event with the findings that are doubts, if there are any."""
+    failed = [{"guard": one.guard, "verdict": one.verdict, "sentence": one.sentence} for one in found if one.is_doubt]
     if failed:
         tx.record(FOUND, run_id=run_id, node=node, findings=failed, sentence=doubts_of(found))
 

@@ -47,5 +47,5 @@ def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFin
         yield NodeFinding(**asdict(found))
     for node in load_tree(context).candidates():
         for found in node_findings(context.store, context.run_id, node.id):
-            if node.id == chosen or not found.passed:
+            if node.id == chosen or found.is_doubt:
                 yield NodeFinding(**asdict(found), node=node.id)

@@ -143,7 +143,7 @@ class RunResult(LiveGrade):
     @property
     def doubts(self) -> tuple[NodeFinding, ...]:
         """What guards doubt, or could not check, in the data and the chosen node; the table shows other nodes'."""
-        return tuple(one for one in self.guards if not one.passed and one.node in (None, self.chosen_node))
+        return tuple(one for one in self.guards if one.is_doubt and one.node in (None, self.chosen_node))
 
     def on_board(self, node: int) -> float | None:
         """Return the node's score that compares with the leaderboard; for a live run, its best one of the same kind."""

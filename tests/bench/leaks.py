@@ -19,9 +19,12 @@ def _rng() -> np.random.Generator:
 
 
 def _repeated_rows(train: pd.DataFrame, test: pd.DataFrame, id: str, label: str) -> Frames:
+    # Of the test rows as many: what they do not share, the split keeps on one side.
     again = train.sample(frac=0.1, random_state=3)
     again = again.assign(**{id: [f"9{n:06d}" for n in range(len(again))]})
-    return pd.concat([train, again]).sample(frac=1.0, random_state=4), test
+    known = train.sample(len(test) // 10, random_state=5)
+    asked = pd.concat([test.iloc[len(known) :], known.assign(**{id: test[id].iloc[: len(known)].tolist()})])
+    return pd.concat([train, again]).sample(frac=1.0, random_state=4), asked
 
 
 def _test_rows_in_training(train: pd.DataFrame, test: pd.DataFrame, id: str, label: str) -> Frames:
@@ -79,7 +82,7 @@ NOMAD, SPOOKY = "nomad2018-predict-transparent-conductors", "spooky-author-ident
 LEAF, BIKES = "leaf-classification", "bike-sharing-demand"
 
 IN_DATA: Mapping[str, Planted] = {
-    "a tenth of the training rows repeated": (NOMAD, "duplicate rows", _repeated_rows),
+    "a tenth of the rows repeated": (NOMAD, "duplicate rows", _repeated_rows),
     "a tenth of the test rows in training": (SPOOKY, "duplicate rows", _test_rows_in_training),
     "rows numbered by their label": (NOMAD, "ids", _numbered_by_label),
     "ids that begin with a word a class": (SPOOKY, "ids", _named_by_class),

@@ -20,11 +20,18 @@ class Finding:
     """The figures behind the sentence; shares between 0 and 1."""
     spoils: bool = False
     """Whether the file for the test rows is worthless, whatever the score: another node is chosen if there is one."""
+    had_nothing: bool = False
+    """Whether it was not run because there is nothing yet that it could compare: no fault, and for nobody to look at."""
 
     @property
     def passed(self) -> bool:
         """Whether the guard ran and found nothing."""
         return self.verdict == "passed"
+
+    @property
+    def is_doubt(self) -> bool:
+        """Whether a person should look at it: it was found, or a guard that could have found it failed."""
+        return not self.passed and not self.had_nothing
 
 
 def passed(guard: str, sentence: str, **evidence: Evidence) -> Finding:
@@ -45,6 +52,11 @@ def spoiling(guard: str, sentence: str, **evidence: Evidence) -> Finding:
 def not_run(guard: str, why: str, **evidence: Evidence) -> Finding:
     """Return the finding of a guard that could not run."""
     return Finding(guard, "not run", why, evidence)
+
+
+def nothing_to_compare(guard: str, why: str, **evidence: Evidence) -> Finding:
+    """Return the finding of a guard that has nothing to compare yet."""
+    return Finding(guard, "not run", why, evidence, had_nothing=True)
 
 
 def not_run_at_all(guards: Iterable[str], why: str) -> tuple[Finding, ...]:
@@ -73,8 +85,8 @@ def grouped_findings(found: Iterable[tuple[int | None, str, str, str]]) -> list[
 
 
 def doubts_of(findings: Iterable[Finding]) -> str | None:
-    """Return the findings that did not pass as a sentence; None if all passed."""
-    left = ((None, one.guard, one.verdict, one.sentence) for one in findings if not one.passed)
+    """Return the findings that are doubts as a sentence; None if there are none."""
+    left = ((None, one.guard, one.verdict, one.sentence) for one in findings if one.is_doubt)
     return (
         "; ".join(f"{guard} ({verdict}): {sentence}" for _, guard, verdict, sentence in grouped_findings(left)) or None
     )

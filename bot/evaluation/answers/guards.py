@@ -7,6 +7,7 @@ VIEW_GUARDS: Mapping[str, str] = {
     "ids": "bot.evaluation.guards.ids:labels_by_id",
     "row order": "bot.evaluation.guards.row_order:labels_by_row_order",
     "time": "bot.evaluation.guards.times:trained_on_the_future",
+    "split": "bot.evaluation.guards.split:split_unlike_the_test",
     "target in features": "bot.evaluation.guards.features:target_in_features",
 }
 """Guards of the competition and its split: run once per view, each takes a `GuardedView`."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bot.evaluation.answers.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import Finding, nothing_to_compare, passed, suspicious
 from bot.evaluation.guards.traces import Traces
 
 BLOCKS = 5
@@ -20,14 +20,20 @@ FACTOR = 2.0
 
 
 def fold_far_from_others(guard: str, traces: Traces) -> Finding:
-    """Compare folds: those that the evaluator scored, else blocks of validation rows in the order of their ids."""
+    """Compare the folds that the evaluator scored; without folds, blocks of validation rows in the order of their ids.
+
+    Blocks show other things than folds do, such as ids for which a script lost its predictions, and the finding names them.
+    """
     if len(traces.folds) >= FEWEST_FOLDS:
         found, what, rows = list(traces.folds), "fold", len(traces.ids)
     else:
         found, rows = _blocks(traces)
         what = "block of validation rows"
     if len(found) < FEWEST_FOLDS:
-        return passed(guard, "there are no folds, and too few validation rows to make blocks of", rows=len(traces.ids))
+        why = (
+            "no folds were scored, and the validation rows are too few, or of too few kinds, for blocks to be compared"
+        )
+        return nothing_to_compare(guard, why, rows=len(traces.ids))
     place, others, far = _farthest(traces, found, rows)
     sentence = f"{what} {place + 1} of {len(found)} scores {found[place]:.6g}, the others {others:.6g} in the middle"
     evidence = {"fold": place + 1, "score": found[place], "others": others}

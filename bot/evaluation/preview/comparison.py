@@ -1,6 +1,5 @@
 """Compares training rows with those to predict: equal ids and rows, groups that both have, missing values, ranges."""
 
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from itertools import islice
 from bot.evaluation.preview.column_lines import percent
 from bot.evaluation.preview.profile import Column, clean, is_missing
 from bot.evaluation.tables.csv_table import Rows
+from bot.evaluation.views.groups import LIKE_AN_ID
 
 Profiles = Mapping[str, Mapping[str, Column]]
 """Columns by name, by the name of their file."""
@@ -25,9 +25,8 @@ _REPEATED = 1.5
 """Rows a value from which a column may name groups."""
 _ALL = 0.98
 """Share of values that the training rows have too, from which there is nothing to say."""
-_LIKE_AN_ID = re.compile(r"(?:id|key|code|group|user|name)s?$", re.IGNORECASE)
-"""Whole numbers under other names are quantities, of which any may be new: worth a word only where most are."""
 _MOST = 0.5
+"""Share of values that the training rows have too, below which a column of other whole numbers is worth a word."""
 _DISTINCT = 0.5
 """Share of training rows that are unlike all others, below which equal rows are no copies."""
 _MISSING_APART = 0.03
@@ -170,7 +169,7 @@ def _group_lines(
             sentences.append(
                 f"{some} of the {len(values):,} values in {part.name}{f' ({rows} of its rows)' if known else ''}"
             )
-        worth_a_line = columns[name].kind == "text" or _LIKE_AN_ID.search(name) or least < _MOST
+        worth_a_line = columns[name].kind == "text" or LIKE_AN_ID.search(name) or least < _MOST
         if least < _ALL and worth_a_line:
             found.append((least, f"{clean(name)}: {train.name} has {', and '.join(sentences)}"))
     yield from (line for _, line in sorted(found)[:_LINES])
@@ -190,7 +189,7 @@ def _time_line(name: str, columns: Profiled) -> str | None:
 
 
 def _median_line(name: str, columns: Profiled) -> str | None:
-    if any(len(column.numbers) < 2 for _, column in columns) or _LIKE_AN_ID.search(name):
+    if any(len(column.numbers) < 2 for _, column in columns) or LIKE_AN_ID.search(name):
         return None
     quarters = statistics.quantiles(columns[0][1].numbers, n=4, method="inclusive")
     medians = [(file, statistics.median(column.numbers)) for file, column in columns]

@@ -30,7 +30,7 @@ from bot.evaluation.views.write import (
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
-VERSION = 3
+VERSION = 4
 """Increased whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
@@ -60,6 +60,8 @@ class ViewInfo(BaseModel):
     drawn: str
     """How the validation rows were chosen, in a sentence or two."""
     notes: tuple[str, ...]
+    unlike: tuple[str, ...]
+    """Where the test rows were split off in another way than these, in sentences."""
 
 
 def view_info(labels_dir: Path) -> ViewInfo | None:
@@ -113,6 +115,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
         split_kind=split.kind,
         drawn=_drawn(layout, view, split, rows, note),
         notes=tuple(notes),
+        unlike=split.unlike,
     )
     (labels_dir / INFO).write_text(info.model_dump_json(), encoding="utf-8")
     _put_in_place(staging, out_dir)

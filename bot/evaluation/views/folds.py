@@ -1,12 +1,13 @@
 """Cutting all labelled training rows into folds: by class, by whole groups, or by time; the same for every caller."""
 
+import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.evaluation.answers.view_names import ViewName
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.views.split import Split, rows_by_unit, seeded, strata_of
+from bot.evaluation.views.split import Split, seeded, strata_of
 from bot.evaluation.views.timeline import parse_times, train_stretches
 from state.errors import UnsupportedLayout
 
@@ -53,10 +54,7 @@ def fold_numbers(
     """
     if split.kind == "time" and split.column is not None:
         return _by_time(layout, scored, split.column, folds)
-    if split.kind == "grouped" and split.column is not None:
-        fold_of, note = _by_group(layout, scored, split.column, folds, seed, version)
-    else:
-        fold_of, note = _by_stratum(layout, scored, folds, seed, version)
+    fold_of, note = _by_unit(layout, split, scored, folds, seeded(seed, version, f"units of {folds} folds"))
     return fold_of, False, note
 
 
@@ -88,33 +86,22 @@ def _before(layout: Layout, train: Sequence[int], asked: Sequence[int], column: 
     return [row for row in train if times[row] < first]
 
 
-def _by_group(
-    layout: Layout, scored: Sequence[int], column: str, folds: int, seed: int, version: int
+def _by_unit(
+    layout: Layout, split: Split, scored: Sequence[int], folds: int, rng: random.Random
 ) -> tuple[dict[int, int], str]:
-    cells = layout.train.column(column)
-    sizes = Counter(cells[row] for row in scored)
-    order = sorted(sizes)
-    seeded(seed, version, f"groups of {folds} folds").shuffle(order)
-    filled = [0] * folds
-    fold_of: dict[str, int] = {}
-    # The largest first, each into the emptiest fold, for folds of about equal size.
-    for group in sorted(order, key=lambda group: -sizes[group]):
-        fold_of[group] = filled.index(min(filled))
-        filled[fold_of[group]] += sizes[group]
-    return {row: fold_of[cells[row]] for row in scored}, f"whole groups by {column}"
-
-
-def _by_stratum(
-    layout: Layout, scored: Sequence[int], folds: int, seed: int, version: int
-) -> tuple[dict[int, int], str]:
-    strata, _, note = strata_of(layout, scored)
-    units, rng = rows_by_unit(layout, scored), seeded(seed, version, f"strata of {folds} folds")
-    fold_of: dict[int, int] = {}
-    dealt = 0
+    """Put each unit into the emptiest fold: groups by falling size, all others stratum by stratum."""
+    members = {unit[0]: unit for unit in split.units.rows(scored)}
+    grouped = split.kind == "grouped"
+    strata: Mapping[str, Sequence[int]] = {"all": list(members)}
+    note = f"whole groups by {split.column}"
+    if not grouped:
+        strata, _, note = strata_of(layout, list(members))
+    filled, fold_of = [0] * folds, dict[int, int]()
     for name in sorted(strata):
         rows = list(strata[name])
         rng.shuffle(rows)
-        for row in rows:
-            fold_of |= dict.fromkeys(units[row], dealt % folds)
-            dealt += 1
+        for row in sorted(rows, key=lambda row: -len(members[row])) if grouped else rows:
+            fold = filled.index(min(filled))
+            fold_of |= dict.fromkeys(members[row], fold)
+            filled[fold] += len(members[row])
     return fold_of, note

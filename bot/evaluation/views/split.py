@@ -11,8 +11,10 @@ from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.metrics.registry import needs_variation, prediction_kind
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import disjoint_group_column
+from bot.evaluation.views.likeness import likenesses
 from bot.evaluation.views.timeline import parse_times, train_stretches
-from bot.evaluation.views.variation import Part, add_variation, move_for_variation
+from bot.evaluation.views.units import Units, units_of, unlike_test
+from bot.evaluation.views.variation import PARTS, Part, add_variation, move_for_variation
 from state.errors import UnsupportedLayout
 
 SplitKind = Literal["stratified", "time", "grouped", "random"]
@@ -25,6 +27,8 @@ QUANTILES = 10
 SMALLEST = 10
 """Fewer rows with labels than this cannot be split."""
 _PROBE = 50
+_FEW_GROUPS = 2
+"""Groups of training rows from which it shows that test rows are of others."""
 _PARTED = 3
 """A class with fewer rows than there are parts stays in train."""
 
@@ -36,8 +40,12 @@ class Split:
     kind: SplitKind
     parts: tuple[Part, ...]
     note: str
+    units: Units
+    """What stays on one side."""
     column: str | None = None
     """The column of times or groups that rows were split by."""
+    unlike: tuple[str, ...] = ()
+    """Where the test rows were split off in another way, in sentences."""
 
     def rows(self, *parts: Part) -> list[int]:
         """Return the training rows of some parts, in order."""
@@ -55,14 +63,24 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
         raise UnsupportedLayout(
             f"{layout.train.path.name} has {len(scored)} rows with labels; at least {SMALLEST} are needed."
         )
-    split = _whole(layout, _by_time(layout, scored))
-    split = split or _whole(layout, _by_group(layout, scored, seeded(seed, version, "groups")))
-    split = split or _by_stratum(layout, scored, seeded(seed, version, "strata"))
-    if split.kind != "time" and needs_variation(layout.card):
-        split = _varied(layout, scored, split, seeded(seed, version, "variation"))
-    if not split.rows("holdout") or not split.rows("final") or not split.rows("train"):
+    asked = [row for row in scored if layout.form.has_prediction_rows(row)]
+    shares, alike, unlike = withheld_shares(len(asked)), likenesses(layout), list[str]()
+    split = _by_time(layout, scored, shares)
+    if split is not None and not _keeps_ids(layout, split.parts):
+        unlike.append(f"the test rows were split off by time ({split.column}), which would part rows of one id")
+        split = None
+    if split is None:
+        column = _group_column(layout, unlike)
+        groups = None if column is None else layout.train.column(column)
+        units = units_of(layout, scored, alike, groups, shares, seeded(seed, version, "units"))
+        rng = seeded(seed, version, "groups" if groups else "strata")
+        split = _by_unit(layout, scored, units, shares, rng, column)
+        if needs_variation(layout.card):
+            split = _varied(layout, scored, split, seeded(seed, version, "variation"))
+    train, holdout, final = (split.rows(part) for part in PARTS)
+    if not holdout or not final or not train:
         raise UnsupportedLayout(f"The training rows cannot be split ({split.note}): a part would be empty.")
-    return split
+    return replace(split, unlike=(*unlike, *unlike_test(alike, train, holdout + final)))
 
 
 def withheld_shares(rows: int) -> tuple[float, float]:
@@ -76,31 +94,19 @@ def withheld_shares(rows: int) -> tuple[float, float]:
 
 
 def _varied(layout: Layout, scored: Sequence[int], split: Split, rng: random.Random) -> Split:
-    """Move a few rows, whole groups of a grouped split, so that each target varies in each part where the rows allow it."""
-    if split.kind == "grouped" and split.column is not None:
-        cells = layout.train.column(split.column)
-        units: list[Sequence[int]] = list(rows_by(range(len(cells)), cells.__getitem__).values())
-    else:
-        units = list(rows_by_unit(layout, scored).values())
-    known = set(scored)
-    labelled = [[row for row in unit if row in known] for unit in units]
-    labelled = [unit for unit in labelled if unit]
-    parts = list(split.parts)
-    part_of = [parts[unit[0]] for unit in labelled]
-    move_for_variation(layout, labelled, part_of, rng)
-    for unit, part in zip(labelled, part_of, strict=True):
+    """Move a few units, so that each target varies in each part where the rows allow it."""
+    units, parts = split.units.rows(scored), list(split.parts)
+    part_of = [parts[unit[0]] for unit in units]
+    move_for_variation(layout, units, part_of, rng)
+    for unit, part in zip(units, part_of, strict=True):
         _set(parts, unit, part)
     return replace(split, parts=tuple(parts))
 
 
-def _whole(layout: Layout, split: Split | None) -> Split | None:
-    """Return a split that keeps together what must be; None for any other."""
-    if split is None or layout.together is None:
-        return split
-    parts: dict[str, set[Part]] = {}
-    for key, part in zip(layout.together, split.parts, strict=True):
-        parts.setdefault(key, set()).add(part)
-    return split if all(len(several) == 1 for several in parts.values()) else None
+def _keeps_ids(layout: Layout, sides: Sequence[str]) -> bool:
+    """Whether rows that must stay together are on one side."""
+    together = layout.together or ()
+    return len(set(together)) == len(set(zip(together, sides, strict=False)))
 
 
 def rows_by(rows: Iterable[int], key: Callable[[int], str]) -> dict[str, list[int]]:
@@ -116,7 +122,7 @@ def seeded(seed: int, version: int, purpose: str) -> random.Random:
     return random.Random(f"view/{version}/{seed}/{purpose}")  # noqa: S311 (repeatable, not secret)
 
 
-def _by_time(layout: Layout, scored: Sequence[int]) -> Split | None:
+def _by_time(layout: Layout, scored: Sequence[int], shares: tuple[float, float]) -> Split | None:
     """Withhold the tail of each training stretch, if the test rows were cut off by time."""
     columns = _shared_columns(layout)
     heads = layout.train.heads(columns, _PROBE), _test_table(layout).heads(columns, _PROBE)
@@ -131,10 +137,10 @@ def _by_time(layout: Layout, scored: Sequence[int]) -> Split | None:
         parts: list[Part] = ["train"] * len(layout.ids)
         for stretch in sorted(set(stretches.values())):
             rows = [row for row in scored if stretches[times[row]] == stretch]
-            _cut_tail(rows, times, parts, withheld_shares(len(scored)))
+            _cut_tail(rows, times, parts, shares)
         count = max(stretches.values()) + 1
         note = f"the latest rows by {column}{f' of each of {count} stretches' if count > 1 else ''}"
-        return Split("time", tuple(parts), note, column)
+        return Split("time", tuple(parts), note, Units(tuple(range(len(parts)))), column)
     return None
 
 
@@ -163,45 +169,63 @@ def _shared_columns(layout: Layout) -> list[str]:
     return shared + [c for c in others if c not in shared and c not in layout.withheld_columns]
 
 
-def _by_group(layout: Layout, scored: Sequence[int], rng: random.Random) -> Split | None:
-    """Keep the rows of a group together, if no group has both training and test rows."""
+def _group_column(layout: Layout, unlike: list[str]) -> str | None:
+    """Return the column whose groups no test row shares, if whole ones can be withheld; note it where they cannot."""
     if layout.test is None:
         return None
     candidates = [column for column in _shared_columns(layout) if column != layout.id_column]
     found = disjoint_group_column(layout.train, layout.test, candidates)
-    if found is None:
+    few = found or disjoint_group_column(layout.train, layout.test, candidates, _FEW_GROUPS)
+    if few is None:
         return None
-    cells = layout.train.column(found)
-    sizes = Counter(cells[row] for row in scored)
-    order = sorted(sizes)
-    rng.shuffle(order)
-    shares = withheld_shares(len(scored))
-    final, holdout = len(scored) * shares[1], len(scored) * sum(shares)
-    part_of: dict[str, Part] = {}
-    before = 0
-    for group in order:
-        part_of[group] = "final" if before < final else "holdout" if before < holdout else "train"
-        before += sizes[group]
-    parts: list[Part] = [part_of.get(cell, "train") for cell in cells]
-    has_label = set(scored)
-    parts = [part if row in has_label else "train" for row, part in enumerate(parts)]
-    return Split("grouped", tuple(parts), f"{len(order)} whole groups by {found}", found)
+    why = "" if found else "training rows are of too few for whole ones to be withheld"
+    if found and not _keeps_ids(layout, layout.train.column(found)):
+        why = "rows of one id are of several"
+    if why:
+        unlike.append(f"no {few!r} of the test rows is among the training rows, but {why}")
+    return None if why else found
 
 
-def _by_stratum(layout: Layout, scored: Sequence[int], rng: random.Random) -> Split:
-    strata, kind, note = strata_of(layout, scored)
+def _by_unit(
+    layout: Layout,
+    scored: Sequence[int],
+    units: Units,
+    shares: tuple[float, float],
+    rng: random.Random,
+    column: str | None,
+) -> Split:
+    """Draw whole units: of each stratum by itself, or of all if they are the groups of a column."""
+    members = {unit[0]: unit for unit in units.rows(scored)}
+    if column is None:
+        strata, kind, note = strata_of(layout, list(members))
+    else:
+        strata, kind, note = {"all": list(members)}, "grouped", f"{len(members)} whole groups by {column}"
     parts: list[Part] = ["train"] * len(layout.ids)
-    units, shares = rows_by_unit(layout, scored), withheld_shares(len(scored))
     for name in sorted(strata):
         rows = list(strata[name])
         rng.shuffle(rows)
-        final = max(1, round(len(rows) * shares[1]))
-        holdout = max(1, round(len(rows) * shares[0]))
-        for row in rows[:final]:
-            _set(parts, units[row], "final")
-        for row in rows[final : final + holdout]:
-            _set(parts, units[row], "holdout")
-    return Split(kind, tuple(parts), note)
+        _withhold(layout, [members[row] for row in rows], shares, parts)
+    if units.joined:
+        note += f"; {units.joined:,} rows that are like others stay on one side with these"
+    return Split(kind, tuple(parts), note, units, column)
+
+
+def _withhold(layout: Layout, units: Sequence[Sequence[int]], shares: tuple[float, float], parts: list[Part]) -> None:
+    """Mark units, in their order, as final and as hold-out until each has its share of the rows that may be asked for.
+
+    Each gets one unit at least, the smallest if need be; any other that is larger than the whole part stays in train.
+    """
+    sizes = [sum(map(layout.form.has_prediction_rows, unit)) for unit in units]
+    left = dict(zip(map(tuple, units), sizes, strict=True))
+    wanted: tuple[tuple[Part, float], ...] = (("final", shares[1]), ("holdout", shares[0]))
+    for part, share in wanted:
+        rows, taken = sum(sizes) * share, 0
+        fitting = [unit for unit, size in left.items() if size <= rows] or sorted(left, key=left.__getitem__)[:1]
+        for unit in fitting:
+            if taken and taken + left[unit] / 2 > rows:
+                break
+            taken += left.pop(unit)
+            _set(parts, unit, part)
 
 
 def _set(parts: list[Part], rows: Sequence[int], part: Part) -> None:
@@ -209,22 +233,11 @@ def _set(parts: list[Part], rows: Sequence[int], part: Part) -> None:
         parts[row] = part
 
 
-def rows_by_unit(layout: Layout, scored: Sequence[int]) -> Mapping[int, Sequence[int]]:
-    """Return the rows that go with each row that stands for them: the first with a label of what stays together."""
-    if layout.together is None:
-        return {row: (row,) for row in scored}
-    members = rows_by(range(len(layout.together)), layout.together.__getitem__)
-    labelled = rows_by(scored, layout.together.__getitem__)
-    return {rows[0]: members[key] for key, rows in labelled.items()}
-
-
 def strata_of(layout: Layout, scored: Sequence[int]) -> tuple[Mapping[str, Sequence[int]], SplitKind, str]:
     """Group the rows by class, or a quantity by its tenths; classes too small to part are left out.
 
-    Of rows that stay together only the one that stands for them is grouped; see `rows_by_unit`.
+    Of rows that stay together the first alone is to be given: it stands for them.
     """
-    if layout.together is not None:
-        scored = list(rows_by_unit(layout, scored))
     if layout.is_quantity:
         ordered = sorted(scored, key=lambda row: (float(layout.truth(row)[0]), row))
         count = min(QUANTILES, len(ordered) // _PARTED)

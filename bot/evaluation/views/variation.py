@@ -9,7 +9,7 @@ from bot.evaluation.layouts.layout import Layout
 Part = Literal["train", "holdout", "final"]
 Target = Callable[[int], object]
 """Returns the value of one target in a training row; equal numbers are equal, however they are written."""
-_PARTS: Sequence[Part] = ("train", "holdout", "final")
+PARTS: Sequence[Part] = ("train", "holdout", "final")
 _CANDIDATES = 50
 """Units that are looked at for one that a part can do without."""
 
@@ -53,7 +53,7 @@ def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: 
     order = list(range(len(units)))
     rng.shuffle(order)
     known = targets(layout)
-    for place, part in enumerate(_PARTS):
+    for place, part in enumerate(PARTS):
         mine = [unit for unit in order if part_of[unit] == part]
         for target in known:
             if not mine or not is_constant(target, _rows(units, mine)):
@@ -61,7 +61,7 @@ def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: 
             constant = target(units[mine[0]][0])
             unlike = [u for u in order if part_of[u] != part and any(target(row) != constant for row in units[u])]
             spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, known))
-            later = (u for u in unlike if part_of[u] in _PARTS[place:])
+            later = (u for u in unlike if part_of[u] in PARTS[place:])
             if (found := next(spare, next(later, None))) is not None:
                 part_of[found] = part
                 mine.append(found)

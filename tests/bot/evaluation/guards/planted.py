@@ -6,12 +6,18 @@ from tests.bot.evaluation.guards.parts import TEST_ROWS, Row
 
 
 def repeated_rows(table: list[Row], rng: np.random.Generator) -> list[Row]:
-    """Have a fifth of the training rows repeat others under new ids."""
-    train, test = table[:-TEST_ROWS], table[-TEST_ROWS:]
-    many = len(train) // 5
-    again = [{**train[at], "id": f"r{9_000 + number}"} for number, at in enumerate(rng.permutation(len(train))[:many])]
-    mixed = train[: len(train) - many] + again
-    return [mixed[at] for at in rng.permutation(len(mixed))] + test
+    """Have a fifth of the rows, the test's among them, repeat training rows, so that a split at random is like the test's."""
+    again = rng.permutation(len(table))[: len(table) // 5].tolist()
+    firsts = [at for at in range(len(table) - TEST_ROWS) if at not in set(again)]
+    copies = {at: {**table[int(rng.choice(firsts))], "id": table[at]["id"]} for at in again}
+    return [copies.get(at, row) for at, row in enumerate(table)]
+
+
+def two_rows_repeated(table: list[Row], rng: np.random.Generator) -> list[Row]:
+    """Have a quarter of the training rows repeat two of them, which are too many of each for one side of a split."""
+    train = len(table) - TEST_ROWS
+    again = {int(at): number % 2 for number, at in enumerate(2 + rng.permutation(train - 2)[: train // 4])}
+    return [{**table[again[at]], "id": row["id"]} if at in again else row for at, row in enumerate(table)]
 
 
 def repeated_in_test(table: list[Row], rng: np.random.Generator) -> list[Row]:

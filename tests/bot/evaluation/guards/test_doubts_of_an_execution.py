@@ -44,8 +44,8 @@ def test_an_honest_execution_passes_all(here: Ground) -> None:
     own.output = OUTPUT.format(score=own.score * 1.1)
     found = own.found()
     assert [one.guard for one in found] == list(registry.EXECUTION_GUARDS)
-    assert [asdict(one) for one in found if not one.passed] == []
-    assert doubts_of(found) is None
+    assert [one.guard for one in found if not one.passed] == ["folds"], [asdict(one) for one in found]
+    assert doubts_of(found) is None, "that there is nothing to compare yet is no doubt"
 
 
 @pytest.mark.parametrize(("others", "words"), [(True, "where the best before it, node 2, left"), (False, "is perfect")])
@@ -158,8 +158,15 @@ def test_a_block_of_rows_that_the_model_knows_nothing_of_is_found(tmp_path: Path
     assert Left(here, predict(0.0), name="even").finding("folds").passed
 
 
+def test_folds_of_a_small_hold_out_are_not_compared_before_they_were_scored(tmp_path: Path) -> None:
+    here = ground(tmp_path, "classes", many=400)
+    found = Left(here, near(0.8)).finding("folds")
+    assert (found.verdict, found.sentence[:20]) == ("not run", "no folds were scored")
+    assert Left(here, near(0.8), name="folds", folds=[0.5, 0.52, 0.48]).finding("folds").passed
+
+
 def test_a_score_that_comes_of_repeated_rows_is_reported(tmp_path: Path) -> None:
-    here = ground(tmp_path, "classes", planted.repeated_rows)
+    here = ground(tmp_path, "classes", planted.two_rows_repeated)
     seen = set(map(tuple, here.view.train.to_numpy()))
     again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
 
@@ -242,6 +249,6 @@ def test_guards_of_files_that_are_gone_have_not_passed(here: Ground) -> None:
         one.guard: one
         for one in guard_execution(here.labels, here.data, *own.files, here.card, score, "validation score: 0.01")
     }
-    assert {name for name, one in found.items() if one.verdict == "not run"} == {"constant", "copied"}
+    assert {name for name, one in found.items() if one.verdict == "not run"} == {"constant", "copied", "folds"}
     assert "submission.csv does not exist" in found["copied"].sentence
     assert found["printed score"].verdict == "suspicious", "the others went on"

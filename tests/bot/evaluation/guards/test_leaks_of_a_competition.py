@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation.answers import guards as registry
+from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.guards.features import target_in_features
 from bot.evaluation.guards.running import guard_view
 from bot.evaluation.views.build import build_view
@@ -47,6 +48,22 @@ def test_a_planted_leak_is_found_and_nothing_else_is(
     result = here.found(guard)
     assert result.verdict == "suspicious"
     assert words in result.sentence
+
+
+def test_a_leak_that_the_test_does_not_have_is_none_of_the_hold_outs(tmp_path: Path) -> None:
+    def in_training_alone(table: list[Row], rng: np.random.Generator) -> list[Row]:
+        return planted.repeated_rows(table, rng)[:-TEST_ROWS] + table[-TEST_ROWS:]
+
+    here = ground(tmp_path, "classes", in_training_alone)
+    assert here.doubted() == []
+    assert here.found("duplicate rows").evidence["validation_share"] == 0
+
+
+def test_a_hold_out_that_cannot_be_like_the_test_is_reported(tmp_path: Path) -> None:
+    here = ground(tmp_path, "classes", planted.two_rows_repeated)
+    assert here.found("split").verdict == "suspicious"
+    assert "of the withheld rows repeat a training row, but 0.0% of the test rows" in here.found("split").sentence
+    assert here.found("duplicate rows").verdict == "suspicious"
 
 
 def test_rows_that_are_equal_because_columns_have_few_values_are_no_duplicates(tmp_path: Path) -> None:
@@ -100,6 +117,7 @@ def test_a_guard_that_cannot_run_has_not_passed(tmp_path: Path) -> None:
     assert found["target in features"].verdict == "not run"
     assert "labels.csv does not exist" in found["target in features"].sentence
     write(here.data / "train.csv", ["x"], [[1]])
+    (here.labels / INFO).unlink()
     assert {one.verdict for one in guard_view(here.data, here.labels, here.card)} == {"not run"}
 
 

@@ -37,7 +37,7 @@ def grade(submission, answers):
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return ground(tmp_path_factory.mktemp("clean"), "classes", planted.repeated_rows)
+    return ground(tmp_path_factory.mktemp("clean"), "classes", planted.two_rows_repeated)
 
 
 def both(clean: Ground, folder: Path, source: str = LOG_LOSS) -> dict[str, Ground]:

@@ -131,7 +131,7 @@ def test_nothing_but_the_final_score_depends_on_the_labels_of_final(twins):
         assert files.final is not None
     assert seen[0] == seen[1]
     assert noise.rows == 180 and noise.score_error is not None
-    assert [one for one in seen[0][1] if one.verdict == "not run"] == []
+    assert [one for one in seen[0][1] if one.verdict == "not run" and one.is_doubt] == []
 
 
 def test_guards_still_doubt_what_is_found_on_the_holdout_part(tmp_path):

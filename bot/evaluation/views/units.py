@@ -1,0 +1,122 @@
+"""Which training rows stay on one side of a split: those of one id or group, and as many that are alike as the test shows."""
+
+import random
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.views.likeness import Likeness
+
+LEAST_APART, ERRORS = 0.1, 3.0
+"""Shares of rows like training rows differ between test and withheld rows by so much, and by so many standard errors."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The unit of each training row (the number of its first row), and how many rows were joined for being alike."""
+
+    of: tuple[int, ...]
+    joined: int = 0
+
+    def rows(self, some: Sequence[int]) -> list[list[int]]:
+        """Group some rows by their units, in order."""
+        found: dict[int, list[int]] = {}
+        for row in some:
+            found.setdefault(self.of[row], []).append(row)
+        return list(found.values())
+
+
+class Joining:
+    """Joins rows to units (a union-find)."""
+
+    def __init__(self, rows: int) -> None:
+        self._first = list(range(rows))
+        self._size = [1] * rows
+
+    def unit(self, row: int) -> int:
+        """Return the first row of a row's unit."""
+        while self._first[row] != row:
+            self._first[row] = self._first[self._first[row]]
+            row = self._first[row]
+        return row
+
+    def join(self, rows: Sequence[int], most: int) -> bool:
+        """Put rows into one unit, unless it became larger than `most` rows; return whether they are in one."""
+        units = {self.unit(row) for row in rows}
+        if len(units) > 1 and sum(self._size[unit] for unit in units) > most:
+            return False
+        first = min(units)
+        for unit in units - {first}:
+            self._first[unit] = first
+            self._size[first] += self._size[unit]
+        return True
+
+
+def units_of(
+    layout: Layout,
+    scored: Sequence[int],
+    alike: Sequence[Likeness],
+    groups: Sequence[str] | None,
+    shares: tuple[float, float],
+    rng: random.Random,
+) -> Units:
+    """Join rows of one id and of one group, and rows alike so that withheld rows are like training rows as test rows are.
+
+    Of rows drawn one by one a known share would be like training rows. If fewer of the test rows are, or none, that part of
+    the rows alike, or all, stay together; if it is not known how many are, all do.
+
+    Args:
+        layout: the rows.
+        scored: those with labels, which alone are joined for being alike.
+        alike: the ways in which they are.
+        groups: the group of each training row, if whole groups are withheld.
+        shares: of rows that are withheld for `holdout` and `final`; no unit of rows alike is larger than the smaller part.
+        rng: chooses which rows stay together, where only some do.
+    """
+    rows, most = len(layout.ids), round(len(scored) * min(shares))
+    joining, joined = Joining(rows), 0
+    for keys in (layout.together, groups):
+        for members in _clusters(keys or (), range(rows if keys else 0)):
+            joining.join(members, rows)
+    for likeness in alike:
+        clusters = _clusters(likeness.keys, scored)
+        by_chance = [len(members) * (1 - sum(shares) ** (len(members) - 1)) for members in clusters]
+        known = sum(likeness.keys[row] is not None for row in scored)
+        together = sum(by_chance) - (likeness.in_test or 0.0) * known
+        order = list(range(len(clusters)))
+        rng.shuffle(order)
+        for at in order:
+            if together < by_chance[at] / 2:
+                continue
+            together -= by_chance[at]
+            joined += len(clusters[at]) if joining.join(clusters[at], most) else 0
+    return Units(tuple(map(joining.unit, range(rows))), joined)
+
+
+def _clusters(keys: Sequence[Hashable], rows: Sequence[int]) -> list[list[int]]:
+    """Return the rows of each key that several have."""
+    found: dict[Hashable, list[int]] = {}
+    for row in rows:
+        if keys[row] is not None:
+            found.setdefault(keys[row], []).append(row)
+    return [members for members in found.values() if len(members) > 1]
+
+
+def unlike_test(alike: Sequence[Likeness], train: Sequence[int], withheld: Sequence[int]) -> list[str]:
+    """Return in sentences where withheld rows are like training rows more often, or more seldom, than test rows are."""
+    found = []
+    for likeness in alike:
+        known, asked = {likeness.keys[row] for row in train}, [likeness.keys[row] for row in withheld]
+        asked, rows, tested = [key for key in asked if key is not None], likeness.test_rows, likeness.in_test
+        if tested is None or not asked:
+            continue
+        share = sum(key in known for key in asked) / len(asked)
+        both = (share * len(asked) + tested * rows) / (len(asked) + rows)
+        error = (both * (1 - both) * (1 / len(asked) + 1 / rows)) ** 0.5
+        if abs(share - tested) > max(LEAST_APART, ERRORS * error):
+            kind = "better" if share > tested else "worse"
+            found.append(
+                f"{share:.1%} of the withheld rows {likeness.what}, but {tested:.1%} of the test rows: "
+                f"the score may be {kind} than the test's"
+            )
+    return found
