@@ -83,8 +83,8 @@ def validation_interval(
         if truth.ids is None:
             note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
             return Interval(None, None, note, 0, None, test_rows)
-        clusters, together = _clusters(OpenedView(view.data, view.labels, card), truth.ids)
-        draws = _Draws(truth, predicted, clusters, len(truth.ids), test_rows)
+        units, together = clusters(OpenedView(view.data, view.labels, card), truth.ids)
+        draws = _Draws(truth, predicted, units, len(truth.ids), test_rows)
         score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(view.truth))
         scores = draws.scores(score, seed, seconds)
     how = len(scores), together, test_rows
@@ -208,7 +208,7 @@ def _lacking(rng: np.random.Generator, many: int) -> float:
     return float(rng.gamma(0.5)) / many
 
 
-def _clusters(view: OpenedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
+def clusters(view: OpenedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
     """Return which validation rows belong together, and by what; in an unsupported layout rows are independent."""
     alone = [np.array([row]) for row in range(len(ids))]
     try:

@@ -1,0 +1,144 @@
+"""The last choice: of the finalists and the blend, the one that is best on hold-out, folds and final together.
+
+It is the only reader of what candidates have on the rows of `final`, and reads it once, when the search has ended.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from sqlmodel import col, select
+
+from bot.engine.attempts import load_tree
+from bot.engine.blending import blend_of
+from bot.engine.context import RunContext
+from bot.engine.race import Raced, race, scored_on
+from bot.engine.tree import NodeView, Tree
+from bot.evaluation.answers.choices import Candidate, Choice, Evidence
+from bot.evaluation.client.worker import Worker
+from bot.execution.record import GUARDED
+from state.errors import BotError
+from state.tables import Evaluation, Step
+
+_STEP = "last choice"
+_FINAL = "final"
+_SECONDS = 20.0
+"""For its draws."""
+
+
+class Compared(BaseModel):
+    """One candidate of the last choice; scores are in the metric's own sign, None where it was not scored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    node: int
+    kind: Literal["script", "blend"]
+    holdout: float | None
+    folds: float | None
+    """Mean over the folds that it was run on, of their rows that the hold-out view trains on."""
+    folds_run: int
+    final: float | None
+    together: float
+    """Mean of these, weighted by rows."""
+    gain: float
+    """Paired difference to the best that has as many rows as any: above 0 is better."""
+    gain_error: float | None
+
+
+class Selection(BaseModel):
+    """How the node that was handed in was chosen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    candidates: tuple[Compared, ...]
+    """In order; the first is chosen."""
+    race: str
+    """What was raced, or why nothing was."""
+    why: str
+    """Why the first is chosen."""
+
+
+async def last_choice(context: RunContext, worker: Worker, *, over: bool) -> NodeView | None:
+    """Return the node to hand in; None: there is none.
+
+    Without a blender (`--no-blend`, self-reported scores), in a run whose search may go on, and where nothing can be compared, it
+    is the best by its hold-out score. If scores are self-reported and no script printed one, it is the first with a valid file.
+
+    Args:
+        context: the run.
+        worker: compares candidates.
+        over: whether the search has ended for good.
+    """
+    tree = load_tree(context)
+    best = max(tree.candidates(), key=lambda one: (not one.spoiled, one.fitness, -one.id), default=None)
+    if best is None:
+        return _first_valid(context, tree)
+    if not over or context.blender is None or best.spoiled:
+        return best
+    try:
+        raced = await race(context, worker)
+        found = await context.steps.once(_STEP, lambda: _choose(context, worker, raced), attempt=len(tree.candidates()))
+    except BotError as error:
+        context.say(f"chosen by the hold-out score alone, as candidates could not be compared: {error}")
+        return best
+    candidates = Selection.model_validate(found).candidates
+    return tree[candidates[0].node] if candidates else best
+
+
+def selection_of(context: RunContext) -> Selection | None:
+    """Return how the newest last choice was made; None: there was none. Only for runs that have ended for good."""
+    with context.store.read() as session:
+        query = select(Step).where(Step.run_id == context.run_id, Step.name == _STEP, Step.status == "finished")
+        step = session.exec(query.order_by(col(Step.attempt).desc()).limit(1)).first()
+    return None if step is None else Selection.model_validate(step.result)
+
+
+async def _choose(context: RunContext, worker: Worker, raced: Raced) -> dict[str, Any]:
+    tree = load_tree(context)
+    blends = [one for one in tree.ensembles if one.valid and not one.spoiled][-1:]
+    nodes = [*raced.finalists, *(one.id for one in blends)]
+    recipes = {node: found.recipe for node in nodes if (found := blend_of(context.store, context.run_id, node))}
+    predictions = [await scored_on(context, GUARDED, (GUARDED, _FINAL), nodes)]
+    predictions += [await scored_on(context, fold, (fold,), raced.finalists) for fold in raced.folds]
+    candidates = [Candidate(node, tree[node].seconds, recipes.get(node)) for node in nodes]
+    choice = await worker.choose_candidate(candidates, predictions, context.seed, _SECONDS)
+    compared = tuple(_compared(node, choice.evidence[node], blend=node in recipes) for node in choice.order)
+    return Selection(candidates=compared, race=raced.note, why=_why(choice, compared)).model_dump(mode="json")
+
+
+def _compared(node: int, found: Evidence, *, blend: bool) -> Compared:
+    folds = [scored for name, scored in found.scores.items() if name not in (GUARDED, _FINAL)]
+    rows = sum(many for _, many in folds)
+    return Compared(
+        node=node,
+        kind="blend" if blend else "script",
+        holdout=found.scores.get(GUARDED, (None, 0))[0],
+        folds=sum(score * many for score, many in folds) / rows if rows else None,
+        folds_run=len(folds),
+        final=found.scores.get(_FINAL, (None, 0))[0],
+        together=found.together,
+        gain=found.gain,
+        gain_error=found.error,
+    )
+
+
+def _why(choice: Choice, compared: Sequence[Compared]) -> str:
+    if not compared:
+        return "nothing could be compared, so that the best by hold-out is chosen"
+    if len(compared) == 1:
+        return "it is the only candidate"
+    first, second = compared[:2]
+    what = "the blend" if first.kind == "blend" else f"node {first.node}"
+    lead = choice.evidence[first.node].worth - choice.evidence[second.node].worth
+    if lead <= 0:
+        return f"{what} is as good as node {second.node}, and faster"
+    return f"{what} is best on all rows that candidates were scored on, by {lead:.3g}"
+
+
+def _first_valid(context: RunContext, tree: Tree) -> NodeView | None:
+    if context.executor.self_reported is None:
+        return None
+    with context.store.read() as session:
+        query = select(Evaluation.node).where(Evaluation.run_id == context.run_id, col(Evaluation.valid))
+        nodes = session.exec(query.order_by(col(Evaluation.node)).limit(1)).all()
+    return tree[nodes[0]] if nodes else None
