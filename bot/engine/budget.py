@@ -22,6 +22,8 @@ RACE_SHARE = 0.1
 RACED, LONGEST_RACE = 2, 14
 """Hold-out runs that the race is as long as: at least two scripts on one fold; at most four on one and two of them on four more,
 each a little longer than a hold-out run."""
+RACE_SECONDS = 5.0
+"""That it takes beside: views, comparisons and guards."""
 
 
 class Elapsed(Protocol):
@@ -100,7 +102,7 @@ class RunBudget:
         share = RACE_SHARE * self.seconds if self.races else 0.0
         if best_seconds is None or RACED * best_seconds > share:
             return 0.0
-        return min(share, LONGEST_RACE * best_seconds)
+        return min(share, RACE_SECONDS + LONGEST_RACE * best_seconds)
 
     def race_room(self, best_seconds: float) -> float:
         """Return the seconds that a race which begins now may take."""

@@ -39,11 +39,11 @@ class Evidence:
     together: float
     """The mean of these scores, weighted by rows."""
     gain: float
-    """How much better it is than the best candidate, on the rows that both were scored on: above 0 is better."""
+    """How much better it is than the best script, on the rows that both were scored on: above 0 is better."""
     error: float | None
     """Standard error of `gain`, paired by row; None: unknown."""
     worth: float
-    """What the choice goes by: the gain, less one standard error where it was scored on fewer rows than the best."""
+    """What the choice goes by: the gain, for a script of fewer rows than the best less one standard error, for a blend one more."""
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 A candidate's score is the mean of its parts' scores (hold-out, final, folds), weighted by their rows. Its difference to the best
 candidate's is taken on the parts that both have, and the standard error of that from draws of rows on which both are scored:
-the bootstrap as in `scoring.noise`, but whatever belongs together is drawn together. A candidate that was scored on fewer rows
-than the best one must be better by more than one standard error, as luck weighs more on few rows.
+the bootstrap as in `scoring.noise`, but whatever belongs together is drawn together. A script that was scored on fewer rows
+than the best one must be better by more than one standard error, as luck weighs more on few rows. And the best script must be
+better than a blend by more than one: its score is the highest of several, and flatters it; a blend's is cross-fitted.
 """
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,13 +50,19 @@ class Part:
 
 
 def choose(
-    parts: Sequence[Part], seconds: Mapping[int, float], lower_is_better: bool, seed: int, limit: float
+    parts: Sequence[Part],
+    seconds: Mapping[int, float],
+    blends: Collection[int],
+    lower_is_better: bool,
+    seed: int,
+    limit: float,
 ) -> Choice:
     """Put candidates in order.
 
     Args:
-        parts: what they are compared on; the first has all of them.
+        parts: what they are compared on; who has no score on the first is left out.
         seconds: of each candidate's hold-out run, by node: the faster is first at equal score.
+        blends: those of them that are blends.
         lower_is_better: the metric's direction.
         seed: of the draws.
         limit: seconds for draws. If the metric is too slow for `FEWEST` draws of all rows, fewer rows are drawn.
@@ -67,14 +74,17 @@ def choose(
     draws, scale = _drawn(parts, scores, seed, limit)
     rows = {at: float(scores.weights[np.isfinite(scores.values[:, at])].sum()) for at in known}
     together = {at: float(scores.mean(scores.values, at)) for at in known}
-    best = max(known, key=lambda at: (rows[at], together[at], -seconds[scores.nodes[at]], -at))
+    blended = {at for at in known if scores.nodes[at] in blends}
+    scripts = [at for at in known if at not in blended] or known
+    best = max(scripts, key=lambda at: (rows[at], together[at], -seconds[scores.nodes[at]], -at))
     evidence = {}
     for at in known:
         gain = float(scores.difference(scores.values, at, best))
         error = _spread(scores.difference(draws, at, best), scale)
         # What was scored on fewer rows, without an error, counts for nothing.
         less = 0.0 if rows[at] == rows[best] else math.inf if error is None else error
-        evidence[at] = Evidence(scores.by_part(at), scores.sign * together[at], gain, error, gain - less)
+        worth = gain + (error or 0.0) if at in blended else gain - less
+        evidence[at] = Evidence(scores.by_part(at), scores.sign * together[at], gain, error, worth)
     unit = abs(together[best]) or 1.0
     order = sorted(known, key=lambda at: (-round(evidence[at].worth / unit, _EQUAL), seconds[scores.nodes[at]], at))
     return Choice(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,9 @@ from bot.evaluation.blending.blend import combine
 from bot.evaluation.choosing.choose import Part, choose
 from bot.evaluation.scoring import Scorer, open_scorer, parts_of
 from bot.evaluation.scoring.bank import read_predicted
-from bot.evaluation.scoring.interval import clusters
+from bot.evaluation.scoring.interval import clusters_of
 from bot.evaluation.scoring.truth import PartOfTruth, Predicted, Rows, Truth
 from bot.evaluation.tables.csv_table import read_table
-from bot.evaluation.views.opened_view import OpenedView
 from state.errors import InfrastructureFailure, InvalidSubmission
 
 _SAMPLE = "sample_validation.csv"
@@ -40,7 +40,8 @@ def choose_candidate(
     with closing(open_scorer(held.card, held.grader)) as scorer:
         parts = [part for one in predictions for part in _parts(one, candidates, scorer, held.data)]
         times = {one.node: one.seconds for one in candidates}
-        return choose(parts, times, held.card.lower_is_better, seed, seconds)
+        blends = {one.node for one in candidates if one.recipe is not None}
+        return choose(parts, times, blends, held.card.lower_is_better, seed, seconds)
 
 
 def _parts(one: Predictions, candidates: Sequence[Candidate], scorer: Scorer, held: Path) -> Iterator[Part]:
@@ -57,7 +58,7 @@ def _parts(one: Predictions, candidates: Sequence[Candidate], scorer: Scorer, he
             yield Part(one.parts[0], whole, predicted, ())
         return
     # In the view's own folder no rows stand apart, so that all are read.
-    units, _ = clusters(OpenedView(one.view.data, one.view.data, one.view.card), ids)
+    units, _ = clusters_of(replace(one.view, labels=one.view.data), ids)
     for name in one.parts:
         part = {"holdout": truth, "final": final}.get(name, _not_withheld(whole, ids, one, held))
         if part is None:

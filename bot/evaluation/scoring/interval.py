@@ -83,8 +83,8 @@ def validation_interval(
         if truth.ids is None:
             note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
             return Interval(None, None, note, 0, None, test_rows)
-        units, together = clusters(OpenedView(view.data, view.labels, card), truth.ids)
-        draws = _Draws(truth, predicted, units, len(truth.ids), test_rows)
+        clusters, together = clusters_of(view, truth.ids)
+        draws = _Draws(truth, predicted, clusters, len(truth.ids), test_rows)
         score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(view.truth))
         scores = draws.scores(score, seed, seconds)
     how = len(scores), together, test_rows
@@ -208,8 +208,14 @@ def _lacking(rng: np.random.Generator, many: int) -> float:
     return float(rng.gamma(0.5)) / many
 
 
-def clusters(view: OpenedView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
-    """Return which validation rows belong together, and by what; in an unsupported layout rows are independent."""
+def clusters_of(labelled: LabelledView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
+    """Return which validation rows belong together, and by what; in an unsupported layout rows are independent.
+
+    Args:
+        labelled: the hold-out view.
+        ids: keys of its validation rows without those of `final`, in the order of the row numbers that are returned.
+    """
+    view = OpenedView(labelled.data, labelled.labels, labelled.card)
     alone = [np.array([row]) for row in range(len(ids))]
     try:
         column, keys = _time_of(view) or _group_of(view) or _together_of(view) or (None, [])
