@@ -91,7 +91,7 @@ def test_the_faster_is_first_at_equal_score_and_the_other_is_a_copy() -> None:
     assert found.order == (2, 1)
     assert found.copies == {1: 2}
     near = chosen(part("holdout", {1: HARD, 2: HARD + own(0.001), 3: HARD + own()}))
-    assert set(near.copies) == {near.order[1]} and near.order[2] == 3
+    assert set(near.copies) in ({1}, {2})
 
 
 def test_what_belongs_together_is_drawn_together() -> None:
