@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from bot.engine.attempts import code, holdout_seconds, load_tree
+from bot.engine.budget import SHORTEST_EXECUTION
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.evaluation.answers.choices import Candidate, Choice, Predictions
@@ -112,7 +113,7 @@ async def _run(context: RunContext, fold: str, racing: Sequence[int], until: flo
     async def run(node: int) -> None:
         async with side_by_side:
             room = max(1.0, until - context.budget.elapsed.wall())
-            limit = min(room, max(1.0, _SLOWER * _seconds(context, node)))
+            limit = min(room, max(SHORTEST_EXECUTION, _SLOWER * _seconds(context, node)))
             context.say(f"racing node {node} on {fold}")
             try:
                 await context.executor.execute(node, code(context, node), fold, limit)

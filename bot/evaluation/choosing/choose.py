@@ -112,7 +112,7 @@ class _Scores:
 
     def difference(self, values: Floats, at: int, other: int) -> Floats:
         """Return how much better a candidate is than another on the parts that both have, as `mean` does."""
-        both = np.isfinite(self.values[:, [at, other]]).all(axis=1)
+        both = np.isfinite(self.values[:, at]) & np.isfinite(self.values[:, other])
         return self._weighed(values[..., at] - values[..., other], both)
 
     def _weighed(self, values: Floats, of: NDArray[np.bool_]) -> Floats:

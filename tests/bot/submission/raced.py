@@ -1,6 +1,6 @@
-"""A run of four scripts that is over: `python -m tests.bot.submission.raced FOLDER [MOMENT LABEL COUNT]`.
+"""A run of four scripts that is over: `python -m tests.bot.submission.raced FOLDER [scored | MOMENT LABEL COUNT]`.
 
-It makes the last choice, race included, and prints it as JSON. With a boundary it kills itself there (see `tests.chaos.doomed`).
+It makes the last choice, race included, and prints it as JSON; with `scored` it ends before. With a boundary it kills itself there (see `tests.chaos.doomed`).
 """
 
 import asyncio
@@ -27,7 +27,8 @@ from tests.chaos.doomed import Doom
 from tests.tiny_snapshot import write_tiny
 
 _SCRIPT = """
-import csv, math
+import csv, math, time
+time.sleep(0.5)
 for table, out in (("test", "submission"), ("validation", "validation_predictions")):
     with open(f"{out}.csv", "w") as file:
         print("id,label", file=file)
@@ -39,9 +40,16 @@ WRONG = (0.30, 0.31, 0.32, 0.33, 9.0)
 """How wrong the script of each node is: but for the last, their scores are within noise of each other."""
 
 
+class _Still:
+    """A stopwatch that stands still, so that a slow machine decides nothing."""
+
+    def wall(self) -> float:
+        return 0.0
+
+
 @asynccontextmanager
 async def run_of(folder: Path, seconds: float = 600.0, wrong: tuple[float, ...] = WRONG) -> AsyncIterator[RunContext]:
-    """Give a run whose scripts have scores; one in the folder goes on."""
+    """Give a run whose scripts have scores, at the time 0; one in the folder goes on."""
     if not (folder / "tiny").exists():
         write_tiny(folder / "tiny", rows=600)
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
@@ -50,7 +58,7 @@ async def run_of(folder: Path, seconds: float = 600.0, wrong: tuple[float, ...] 
         aclosing(Worker()) as blender,
         opened_on(snapshot, folder, None, clock, model, community=False, baseline=False, seconds=seconds) as opened,
     ):
-        context = replace(opened, blender=blender, budget=replace(opened.budget, races=True))
+        context = replace(opened, blender=blender, budget=replace(opened.budget, races=True, elapsed=_Still()))
         for node, much in enumerate(wrong, 1):
             with context.store.write() as tx:
                 create_node(tx, RUN, action="draft", id=node)
@@ -60,8 +68,10 @@ async def run_of(folder: Path, seconds: float = 600.0, wrong: tuple[float, ...] 
         yield context
 
 
-async def _main(folder: Path) -> None:
+async def _main(folder: Path, *, choose: bool) -> None:
     async with run_of(folder) as context, aclosing(Worker()) as worker:
+        if not choose:
+            return
         chosen = await last_choice(context, worker, over=True)
         selection = selection_of(context)
         assert chosen is not None and selection is not None
@@ -70,7 +80,8 @@ async def _main(folder: Path) -> None:
 
 if __name__ == "__main__":
     place, *boundary = sys.argv[1:]
-    if boundary:
+    scores_only = boundary == ["scored"]
+    if boundary and not scores_only:
         moment, wanted, count = boundary
         Doom(moment, wanted, int(count))
-    asyncio.run(_main(Path(place)))
+    asyncio.run(_main(Path(place), choose=not scores_only))
