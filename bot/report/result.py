@@ -12,7 +12,7 @@ from bot.evaluation.answers import Grade
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
 from bot.report.stream import StreamRecord
-from bot.submission.last_choice import Selection
+from bot.submission.selection import Selection
 from state.errors import UsageError
 
 NOT_DRAWN = "the bot ended before the page was drawn"

@@ -4,9 +4,8 @@ It is the only reader of what candidates have on the rows of `final`, and reads 
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
 from sqlmodel import col, select
 
 from bot.engine.attempts import load_tree
@@ -17,6 +16,7 @@ from bot.engine.tree import NodeView, Tree
 from bot.evaluation.answers.choices import Candidate, Choice, Evidence
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED
+from bot.submission.selection import Compared, Selection
 from state.errors import BotError
 from state.tables import Evaluation, Step
 
@@ -24,38 +24,6 @@ _STEP = "last choice"
 _FINAL = "final"
 _SECONDS = 20.0
 """For its draws."""
-
-
-class Compared(BaseModel):
-    """One candidate of the last choice; scores are in the metric's own sign, None where it was not scored."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    node: int
-    kind: Literal["script", "blend"]
-    holdout: float | None
-    folds: float | None
-    """Mean over the folds that it was run on, of their rows that the hold-out view trains on."""
-    folds_run: int
-    final: float | None
-    together: float
-    """Mean of these, weighted by rows."""
-    gain: float
-    """Paired difference to the best that has as many rows as any: above 0 is better."""
-    gain_error: float | None
-
-
-class Selection(BaseModel):
-    """How the node that was handed in was chosen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    candidates: tuple[Compared, ...]
-    """In order; the first is chosen."""
-    race: str
-    """What was raced, or why nothing was."""
-    why: str
-    """Why the first is chosen."""
 
 
 async def last_choice(context: RunContext, worker: Worker, *, over: bool) -> NodeView | None:
@@ -129,10 +97,11 @@ def _why(choice: Choice, compared: Sequence[Compared]) -> str:
         return "it is the only candidate"
     first, second = compared[:2]
     what = "the blend" if first.kind == "blend" else f"node {first.node}"
-    lead = choice.evidence[first.node].worth - choice.evidence[second.node].worth
-    if lead <= 0:
+    if first.kind == "blend" and first.gain <= 0:
+        return f"{what} is chosen, as no script is better than it by more than noise"
+    if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{what} is as good as node {second.node}, and faster"
-    return f"{what} is best on all rows that candidates were scored on, by {lead:.3g}"
+    return f"{what} is best on the rows that candidates were scored on"
 
 
 def _first_valid(context: RunContext, tree: Tree) -> NodeView | None:

@@ -1,6 +1,7 @@
 """A run of four scripts that is over: `python -m tests.bot.submission.raced FOLDER [scored | MOMENT LABEL COUNT]`.
 
-It makes the last choice, race included, and prints it as JSON; with `scored` it ends before. With a boundary it kills itself there (see `tests.chaos.doomed`).
+It makes the last choice, race included, and prints it as JSON; with `scored` it ends before. With a boundary it kills itself
+there (see `tests.chaos.doomed`).
 """
 
 import asyncio
