@@ -17,6 +17,13 @@ SHORTEST_EXECUTION = 5.0
 SHORTEST_SHARE = 0.5
 """A new script that gets less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
+RACE_SHARE = 0.1
+"""Most of a run's time that the race of the finalists may take."""
+RACED, LONGEST_RACE = 2, 14
+"""Hold-out runs that the race is as long as: at least two scripts on one fold; at most four on one and two of them on four more,
+each a little longer than a hold-out run."""
+RACE_SECONDS = 5.0
+"""That it takes beside: views, comparisons and guards."""
 
 
 class Elapsed(Protocol):
@@ -56,6 +63,8 @@ class RunBudget:
     """Most seconds that one execution may take."""
     speed: float = 1.0
     """Seconds of the run's clock, by which nodes are timed, per second of the budget."""
+    races: bool = False
+    """Whether the finalists are raced when the search has ended."""
 
     @property
     def reserve(self) -> float:
@@ -76,13 +85,28 @@ class RunBudget:
             best_seconds: how long the best node's hold-out run took; None without one.
             later: seconds until the run begins, for example to write its script.
         """
-        left = max(0.0, self.left() - later)
+        left = max(0.0, self.left() - self.race_seconds(best_seconds) - later)
         limit = min(self.seconds * EXECUTION_SHARE, left / (1 + REFIT_FACTOR), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
             limit = min(limit, left - REFIT_FACTOR * best_seconds)
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
+
+    def race_seconds(self, best_seconds: float | None) -> float:
+        """Return the seconds kept for the race: none where two scripts on one fold would already take more.
+
+        Args:
+            best_seconds: how long the best node's hold-out run took; None without one.
+        """
+        share = RACE_SHARE * self.seconds if self.races else 0.0
+        if best_seconds is None or RACED * best_seconds > share:
+            return 0.0
+        return min(share, RACE_SECONDS + LONGEST_RACE * best_seconds)
+
+    def race_room(self, best_seconds: float) -> float:
+        """Return the seconds that a race which begins now may take."""
+        return min(self.race_seconds(best_seconds), max(0.0, self.left() - REFIT_FACTOR * best_seconds))
 
     def baseline_seconds(self) -> float:
         """Return the time limit of the safe baseline, which is started however late it is.
@@ -106,5 +130,5 @@ class RunBudget:
         return Remaining(None, None, self.usable(best_seconds) * self.speed, self.seconds * self.speed)
 
     def usable(self, best_seconds: float | None) -> float:
-        """Return the seconds that nodes may use: those left without the refit of the best one."""
-        return max(0.0, self.left() - REFIT_FACTOR * (best_seconds or 0.0))
+        """Return the seconds that nodes may use: those left without the race, and the refit of the best one."""
+        return max(0.0, self.left() - self.race_seconds(best_seconds) - REFIT_FACTOR * (best_seconds or 0.0))

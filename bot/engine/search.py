@@ -10,7 +10,6 @@ from typing import Literal
 
 from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
-from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.pacing import Pacing, Unpaced
 from bot.engine.patience import Patience, may_pass
@@ -265,16 +264,16 @@ class Search:
                 raise error
 
     async def _stop_when_due(self) -> None:
-        """Return when the search is stopped, or stop it when the rest of the time is needed for the refit.
+        """Return when the search is stopped, or stop it when the rest of the time is needed for the race and the refit.
 
         Executions end earlier, by their own limits; this is for a model that does not answer.
         """
         context = self._context
-        needed = REFIT_FACTOR * (best_seconds(context, self.tree()) or 0.0)
+        usable = context.budget.usable(best_seconds(context, self.tree()))
         # Without the baseline there is nothing to hand in, and it asks no model: wait for it.
         alone = BASELINE in self._running.values()
         try:
-            async with asyncio.timeout(None if alone else max(0.0, context.budget.left() - needed)):
+            async with asyncio.timeout(None if alone else usable):
                 await self._stop.wait()
         except TimeoutError:
             self.stop("the time is used up")

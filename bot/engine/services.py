@@ -156,6 +156,7 @@ async def open_context(
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
+        blends = settings.blend and executor.self_reported is None
         machine = this_machine(limits, described, settings.gpus, machinery.leases.gpu_models)
         yield RunContext(
             run_id=plan.id,
@@ -167,7 +168,7 @@ async def open_context(
             asker=asker,
             model_name=settings.model,
             executor=executor,
-            budget=budget,
+            budget=replace(budget, races=budget.races and blends),
             machine=replace(machine, weights=tuple(map(weights_line, offered))),
             preview=preview,
             decisions=Decisions(steps),
@@ -178,7 +179,7 @@ async def open_context(
             notes=plan.notes,
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
-            blender=blender if settings.blend and executor.self_reported is None else None,
+            blender=blender if blends else None,
         )
 
 

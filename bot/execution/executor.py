@@ -192,8 +192,14 @@ class Executor:
 
     async def guards_of(self, node: int, execution: str, score: Score) -> tuple[Finding, ...]:
         """Return what guards find in a node's kept predictions and its file for the test rows."""
-        found = ScoredFiles(score.value, True, True, predictions=score.predictions, submission=score.submission)
-        return await self._guarding.check_execution(node, execution, await self.view(GUARDED), found, "")
+        return await self._guarding.check_execution(node, execution, await self.view(GUARDED), _files_of(score), "")
+
+    async def check_folds(self, node: int) -> None:
+        """Let the guard of folds look at a script again that was run on folds."""
+        with self._store.read() as session:
+            kept = kept_execution(session, self._run_id, node)
+        if kept is not None and kept.score is not None:
+            await self._guarding.check_folds(node, kept.id, await self.view(GUARDED), _files_of(kept.score))
 
     async def noise(self, node: int, other: int | None, seconds: float) -> Noise:
         """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's.
@@ -385,10 +391,10 @@ class Executor:
         if outcome.reason not in (ExitReason.FINISHED, ExitReason.TIMED_OUT):
             return ScoredFiles(None, valid=False, fine=False)
         if self.self_reported is None:
-            swapped = ViewName.parse(view).kind == "swap"
-            bank = self.folder.bank if view == GUARDED else None
+            kind = ViewName.parse(view).kind
+            bank = self.folder.bank if kind in (GUARDED, "fold") else None
             return await self._worker.score_execution(
-                data, submission if swapped else out / PREDICTIONS, submission, bank
+                data, submission if kind == "swap" else out / PREDICTIONS, submission, bank
             )
         # The printed score counts if the submission could be handed in.
         try:
@@ -399,6 +405,10 @@ class Executor:
         if score is None:
             return ScoredFiles(None, valid=True, fine=False, message=f"no line `{LINE}: <number>` was printed")
         return ScoredFiles(score, valid=True, fine=True, message=f"self-reported: {self.self_reported}")
+
+
+def _files_of(score: Score) -> ScoredFiles:
+    return ScoredFiles(score.value, True, True, predictions=score.predictions, submission=score.submission)
 
 
 def _execution_id(node: int, view: str, tried: int = 1) -> str:

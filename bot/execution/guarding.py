@@ -20,6 +20,9 @@ from state.tables import Evaluation, Step
 FOUND = "guards.found"
 """Type of the event with the findings that did not pass."""
 _STEP = "guards:holdout"
+_FOLDS_STEP = "guards:folds"
+_OF_FOLDS = "folds"
+"""The guard that compares folds, of which a node has none before the race."""
 _SECONDS = 120.0
 _OUTPUT = 50_000
 """Last characters of a script's output that are checked."""
@@ -76,6 +79,18 @@ class Guarding:
         )
         return await _found(EXECUTION_GUARDS, findings)
 
+    async def check_folds(self, node: int, execution_id: str, view: LabelledView, scored: ScoredFiles) -> None:
+        """Let the guard of folds look at a node again, once it was run on folds; a step."""
+
+        async def check() -> dict[str, Any]:
+            found = await self.check_execution(node, execution_id, view, scored, "")
+            found = tuple(one for one in found if one.guard == _OF_FOLDS)
+            with self.store.write() as tx:
+                record_findings(tx, self.run_id, found, node)
+            return {"guards": [asdict(one) for one in found]}
+
+        await self.steps.once(_FOLDS_STEP, check, node=node)
+
     def _scored(self, node: int) -> tuple[list[OtherNode], list[float]]:
         """Return the other nodes with a score, and the node's own scores on the fold views, by their numbers."""
         query = select(Evaluation).where(Evaluation.run_id == self.run_id, col(Evaluation.score).is_not(None))
@@ -120,6 +135,10 @@ def node_findings(store: Store, run_id: str, node: int) -> tuple[Finding, ...]:
     """Return the findings on a node's hold-out run; if it has no score, that no guard was run."""
     with store.read() as session:
         execution = kept_execution(session, run_id, node)
+        step = session.get(Step, (run_id, node, _FOLDS_STEP, 0))
     if execution is None or execution.score is None:
         return not_run_at_all(EXECUTION_GUARDS, _NOT_CHECKED)
-    return execution.score.guards
+    later = (
+        {} if step is None or step.result is None else {one.guard: one for one in findings_of(step.result["guards"])}
+    )
+    return tuple(later.get(one.guard, one) for one in execution.score.guards)

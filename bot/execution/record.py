@@ -49,7 +49,7 @@ class Score(_Kept):
     spoiled: bool = False
     """Whether a guard found the file for the test rows worthless, whatever the value is."""
     predictions: str | None = None
-    """The bank's file with the validation predictions; None on other views, and for a score that a script prints."""
+    """The bank's file with the validation predictions, on the hold-out and fold views; None for a score that a script prints."""
     submission: str | None = None
     """The bank's file with the predictions of the test rows."""
 

@@ -137,7 +137,8 @@ async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker
     """Hand in; without the refit if a stop is requested before or during it."""
     file, blending, own = run.folder.submission, search.blending, search.hands_in_own
     if not search.interrupted:
-        work = hand_in(context, blending, file, worker, hurried=False, own=own)
+        over = search.status == "finished"
+        work = hand_in(context, blending, file, worker, hurried=False, own=own, over=over)
         handed = await _unless_stopped(work, search, grace=0.0)
         if handed is not None:
             return handed
@@ -201,7 +202,8 @@ async def _context(
 
     account = RunAccount(run.id, card.slug, run.folder.database)
     with open_budget(settings.caps, account, clock, stopwatch.wall, say) as spending:
-        budget = RunBudget(stopwatch, wall_limit(spending, settings.seconds), settings.steps)
+        seconds = wall_limit(spending, settings.seconds)
+        budget = RunBudget(stopwatch, seconds, settings.steps, races=settings.blend)
         plan = RunPlan(
             run.id,
             card,

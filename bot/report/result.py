@@ -12,6 +12,7 @@ from bot.evaluation.answers import Grade
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
 from bot.report.stream import StreamRecord
+from bot.submission.selection import Selection
 from state.errors import UsageError
 
 NOT_DRAWN = "the bot ended before the page was drawn"
@@ -129,6 +130,8 @@ class RunResult(LiveGrade):
     best_over_time: tuple[tuple[float, float, float | None], ...] = ()
     """Seconds, validation score and win rate at each gain; the win rate was computed after the run."""
     rank_correlation: float | None = None
+    selection: Selection | None = None
+    """How the chosen node was chosen; None: by its hold-out score alone, or the run may go on."""
     selection_regret: float | None = None
     """By how much the chosen node's hidden or public score is worse than the best one."""
     hidden_scores: Mapping[int, float | None] = {}

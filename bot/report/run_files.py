@@ -24,6 +24,7 @@ from bot.report.solution import write_solution
 from bot.report.stream_record import stream_record
 from bot.report.words import cutoff_note
 from bot.submission.handing_in import HandedIn, is_baseline
+from bot.submission.last_choice import selection_of
 from sandbox import ExitReason, SandboxDescription
 from state.errors import BotError
 from state.ledgers import worked_seconds
@@ -149,6 +150,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
         best_over_time=_best_over_time(context, valid, graded.nodes, run),
         rank_correlation=graded.rank_correlation,
+        selection=selection_of(context) if ended.status == "finished" else None,
         selection_regret=graded.selection_regret,
         hidden_scores={id: found.score for id, found in graded.nodes.items()},
     )

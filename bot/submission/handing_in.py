@@ -13,9 +13,10 @@ from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.files import HandedInAs, MadeFile, refit
+from bot.submission.last_choice import last_choice
 from bot.submission.replay import LOCK, ReplaySubmitter
 from state.errors import BotError, BudgetExceeded
-from state.tables import Evaluation, Submission
+from state.tables import Submission
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ async def hand_in(
     *,
     hurried: bool,
     own: bool = False,
+    over: bool = False,
 ) -> HandedIn:
-    """Choose the script or blend with the best validation score, refit it, and hand its file in.
+    """Choose a script or a blend (see `last_choice`), refit it, and hand its file in.
 
     It may be called again: a run that was stopped hands in, is resumed, and hands in again.
 
@@ -50,6 +52,7 @@ async def hand_in(
         worker: compares the refit's file with the scored one.
         hurried: a person stopped the run: nothing more is run, and the scored file is handed in.
         own: the agent made the file itself: it is handed in as it was left, scored or not.
+        over: the search has ended for good, so that its finalists may be raced, and scored on the rows of `final`.
 
     Raises:
         SubmissionInDoubt: the file could not be put in place.
@@ -59,7 +62,7 @@ async def hand_in(
         with suppress(BotError):
             await blending.as_node()
     tree = load_tree(context)
-    best = _last_left(tree) if own else _best(context, tree)
+    best = _last_left(tree) if own else await last_choice(context, worker, over=over)
     if best is None:
         why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
         return HandedIn(None, None, why)
@@ -79,17 +82,6 @@ async def hand_in(
     except BudgetExceeded as error:
         return _earlier(context, error)
     return HandedIn(best.id, made.how, made.note)
-
-
-def _best(context: RunContext, tree: Tree) -> NodeView | None:
-    """Return the node to hand in; if scores are self-reported and no script printed one, the first with a valid file."""
-    best = max(tree.candidates(), key=lambda one: (not one.spoiled, one.fitness, -one.id), default=None)
-    if best is not None or context.executor.self_reported is None:
-        return best
-    with context.store.read() as session:
-        query = select(Evaluation.node).where(Evaluation.run_id == context.run_id, col(Evaluation.valid))
-        nodes = session.exec(query.order_by(col(Evaluation.node)).limit(1)).all()
-    return tree[nodes[0]] if nodes else None
 
 
 def _last_left(tree: Tree) -> NodeView | None:

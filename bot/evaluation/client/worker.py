@@ -21,6 +21,7 @@ from bot.evaluation.answers import (
     ScoredHint,
 )
 from bot.evaluation.answers.blends import Blended, Member, Recipe
+from bot.evaluation.answers.choices import Candidate, Choice, Predictions
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess
 from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
@@ -167,6 +168,20 @@ class Worker(WorkerProcess):
             view_dir=view_dir,
             card=card,
             out=out,
+        )
+
+    async def choose_candidate(
+        self, candidates: Sequence[Candidate], predictions: Sequence[Predictions], seed: int, seconds: float
+    ) -> Choice:
+        """Put candidates in order by all rows that they were scored on."""
+        return await self.call(
+            "bot.evaluation.choosing.parts:choose_candidate",
+            Choice,
+            timeout_seconds=60 + 10 * seconds,
+            candidates=candidates,
+            predictions=predictions,
+            seed=seed,
+            seconds=seconds,
         )
 
     async def validation_interval(

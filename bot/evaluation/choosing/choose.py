@@ -1,0 +1,198 @@
+"""Puts candidates in order by all rows that they were scored on, paired by row.
+
+A candidate's score is the mean of its parts' scores (hold-out, final, folds), weighted by their rows. Its difference to the best
+candidate's is taken on the parts that both have, and the standard error of that from draws of rows on which both are scored:
+the bootstrap as in `scoring.noise`, but whatever belongs together is drawn together. A script that was scored on fewer rows
+than the best one must be better by more than one standard error, as luck weighs more on few rows. And the best script must be
+better than a blend by more than one: its score is the highest of several, and flatters it; a blend's is cross-fitted.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers.choices import Choice, Evidence
+from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+
+DRAWS = 200
+FEWEST = 30
+"""Draws on which the metric must be defined; with fewer an error is unknown."""
+_LEAST = 0.02
+"""Least share of the rows in a draw, however slow the metric is."""
+_COPY = 0.1
+"""Of two candidates whose difference varies by less than this share of what the better one's score does, one is a copy."""
+_EQUAL = 9
+"""Digits by which scores are equal."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that candidates were scored on."""
+
+    name: str
+    truth: Truth
+    """Of these rows."""
+    predicted: Mapping[int, Predicted]
+    """By node; not all candidates need be here."""
+    units: Sequence[Rows]
+    """Rows that belong together, numbered within the part; empty: the truth scores whole files only."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return max(1, sum(map(len, self.units)))
+
+
+def choose(
+    parts: Sequence[Part],
+    seconds: Mapping[int, float],
+    blends: Collection[int],
+    lower_is_better: bool,
+    seed: int,
+    limit: float,
+) -> Choice:
+    """Put candidates in order.
+
+    Args:
+        parts: what they are compared on; who has no score on the first is left out.
+        seconds: of each candidate's hold-out run, by node: the faster is first at equal score.
+        blends: those of them that are blends.
+        lower_is_better: the metric's direction.
+        seed: of the draws.
+        limit: seconds for draws. If the metric is too slow for `FEWEST` draws of all rows, fewer rows are drawn.
+    """
+    scores = _whole(parts, tuple(sorted(seconds)), -1.0 if lower_is_better else 1.0)
+    known = [at for at in range(len(scores.nodes)) if np.isfinite(scores.values[0, at])]
+    if not known:
+        return Choice((), {})
+    draws, scale = _drawn(parts, scores, seed, limit)
+    rows = {at: float(scores.weights[np.isfinite(scores.values[:, at])].sum()) for at in known}
+    together = {at: float(scores.mean(scores.values, at)) for at in known}
+    blended = {at for at in known if scores.nodes[at] in blends}
+    scripts = [at for at in known if at not in blended] or known
+    best = max(scripts, key=lambda at: (rows[at], together[at], -seconds[scores.nodes[at]], -at))
+    evidence = {}
+    for at in known:
+        gain = float(scores.difference(scores.values, at, best))
+        error = _spread(scores.difference(draws, at, best), scale)
+        # What was scored on fewer rows, without an error, counts for nothing.
+        less = 0.0 if rows[at] == rows[best] else math.inf if error is None else error
+        worth = gain + (error or 0.0) if at in blended else gain - less
+        evidence[at] = Evidence(scores.by_part(at), scores.sign * together[at], gain, error, worth)
+    unit = abs(together[best]) or 1.0
+    order = sorted(known, key=lambda at: (-round(evidence[at].worth / unit, _EQUAL), seconds[scores.nodes[at]], at))
+    return Choice(
+        tuple(scores.nodes[at] for at in order),
+        {scores.nodes[at]: one for at, one in evidence.items()},
+        _copies(scores, draws, order),
+    )
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Scores of candidates by part, turned so that higher is better; NaN where a candidate has none."""
+
+    parts: Sequence[Part]
+    nodes: Sequence[int]
+    values: Floats
+    """(parts, candidates)."""
+    weights: Floats
+    """Rows of each part, (parts)."""
+    sign: float
+
+    def mean(self, values: Floats, at: int) -> Floats:
+        """Return a candidate's mean over its parts: of values (..., parts, candidates), (...)."""
+        return self._weighed(values[..., at], np.isfinite(self.values[:, at]))
+
+    def difference(self, values: Floats, at: int, other: int) -> Floats:
+        """Return how much better a candidate is than another on the parts that both have, as `mean` does."""
+        both = np.isfinite(self.values[:, at]) & np.isfinite(self.values[:, other])
+        return self._weighed(values[..., at] - values[..., other], both)
+
+    def _weighed(self, values: Floats, of: NDArray[np.bool_]) -> Floats:
+        mean: Floats = np.asarray(values[..., of] @ self.weights[of] / self.weights[of].sum())
+        return mean
+
+    def by_part(self, at: int) -> dict[str, tuple[float, int]]:
+        return {
+            part.name: (self.sign * float(self.values[number, at]), part.rows)
+            for number, part in enumerate(self.parts)
+            if np.isfinite(self.values[number, at])
+        }
+
+
+def _whole(parts: Sequence[Part], nodes: Sequence[int], sign: float) -> _Scores:
+    values = np.full((len(parts), len(nodes)), np.nan)
+    for number, part in enumerate(parts):
+        for at, node in enumerate(nodes):
+            if node in part.predicted:
+                values[number, at] = sign * score_or_nan(part.truth, part.predicted[node])
+    return _Scores(parts, nodes, values, np.array([float(part.rows) for part in parts]), sign)
+
+
+def _drawn(parts: Sequence[Part], scores: _Scores, seed: int, limit: float) -> tuple[Floats, float]:
+    """Return the scores of draws, (draws, parts, candidates), and the factor for their deviation."""
+    if not all(part.units for part in parts):
+        return np.empty((0, *scores.values.shape)), 1.0
+    rng, again = np.random.default_rng(seed), parts[0].truth.repeats
+    drawers = [_drawer(part.units, again=again) for part in parts]
+    scored = [
+        (number, at, part.truth.draws(part.predicted[node]))
+        for number, part in enumerate(parts)
+        for at, node in enumerate(scores.nodes)
+        if np.isfinite(scores.values[number, at])
+    ]
+
+    def draw(share: float) -> Floats:
+        rows = [drawer(rng, share) for drawer in drawers]
+        values = np.full(scores.values.shape, np.nan)
+        for number, at, score in scored:
+            values[number, at] = scores.sign * score(rows[number])
+        return values
+
+    began = time.monotonic()
+    found, share = [draw(1.0)], 1.0
+    if (needed := FEWEST * (time.monotonic() - began)) > limit:
+        share = max(_LEAST, limit / needed)
+        found.clear()
+    while len(found) < DRAWS and time.monotonic() - began < limit:
+        found.append(draw(share))
+    # Without replacement, half of the rows are what `share` 1 takes.
+    return np.array(found).reshape(-1, *scores.values.shape), math.sqrt(share if again else share / (2 - share))
+
+
+def _drawer(units: Sequence[Rows], *, again: bool) -> Callable[[np.random.Generator, float], Rows]:
+    """Return a function that draws a share of the units: with replacement, or of half of them, each once."""
+    many, rows = len(units), np.concatenate(units)
+
+    def drawn(rng: np.random.Generator, share: float) -> Rows:
+        if again:
+            chosen = rng.integers(0, many, max(1, round(share * many)))
+        else:
+            chosen = rng.permutation(many)[: max(1, round(share * many / 2))]
+        return rows[chosen] if len(rows) == many else np.concatenate([units[at] for at in chosen])
+
+    return drawn
+
+
+def _spread(values: Floats, scale: float) -> float | None:
+    defined = values[np.isfinite(values)]
+    return float(defined.std(ddof=1)) * scale if len(defined) >= FEWEST else None
+
+
+def _copies(scores: _Scores, draws: Floats, order: Sequence[int]) -> dict[int, int]:
+    copies: dict[int, int] = {}
+    for place, at in enumerate(order):
+        for better in order[:place]:
+            apart = _spread(scores.difference(draws, at, better), 1.0)
+            own = _spread(scores.mean(draws, better), 1.0)
+            if apart is not None and own is not None and apart <= _COPY * own:
+                copies[scores.nodes[at]] = scores.nodes[better]
+                break
+    return copies

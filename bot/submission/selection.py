@@ -1,0 +1,37 @@
+"""How the node that is handed in was chosen: light models, which whatever reads results can import."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Compared(BaseModel):
+    """One candidate of the last choice; scores are in the metric's own sign, None where it was not scored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    node: int
+    kind: Literal["script", "blend"]
+    holdout: float | None
+    folds: float | None
+    """Mean over the folds that it was run on, of their rows that the hold-out view trains on."""
+    folds_run: int
+    final: float | None
+    together: float
+    """Mean of these, weighted by rows."""
+    gain: float
+    """Paired difference to the best script of those with the most rows: above 0 is better."""
+    gain_error: float | None
+
+
+class Selection(BaseModel):
+    """How the node that was handed in was chosen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    candidates: tuple[Compared, ...]
+    """In order; the first is chosen."""
+    race: str
+    """What was raced, or why nothing was."""
+    why: str
+    """Why the first is chosen."""

@@ -1,0 +1,116 @@
+"""The last choice: finalists are raced on folds, the rows of final are read once, and a kill changes nothing."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.engine.attempts import load_tree
+from bot.engine.race import race
+from bot.evaluation.client.worker import Worker
+from bot.execution.guarding import node_findings
+from bot.execution.record import kept_execution
+from bot.submission.last_choice import last_choice, selection_of
+from state.tables import Execution
+from tests.bot.engine.parts import RUN
+from tests.bot.submission.raced import WRONG, run_of
+from tests.source_tree import ROOT
+
+BOUNDARIES = (
+    *("step.ended race", "step.started execute:fold 1/5", "step.ended execute:fold 1/5", "step.started race fold 1"),
+    *("step.ended race fold 1", "step.ended execute:fold 2/5", "step.ended guards", "step.started last choice"),
+    "step.ended last choice",
+)
+
+
+@pytest.mark.integration
+async def test_finalists_are_raced_and_chosen_among_by_all_rows(tmp_path: Path) -> None:
+    async with run_of(tmp_path) as context, aclosing(Worker()) as worker:
+        raced = await race(context, worker)
+        assert set(raced.finalists) == {1, 2, 3, 4}, "the fifth is worse beyond noise"
+        assert raced.note.startswith("raced: nodes "), raced.note
+        assert raced.folds[0] == "fold 1/5"
+        chosen = await last_choice(context, worker, over=True)
+        found = selection_of(context)
+        assert chosen is not None and found is not None
+        first = found.candidates[0]
+        assert first.node == chosen.id
+        assert first.folds_run == len(raced.folds), "the winner of the race is chosen, as who lost it has fewer rows"
+        assert {one.folds_run for one in found.candidates[2:]} == {1}
+        with context.store.read() as session:
+            runs = session.exec(Execution.__table__.select()).all()  # type: ignore[attr-defined]
+            scored = kept_execution(session, RUN, chosen.id, "fold 1/5")
+        assert scored is not None and scored.score is not None and scored.score.predictions is not None
+        assert (context.executor.folder.bank / scored.score.predictions).is_file()
+        again = await last_choice(context, worker, over=True)
+        assert again == chosen
+        with context.store.read() as session:
+            assert len(session.exec(Execution.__table__.select()).all()) == len(runs)  # type: ignore[attr-defined]
+        if first.folds_run >= 3:
+            guard = next(one for one in node_findings(context.store, RUN, chosen.id) if one.guard == "folds")
+            assert guard.sentence.startswith("fold "), guard
+
+
+@pytest.mark.integration
+async def test_a_run_that_may_go_on_is_chosen_for_by_the_hold_out_alone(tmp_path: Path) -> None:
+    async with run_of(tmp_path, wrong=WRONG[:2]) as context, aclosing(Worker()) as worker:
+        best = max(load_tree(context).valid(), key=lambda one: one.fitness)
+        for how in (context, replace(context, blender=None)):
+            assert await last_choice(how, worker, over=how is not context) == best
+            assert selection_of(context) is None
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("seconds", "wrong", "why"),
+    [
+        (600.0, (0.3, 9.0), "no other script is within noise of the best"),
+        (0.5, (0.3, 0.31), "two finalists on one fold would take"),
+    ],
+)
+async def test_a_race_that_cannot_pay_is_left_out_with_the_reason(
+    tmp_path: Path, seconds: float, wrong: tuple[float, ...], why: str
+) -> None:
+    async with run_of(tmp_path, wrong=wrong) as context, aclosing(Worker()) as worker:
+        short = replace(context, budget=replace(context.budget, seconds=seconds))
+        assert await last_choice(short, worker, over=True) is not None
+        found = selection_of(short)
+        assert found is not None
+        assert found.race.startswith("not raced: ") and why in found.race
+        assert all(one.folds_run == 0 and one.final is not None for one in found.candidates)
+        with context.store.read() as session:
+            views = {row.view for row in session.exec(Execution.__table__.select())}  # type: ignore[attr-defined]
+        assert views == {"holdout"}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_run_killed_at_each_boundary_of_race_and_choice_chooses_the_same(tmp_path: Path, moment: str) -> None:
+    scored, killed = tmp_path / "scored", tmp_path / "killed"
+    assert _run(scored, "scored").returncode == 0
+    # What is expected of a script on a fold is what its scored run took: both have the same.
+    shutil.copytree(scored, killed)
+    calm = _live(scored)
+    for boundary in BOUNDARIES:
+        ended = _run(killed, moment, boundary, "1")
+        assert ended.returncode == -signal.SIGKILL, f"it did not come to {boundary}: {ended.stderr.decode()[-2000:]}"
+    assert _live(killed) == calm
+
+
+def _live(folder: Path) -> object:
+    ended = _run(folder)
+    assert ended.returncode == 0, ended.stderr.decode()
+    return json.loads(ended.stdout)
+
+
+def _run(folder: Path, *boundary: str) -> subprocess.CompletedProcess[bytes]:
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "tests.bot.submission.raced", str(folder), *boundary]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=300, check=False, env=os.environ)
