@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.engine.attempts import holdout_seconds
-from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
@@ -76,7 +75,7 @@ def _limit(context: RunContext, best: float | None, limits: Limits | None) -> fl
     """Return the time limit of a hold-out run: the promised one, if at least half of it is left beside a refit."""
     if limits is None:
         return context.budget.baseline_seconds()
-    room = context.budget.left() - REFIT_FACTOR * (best or 0.0)
+    room = context.budget.left() - context.budget.kept(best)
     if room < SHORTEST_PROMISE * limits.seconds:
         raise BudgetExceeded("no time is left for another execution")
     return min(limits.seconds, room)

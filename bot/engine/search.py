@@ -10,7 +10,6 @@ from typing import Literal
 
 from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
-from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.pacing import Pacing, Unpaced
 from bot.engine.patience import Patience, may_pass
@@ -270,7 +269,7 @@ class Search:
         Executions end earlier, by their own limits; this is for a model that does not answer.
         """
         context = self._context
-        needed = REFIT_FACTOR * (best_seconds(context, self.tree()) or 0.0)
+        needed = context.budget.kept(best_seconds(context, self.tree()))
         # Without the baseline there is nothing to hand in, and it asks no model: wait for it.
         alone = BASELINE in self._running.values()
         try:
