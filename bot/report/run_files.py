@@ -128,7 +128,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         chosen_node=node,
         handed_in=handed.how,
         handed_in_note=handed.note,
-        second_look=handed.second_look,
+        second_look=handed.second_look if ended.status == "finished" else None,
         safest=None if node is None or handed.how is None else _final_file(tree[node], hidden),
         boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
         baseline_handed_in=is_baseline(handed),

@@ -217,9 +217,7 @@ def choose(found: Sequence[Choice], errors: Mapping[str, float], *, lower_is_bet
     def validated(one: Choice, errors_added: int) -> float:
         return worth(one.validation_score) + errors_added * errors.get(one.tag, 0.0)
 
-    if any(one.public_score is not None for one in found):
-        safest = max(found, key=lambda one: worth(one.public_score))
-    else:
-        safest = max(found, key=lambda one: validated(one, -1), default=None)
+    public = any(one.public_score is not None for one in found)
+    safest = max(found, key=lambda one: worth(one.public_score) if public else validated(one, -1), default=None)
     others = sorted((one for one in found if one is not safest), key=lambda one: -validated(one, 1))
     return [one for one in (safest, *others) if one is not None][:_COUNTED]

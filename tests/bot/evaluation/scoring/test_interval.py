@@ -53,7 +53,7 @@ def interval_of(folder: Path, task: TaskCard = MAE, grader: Path | None = None, 
 
 
 def width(folder: Path, **more: Any) -> float:
-    found = interval_of(folder, **{"refit": False, **more})
+    found = interval_of(folder, **{"of": "holdout", **more})
     return float(found.high - found.low)
 
 
