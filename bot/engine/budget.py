@@ -6,11 +6,18 @@ from typing import Protocol
 
 from bot.engine.strategy import Remaining
 
-FINISH_SECONDS = 10.0
-FINISH_SHARE = 0.02
+FINISH_SECONDS = 5.0
+FINISH_SHARE = 0.01
+"""Twice what grading, interval and report took on two busy cores; both grow with the nodes, and so with the time."""
 LONGEST_FINISH = 3600.0
-REFIT_FACTOR = 1.5
-"""A refit trains on more rows than the hold-out run did, and may take this much longer."""
+GROWTH = 1 / 0.7
+"""Training rows of a refit over those of a hold-out run, where few rows are labelled."""
+REFIT_SLACK = 1.05
+"""What a refit may take beyond its share of more rows, in the time that is kept for it."""
+LIMIT_SLACK = 1.2
+"""The same, in its time limit: nothing else needs the time by then."""
+REFITS, REFITS_SHARE = 3, 0.1
+"""Members of a blend, as slow as the best script, that time is kept for; beyond the first, within this share of a run."""
 EXECUTION_SHARE = 1 / 6
 """Most of a run's time that one execution may take (in the papers: 1 h of 5 h)."""
 SHORTEST_EXECUTION = 5.0
@@ -63,6 +70,10 @@ class RunBudget:
     """Most seconds that one execution may take."""
     speed: float = 1.0
     """Seconds of the run's clock, by which nodes are timed, per second of the budget."""
+    growth: float = GROWTH
+    """As `GROWTH`, of this run; 0: nothing is refitted."""
+    refits: int = 1
+    """Most scripts that time is kept for to run again: `REFITS` where there are blends."""
     races: bool = False
     """Whether the finalists are raced when the search has ended."""
 
@@ -78,7 +89,7 @@ class RunBudget:
     def execution_seconds(self, best_seconds: float | None, later: float = 0.0) -> float | None:
         """Return the time limit of a new hold-out run, or None if there is too little time for one.
 
-        The chosen node is run again at the end, on all rows. The limit leaves time for that: for the new node should it
+        What is handed in is run again at the end, on all rows. The limit leaves time for that: for the new node should it
         become the best, and for the best so far should it not.
 
         Args:
@@ -86,10 +97,10 @@ class RunBudget:
             later: seconds until the run begins, for example to write its script.
         """
         left = max(0.0, self.left() - self.race_seconds(best_seconds) - later)
-        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + REFIT_FACTOR), self.longest)
+        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + REFIT_SLACK * self.growth), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
-            limit = min(limit, left - REFIT_FACTOR * best_seconds)
+            limit = min(limit, left - self.kept(best_seconds))
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
 
@@ -115,13 +126,23 @@ class RunBudget:
         """
         return self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2)
 
-    def refit_seconds(self, seconds: float) -> float:
-        """Return the time limit of a node's refit, which is generous, as nothing comes after it.
+    def kept(self, best_seconds: float | None) -> float:
+        """Return the seconds kept for running again, on all rows, what is handed in.
 
         Args:
-            seconds: how long its hold-out run took.
+            best_seconds: how long the best node's hold-out run took; None without one.
         """
-        return min(self.left(), max(3 * seconds, min(self.seconds / 10, self.longest)))
+        one = REFIT_SLACK * self.growth * (best_seconds or 0.0)
+        return max(one, min(self.refits * one, REFITS_SHARE * self.seconds))
+
+    def refit_limit(self, limit: float, seconds: float) -> float:
+        """Return the time limit of a refit: that of its hold-out run, by which the script plans, or more if more rows need it.
+
+        Args:
+            limit: of the hold-out run.
+            seconds: how long that took.
+        """
+        return max(limit, LIMIT_SLACK * self.growth * seconds)
 
     def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
         """Return the budget for a policy; if steps are the budget, without times, so that decisions repeat exactly."""
@@ -130,5 +151,5 @@ class RunBudget:
         return Remaining(None, None, self.usable(best_seconds) * self.speed, self.seconds * self.speed)
 
     def usable(self, best_seconds: float | None) -> float:
-        """Return the seconds that nodes may use: those left without the race, and the refit of the best one."""
-        return max(0.0, self.left() - self.race_seconds(best_seconds) - REFIT_FACTOR * (best_seconds or 0.0))
+        """Return the seconds that nodes may use: those left without the race and the refits at the end."""
+        return max(0.0, self.left() - self.race_seconds(best_seconds) - self.kept(best_seconds))

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from bot.budgets.levels import Level
-from bot.engine.budget import RunBudget
+from bot.engine.budget import REFITS, RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.decisions import Decisions
 from bot.engine.settings import RunSettings
@@ -157,6 +157,7 @@ async def open_context(
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
         blends = settings.blend and executor.self_reported is None
+        budget = replace(budget, growth=executor.growth, refits=REFITS if blends else 1)
         machine = this_machine(limits, described, settings.gpus, machinery.leases.gpu_models)
         yield RunContext(
             run_id=plan.id,

@@ -113,6 +113,11 @@ class Executor:
         """Why the task's own grader cannot score its views; None: it can, or there is none. Set with the first view."""
         return self._views.unscored
 
+    @property
+    def growth(self) -> float:
+        """Training rows of `full` over those of the hold-out view, once that is built; 0 where no rows are withheld."""
+        return 0.0 if self.self_reported is not None else self._views.growth
+
     async def view(self, name: str) -> LabelledView:
         """Return a view, built at its first use; see `RunViews.view` for what it raises."""
         return await self._views.view(name)
@@ -230,6 +235,7 @@ class Executor:
         compared: int | None = None,
         noise_seconds: float = 0.0,
         lease: Lease | None = None,
+        attempt: int = 0,
     ) -> Execution:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
@@ -241,6 +247,7 @@ class Executor:
             compared: a node whose score this one's is compared with, for its gain.
             noise_seconds: for estimating the score's noise; 0: it is not estimated.
             lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for its own.
+            attempt: number of the run on this view, from 0: each is done once.
 
         Raises:
             BudgetExceeded: it does not fit into a budget; nothing was started.
@@ -251,20 +258,20 @@ class Executor:
             await self.check_data()
 
         async def run() -> dict[str, Any]:
-            request, outcome = await self._run(node, script, view, data.data, seconds, lease)
+            request, outcome = await self._run(node, script, view, data.data, seconds, lease, attempt)
             with self.stopwatch.measure("evaluation"):
                 execution = await self._scored(node, view, data, request, outcome, compared, noise_seconds)
             return execution.model_dump(mode="json")
 
-        return Execution.model_validate(await self._steps.once(step_of(view), run, node=node))
+        return Execution.model_validate(await self._steps.once(step_of(view), run, node=node, attempt=attempt))
 
     async def _run(
-        self, node: int, script: str, view: str, data: Path, seconds: float, given: Lease | None
+        self, node: int, script: str, view: str, data: Path, seconds: float, given: Lease | None, attempt: int
     ) -> tuple[ExecutionRequest, Outcome]:
         """Run a script; again if the sandbox itself failed."""
         limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
         for tried in range(1, _TRIES + 1):
-            id = _execution_id(node, view, tried)
+            id = _execution_id(node, view, attempt, tried)
             out = self.folder.executions / id
             request = ExecutionRequest(
                 id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
@@ -368,6 +375,8 @@ class Executor:
             score=score,
             fault=fault,
             error=error,
+            limit=request.limits.seconds,
+            cpu_seconds=outcome.cpu_seconds,
         )
         with self._store.write() as tx:
             message = error or found.message
@@ -411,6 +420,6 @@ def _files_of(score: Score) -> ScoredFiles:
     return ScoredFiles(score.value, True, True, predictions=score.predictions, submission=score.submission)
 
 
-def _execution_id(node: int, view: str, tried: int = 1) -> str:
-    name = f"n{node}-{ViewName.parse(view).folder}-0"
+def _execution_id(node: int, view: str, attempt: int = 0, tried: int = 1) -> str:
+    name = f"n{node}-{ViewName.parse(view).folder}-{attempt}"
     return name if tried == 1 else f"{name}-try{tried}"

@@ -70,6 +70,10 @@ class Execution(_Kept):
     """Why it has no score, without view and limits; None if it has one, or needs none."""
     error: str | None
     """The fault with the view and the time limit."""
+    limit: float | None = None
+    """Its time limit in seconds, which the script could read; None: it was recorded without."""
+    cpu_seconds: float | None = None
+    """Processor time of all its processes; None: it was not measured."""
 
     @property
     def value(self) -> float | None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.self_reported import reason_in
@@ -84,8 +85,17 @@ class RunViews:
         where = _WORDS.get(ViewName.parse(name).kind, f"on the view `{name}`, with")
         if self.self_reported is not None:
             return "on all the data, of which no rows could be withheld"
-        info = json.loads((self._view(ViewName.parse(name)).labels / INFO).read_text(encoding="utf-8"))
+        info = self._info(ViewName.parse(name))
         return f"{where} {info['train_rows']:,} of {info['of_rows']:,} training rows"
+
+    @property
+    def growth(self) -> float:
+        """All training rows over those of the hold-out view, which was built."""
+        info = self._info(_FIRST)
+        return float(info["of_rows"] / info["train_rows"])
+
+    def _info(self, view: ViewName) -> Any:
+        return json.loads((self._view(view).labels / INFO).read_text(encoding="utf-8"))
 
     async def folds(self) -> LabelledView | None:
         """Return the folds of the hold-out view's training rows, cut at their first use; None if there can be none.

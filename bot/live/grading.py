@@ -12,8 +12,8 @@ from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.report.result import LiveGrade, RunResult
 from bot.report.run_files import EndedRun, GradedRun, write_run_files
-from bot.submission.files import HandedInAs
 from bot.submission.handing_in import HandedIn
+from bot.submission.refit import HandedInAs
 
 
 async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunResult:

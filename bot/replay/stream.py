@@ -5,7 +5,6 @@ from typing import Any
 
 from bot.agents.comind.policy import RoundsSettings
 from bot.community.news import looks, take_in_news
-from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.pacing import Unpaced
 from bot.engine.scripts import best_seconds
@@ -96,7 +95,7 @@ class Stream(Unpaced):
             return clock_progress(len(tree.nodes), budget.steps, size)
         took = [node.seconds for node in tree.nodes if node.state != "running"]
         each = max(1.0, sum(took) / max(1, len(took))) / self._slots
-        usable = budget.seconds - budget.reserve - REFIT_FACTOR * (best_seconds(context, tree) or 0.0)
+        usable = budget.seconds - budget.reserve - budget.kept(best_seconds(context, tree))
         return clock_progress(budget.elapsed.wall() / each, usable / each, size)
 
     def _note_news(self, move: ClockAdvance, found: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ async def expected_interval(
             await context.executor.view(GUARDED),
             context.executor.predictions_of(node),
             context.seed,
-            handed.how != "holdout",
+            "holdout" if handed.how == "holdout" else "refit",
             _SECONDS,
         )
     except BotError as error:

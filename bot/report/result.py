@@ -46,6 +46,17 @@ class ModelTotals(BaseModel):
     cost_usd: float | None = None
 
 
+class FinalFile(BaseModel):
+    """One of the two files that a competitor would pick in the end."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    node: int
+    validation: float | None
+    hidden: float | None
+    """Of what was handed in, or else of the scored run's file; None: it was not graded."""
+
+
 @dataclass(frozen=True)
 class NodeFinding(Finding):
     """What one guard found."""
@@ -91,6 +102,12 @@ class RunResult(LiveGrade):
     chosen_node: int | None
     handed_in: str | None
     handed_in_note: str
+    second_look: str | None = None
+    """What a second look at the choice found, as its final score lay outside its interval; None: none was needed."""
+    safest: FinalFile | None = None
+    """What was handed in."""
+    boldest: FinalFile | None = None
+    """Of all that predicts something else, the best by its hold-out score and one standard error; of a replay alone."""
     baseline_handed_in: bool = False
     self_reported: str | None = None
     """Why validation scores are those that scripts printed; None: the evaluator computed them."""
@@ -118,6 +135,7 @@ class RunResult(LiveGrade):
     session_seconds: float | None = None
     """These three are None for a live run, which is not measured as a whole."""
     training_share: float | None = None
+    """Share of the wall time in which a script, or a lab's command, was running; of a live run, its executions' seconds."""
     bot_peak_memory_bytes: int | None = None
     budget: Mapping[str, Mapping[str, Figure]] = {}
     llm: ModelTotals = ModelTotals()
@@ -134,6 +152,8 @@ class RunResult(LiveGrade):
     """How the chosen node was chosen; None: by its hold-out score alone, or the run may go on."""
     selection_regret: float | None = None
     """By how much the chosen node's hidden or public score is worse than the best one."""
+    lost_by_refit: float | None = None
+    """By how much a refit that was handed in is worse on the hidden test than the scored run's file; below 0: it is better."""
     hidden_scores: Mapping[int, float | None] = {}
     report_error: str | None = NOT_DRAWN
     """Why there is no report.html; None: there is."""

@@ -12,6 +12,7 @@ from sqlmodel import select
 from bot.budgets.figures import figures, share
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
+from bot.engine.tree import NodeView
 from bot.evaluation.answers import Grade, HiddenScore
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.worker import Worker
@@ -19,13 +20,14 @@ from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.report.confidence import expected_interval, findings_of_run
 from bot.report.export import export_events, export_prompts
-from bot.report.result import NodeFinding, RunResult, write_result
+from bot.report.result import FinalFile, NodeFinding, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.stream_record import stream_record
 from bot.report.words import cutoff_note
 from bot.submission.handing_in import HandedIn, is_baseline
 from bot.submission.last_choice import selection_of
 from sandbox import ExitReason, SandboxDescription
+from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 from state.ledgers import worked_seconds
 from state.tables import Execution, Node, Run
@@ -104,6 +106,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
     totals, budget, times = context.asker.totals, context.budget, _times(ended, run, executions, len(valid))
     done = share(len(nodes), budget.steps, times["wall_seconds"], budget.seconds)
     seconds = [worked_seconds(run.gaps, run.created_at, one.ended_at) for one in valid if one.ended_at]
+    bold = handed.boldest
     late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
     return RunResult(
         **graded_there,
@@ -126,6 +129,9 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         chosen_node=node,
         handed_in=handed.how,
         handed_in_note=handed.note,
+        second_look=handed.second_look if ended.status == "finished" else None,
+        safest=None if node is None or handed.how is None else _final_file(tree[node], hidden),
+        boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
         baseline_handed_in=is_baseline(handed),
         self_reported=context.executor.self_reported,
         validation_score=None if node is None else tree[node].score,
@@ -152,8 +158,23 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         rank_correlation=graded.rank_correlation,
         selection=selection_of(context) if ended.status == "finished" else None,
         selection_regret=graded.selection_regret,
+        lost_by_refit=_lost(context.card, hidden, _hidden(graded, node)) if handed.how == "refit" else None,
         hidden_scores={id: found.score for id, found in graded.nodes.items()},
     )
+
+
+def _final_file(node: NodeView, hidden: float | None) -> FinalFile:
+    return FinalFile(node=node.id, validation=node.score, hidden=hidden)
+
+
+def _hidden(graded: GradedRun, node: int | None) -> float | None:
+    """Return the score of a node's hold-out run's file."""
+    found = None if node is None else graded.nodes.get(node)
+    return None if found is None else found.score
+
+
+def _lost(card: TaskCard, handed_in: float | None, scored: float | None) -> float | None:
+    return None if handed_in is None or scored is None else card.oriented(scored) - card.oriented(handed_in)
 
 
 def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: int) -> dict[str, Any]:
@@ -167,7 +188,7 @@ def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: in
         wall = (ended.context.clock.now() - run.created_at).total_seconds()
         training = sum(one.seconds or 0.0 for one in executions)
     else:
-        wall, training = watch.wall(), watch.of("executions")
+        wall, training = watch.wall(), watch.training()
         spans = {"overhead": watch.overhead(), "waiting": watch.of("waiting"), "session": watch.of("sessions")}
         measured = {f"{name}_seconds": round(span, 3) for name, span in spans.items()}
     return {

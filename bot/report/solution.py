@@ -1,9 +1,15 @@
-"""The solution folder: the script that made the submission, and how a person runs it."""
+"""The solution folder: the script that made the submission, or those of a blend, and how a person runs it."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from bot.engine.attempts import code
+from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
+from bot.evaluation.answers.blends import Blended, Recipe
+from bot.execution.record import kept_execution
 from bot.submission.handing_in import HandedIn
 
 _README = """# Solution: node {node}
@@ -17,25 +23,52 @@ The run's own folder has such a `data/` under `views/`: `views/full` for a refit
 ```sh
 mkdir work && cd work
 cp -r ../../views/{view} data
-BOT_TIME_LIMIT={seconds} BOT_CPUS={cpus} BOT_GPUS=0 python ../solution.py
+BOT_TIME_LIMIT={seconds} BOT_CPUS={cpus} BOT_GPUS=0 python ../{script}
 ```
-
+{blend}
 Python {python}; packages: {packages}.
 """
 
+_BLEND = """
+This is a blend: run each of these scripts in a folder of its own, and combine what their `submission.csv` predict.
+
+| script | weight |
+|---|---|
+{rows}
+
+The predictions are combined as `{space}`: {how}. {calibration} `recipe.json` has the same, to all digits.
+"""
+_HOW = {
+    "mean": "their weighted mean",
+    "logit": "the weighted mean of their logits, log(p / (1 - p)), turned back into probabilities",
+    "log": "the weighted mean of log(1 + prediction), turned back",
+    "rank": "the weighted mean of their ranks among the test rows",
+    "vote": "each row's label with the most weight",
+    "fusion": "each row's items by their weighted places in the lists",
+}
+
 
 def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
-    """Write solution.py and its README, even if the chosen node was not handed in; without one, write nothing."""
+    """Write the script, or a blend's, and a README, even if the chosen node was not handed in; without one, write nothing."""
     if handed.node is None:
         return
     folder.mkdir(exist_ok=True)
-    (folder / "solution.py").write_text(code(context, handed.node), encoding="utf-8")
+    blended = blend_of(context.store, context.run_id, handed.node)
+    nodes = {handed.node: "solution.py"}
+    if blended is not None:
+        recipe = blended.recipe
+        nodes = {node: f"solution_{node}.py" for node in sorted(recipe.weights, key=lambda node: -recipe.weights[node])}
+        (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1) + "\n", encoding="utf-8")
+    for node, name in nodes.items():
+        (folder / name).write_text(code(context, node), encoding="utf-8")
     machine = context.machine
     text = _README.format(
         node=handed.node,
-        made=_made(handed),
+        made=_made(handed, blended),
+        script=next(iter(nodes.values())),
+        blend="" if blended is None else _described(blended.recipe, nodes),
         view="full" if handed.how == "refit" else "holdout",
-        seconds=round(context.budget.seconds),
+        seconds=_limit(context, next(iter(nodes))),
         cpus=machine.cpus,
         python=machine.python,
         packages=", ".join(machine.packages),
@@ -43,7 +76,24 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-def _made(handed: HandedIn) -> str:
+def _limit(context: RunContext, node: int) -> int:
+    """Return the time limit of a script's scored run, in whole seconds; the run's, if it is not known."""
+    with context.store.read() as session:
+        done = kept_execution(session, context.run_id, node)
+    return round(context.budget.seconds if done is None or done.limit is None else done.limit)
+
+
+def _described(recipe: Recipe, nodes: Mapping[int, str]) -> str:
+    rows = "\n".join(f"| `{name}` | {recipe.weights[node]:.4f} |" for node, name in nodes.items())
+    steps = "; ".join(
+        f"{name}: {', '.join(f'{one:.6g}' for one in values)}" for name, values in recipe.calibration.items()
+    )
+    calibration = f"The result is calibrated by {steps}." if steps else "Nothing is done to the result."
+    return _BLEND.format(rows=rows, space=recipe.space, how=_HOW[recipe.space], calibration=calibration)
+
+
+def _made(handed: HandedIn, blended: Blended | None) -> str:
+    what = "`solution.py`" if blended is None else "The blend of these scripts"
     if handed.how is None:
-        return f"`solution.py` is the run's best script; {handed.note}."
-    return f"`solution.py` made `submission.csv` ({handed.how}: {handed.note})."
+        return f"{what} is the run's best; {handed.note}."
+    return f"{what} made `submission.csv` ({handed.how}: {handed.note})."

@@ -4,19 +4,17 @@ import base64
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import code, holdout_seconds
-from bot.engine.blending import blend_of
+from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import Execution
 from bot.submission.exactly_once import copy_durably, file_hash
+from bot.submission.refit import MadeFile, refit
 from scrapers.posts.duplicates import band_digests, similarity
 from scrapers.posts.sketches import Sketch
-from state.errors import BotError, InfrastructureFailure, InvalidSubmission
+from state.errors import InfrastructureFailure, InvalidSubmission
 from state.store import Store
 from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
 
@@ -25,20 +23,7 @@ FILES = "submissions"
 OUTPUTS = "outputs"
 """In the competition's folder: files that public kernels have written."""
 
-HandedInAs = Literal["refit", "fold-average", "holdout", "as-left"]
-MARGIN = 1.2
-"""A refit starts only if at least this many times the hold-out run's seconds are left."""
-
 _NOISE_SECONDS = 20.0
-
-
-@dataclass(frozen=True)
-class MadeFile:
-    """A file that may be handed in, how it was made, and why this one."""
-
-    file: Path
-    how: HandedInAs
-    note: str
 
 
 @dataclass(frozen=True)
@@ -146,64 +131,6 @@ class Files:
         else:
             partial.replace(kept)
         return sha
-
-
-async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
-    """Run a node, or each member of a blend, again on all data, and return the file to hand in.
-
-    A script's new file counts if it agrees with the scored one.
-
-    Args:
-        context: the run.
-        node: a node with a score.
-        worker: compares files, and blends them.
-    """
-    blended = blend_of(context.store, context.run_id, node)
-    if blended is None:
-        return await _refit_script(context, node, worker)
-    weights = blended.recipe.weights
-    made = {one: await _refit_script(context, one, worker) for one in sorted(weights, key=lambda one: -weights[one])}
-    done = sum(one.how == "refit" for one in made.values())
-    if not done:
-        return MadeFile(context.executor.submission_of(node, "holdout"), "holdout", "the blend of the scored files")
-    out = context.executor.folder.executions / f"n{node}-full-blend" / "submission.csv"
-    out.parent.mkdir(exist_ok=True)
-    view = await context.executor.view("holdout")
-    files = {one: file.file for one, file in made.items()}
-    await worker.write_blend(blended.recipe, files, view.data, context.card, out)
-    return MadeFile(out, "refit", f"the blend, {done} of its {len(made)} members refitted on all data")
-
-
-async def _refit_script(context: RunContext, node: int, worker: Worker) -> MadeFile:
-    scored = context.executor.submission_of(node, "holdout")
-    if context.executor.self_reported is not None:
-        return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
-    context.say(f"refitting node {node} on all data")
-    done = await _run_on_all(context, node)
-    if isinstance(done, str):
-        return MadeFile(scored, "holdout", f"the scored file, since {done}")
-    refitted = context.executor.submission_of(node, "full")
-    if not done.fine or not refitted.is_file():
-        return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {done.error}")
-    try:
-        found = await worker.agree(refitted, scored, context.card)
-    except (InvalidSubmission, InfrastructureFailure) as error:
-        return MadeFile(scored, "holdout", f"the scored file, since the refit's could not be compared: {error}")
-    if not found.agrees:
-        return MadeFile(scored, "holdout", f"the scored file, since the refit's differs too much: {found.message}")
-    return MadeFile(refitted, "refit", "the refit on all data, which agrees with the scored run")
-
-
-async def _run_on_all(context: RunContext, node: int) -> Execution | str:
-    """Run a node's script on all data; returns a sentence if that was impossible."""
-    seconds = holdout_seconds(context, node) or 0.0
-    if context.budget.left() < MARGIN * seconds + 1:
-        return "too little time was left for a run on `full`"
-    limit = context.budget.refit_seconds(seconds)
-    try:
-        return await context.executor.execute(node, code(context, node), "full", limit)
-    except BotError as error:
-        return f"the run on `full` failed: {error}"
 
 
 async def most_similar_kernel(

@@ -1,8 +1,9 @@
-"""Handing in: the chosen node is run again on all data, and its new file is handed in if it agrees with the scored one."""
+"""Handing in: a node is chosen, looked at again where it disappoints, run again on all data, and its file put in place."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlmodel import col, select
 
@@ -11,12 +12,16 @@ from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
+from bot.execution.record import GUARDED, Score, kept_execution
 from bot.submission.exactly_once import ExactlyOnce, Patience
-from bot.submission.files import HandedInAs, MadeFile, refit
 from bot.submission.last_choice import last_choice
+from bot.submission.refit import HandedInAs, MadeFile, refit
 from bot.submission.replay import LOCK, ReplaySubmitter
 from state.errors import BotError, BudgetExceeded
 from state.tables import Submission
+
+_INTERVAL_SECONDS = 2.0
+"""For the interval of the final score."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,10 @@ class HandedIn:
     """None: nothing was handed in."""
     note: str
     """Why this file, in one sentence."""
+    second_look: str | None = None
+    """What a second look at the choice found, in one sentence; None: none was needed."""
+    boldest: int | None = None
+    """What might be best of all else that could be handed in; what was handed in is the safest."""
 
 
 async def hand_in(
@@ -62,10 +71,20 @@ async def hand_in(
         with suppress(BotError):
             await blending.as_node()
     tree = load_tree(context)
-    best = _last_left(tree) if own else await last_choice(context, worker, over=over)
-    if best is None:
+    chosen = _last_left(tree) if own else await last_choice(context, worker, over=over)
+    if chosen is None:
         why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
         return HandedIn(None, None, why)
+    best, second_look = chosen, None
+    if over and not hurried and not own:
+        # A step: the interval is drawn within a time, and might be another one after a restart.
+        looked = await context.steps.once(
+            "second-look",
+            lambda: _look_again(context, chosen, tree, worker),
+            node=chosen.id,
+            attempt=len(tree.candidates()),
+        )
+        best, second_look = tree[looked["node"]], looked["why"]
     scored = context.executor.submission_of(best.id, "holdout")
     made = MadeFile(scored, "holdout", "the run was stopped before a refit")
     if own:
@@ -81,7 +100,55 @@ async def hand_in(
             held.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return HandedIn(best.id, made.how, made.note)
+    return HandedIn(best.id, made.how, made.note, second_look, None if own else _boldest(context, best, tree))
+
+
+async def _look_again(context: RunContext, chosen: NodeView, tree: Tree, worker: Worker) -> dict[str, Any]:
+    """Return what to hand in (`node`), and what was found (`why`, None: nothing).
+
+    A final score beyond the bad end of its interval shows that the hold-out rows do not stand for others. Then the
+    candidate with the best final score is taken: no search has gone by these rows.
+    """
+    card, final = context.card, context.executor.final_score(chosen.id)
+    fine = {"node": chosen.id, "why": None}
+    if final is None:
+        return fine
+    try:
+        expected = await worker.validation_interval(
+            await context.executor.view(GUARDED),
+            context.executor.predictions_of(chosen.id),
+            context.seed,
+            "final",
+            _INTERVAL_SECONDS,
+        )
+    except BotError:
+        return fine
+    worst = expected.high if card.lower_is_better else expected.low
+    if worst is None or card.oriented(final) >= card.oriented(worst):
+        return fine
+    known = {one.id: context.executor.final_score(one.id) for one in tree.candidates() if not one.spoiled}
+    finals = {node: card.oriented(score) for node, score in known.items() if score is not None}
+    best = max(finals, key=lambda node: (finals[node], -node), default=chosen.id)
+    why = f"the final score of node {chosen.id} lies outside its interval"
+    if best == chosen.id:
+        return {"node": best, "why": f"{why}; no other has a better one"}
+    return {"node": best, "why": f"{why}; node {best}, which has the best final score, is handed in instead"}
+
+
+def _boldest(context: RunContext, chosen: NodeView, tree: Tree) -> int | None:
+    """Return the best candidate by its score and one standard error, of those that predict something else than the chosen one."""
+
+    def kept(node: int) -> Score | None:
+        with context.store.read() as session:
+            done = kept_execution(session, context.run_id, node)
+        return None if done is None else done.score
+
+    own, bold = kept(chosen.id), {}
+    for one in tree.candidates():
+        score = kept(one.id)
+        if score is not None and not one.spoiled and (own is None or score.submission != own.submission):
+            bold[one.id] = one.fitness + (score.noise.score_error or 0.0)
+    return max(bold, key=lambda node: (bold[node], -node), default=None)
 
 
 def _last_left(tree: Tree) -> NodeView | None:

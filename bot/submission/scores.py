@@ -4,12 +4,15 @@ import asyncio
 import math
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from sqlmodel import Session
+
 from bot.engine.context import RunContext
+from bot.execution.record import kept_execution
 from bot.leaderboard.board import number
 from bot.notify.events import Choice, FinalSelectionProposed, ScoresDisagree
 from bot.notify.outbox import notify
@@ -155,11 +158,12 @@ class PublicScores:
         with self._context.store.read() as session:
             # Another run's validation scores may not be comparable; its public scores are.
             nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in state.rows}
+            errors = {row.tag: _score_error(session, row) for row in state.rows}
         found = []
         for row in confirmed.values():
             node = nodes[row.node] if row.run_id == self._context.run_id else None
             found.append(Choice(row.tag, row.node, row.score, None if node is None else node.score))
-        return choose(found, lower_is_better=self._context.card.lower_is_better)
+        return choose(found, errors, lower_is_better=self._context.card.lower_is_better)
 
 
 def correlate(pairs: Sequence[Pair]) -> ScoreCorrelation:
@@ -188,14 +192,32 @@ def _mean_ranks(values: Sequence[float]) -> list[float]:
     return [(bisect_left(ordered, value) + bisect_right(ordered, value)) / 2 for value in values]
 
 
-def choose(found: Sequence[Choice], *, lower_is_better: bool) -> list[Choice]:
-    """Return which submissions to select: the best by public score, and the best of the others by validation."""
+def _score_error(session: Session, row: Submission) -> float:
+    """Return the standard error of a validation score; 0 if it is not known."""
+    done = kept_execution(session, row.run_id, row.node)
+    return 0.0 if done is None or done.score is None else done.score.noise.score_error or 0.0
+
+
+def choose(found: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:
+    """Return which submissions to select, the safest and the boldest.
+
+    The safest is the best by public score, or where there is none by validation score less its standard error; the boldest is,
+    of the others, the best by validation score and its standard error.
+
+    Args:
+        found: what the site has confirmed.
+        errors: standard error of the validation score, by tag.
+        lower_is_better: of the metric.
+    """
     sign = -1.0 if lower_is_better else 1.0
 
     def worth(score: float | None) -> float:
         return -math.inf if score is None else sign * score
 
-    public = max(found, key=lambda one: worth(one.public_score), default=None)
-    chosen = [] if public is None or public.public_score is None else [public]
-    others = sorted((one for one in found if one not in chosen), key=lambda one: -worth(one.validation_score))
-    return [*chosen, *others][:_COUNTED]
+    def validated(one: Choice, errors_added: int) -> float:
+        return worth(one.validation_score) + errors_added * errors.get(one.tag, 0.0)
+
+    public = any(one.public_score is not None for one in found)
+    safest = max(found, key=lambda one: worth(one.public_score) if public else validated(one, -1), default=None)
+    others = sorted((one for one in found if one is not safest), key=lambda one: -validated(one, 1))
+    return [one for one in (safest, *others) if one is not None][:_COUNTED]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from bot.coder.lab.cards import best_shown, families, shown, shown_gain
 from bot.engine.attempts import attempt, code, load_tree
-from bot.engine.budget import REFIT_FACTOR
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
@@ -227,5 +226,7 @@ class Looks:
             lines.append(f"best of the run: {best_shown(context, best)}")
         lines.append(f"its output: /lab/logs/{self._log(node).name}")
         if best is not None and best.id == node:
-            lines.append(f"{REFIT_FACTOR * done.seconds:.0f} s of the run are kept now for running it again at the end")
+            lines.append(
+                f"{context.budget.kept(done.seconds):.0f} s of the run are kept now for running it again at the end"
+            )
         return "\n".join([*lines, looks])

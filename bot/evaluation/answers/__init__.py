@@ -101,14 +101,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether the test predictions of two submissions agree."""
+    """Whether a refit's predictions of the test rows stay near enough to the scored run's."""
 
     agrees: bool
-    correlation: float | None
-    """The mean over the columns; None if undefined."""
-    class_share_difference: float | None
-    """Total variation between the predicted shares of the classes; None for quantities and scores without a scale."""
     message: str
+    """How far they moved, and what is expected; empty where they agree."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ raise InfrastructureFailure: the worker failed, or took too long.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from bot.evaluation.answers import (
     Agreement,
@@ -185,9 +185,9 @@ class Worker(WorkerProcess):
         )
 
     async def validation_interval(
-        self, view: LabelledView, predictions: Path, seed: int, refit: bool, seconds: float
+        self, view: LabelledView, predictions: Path, seed: int, of: Literal["refit", "holdout", "final"], seconds: float
     ) -> Interval:
-        """Return where the hidden score is to be expected."""
+        """Return where the hidden score, or the final score, is to be expected."""
         return await self.call(
             "bot.evaluation.scoring.interval:validation_interval",
             Interval,
@@ -195,7 +195,7 @@ class Worker(WorkerProcess):
             view=view,
             predictions=predictions,
             seed=seed,
-            refit=refit,
+            of=of,
             seconds=seconds,
         )
 
@@ -244,10 +244,18 @@ class Worker(WorkerProcess):
             grader=view.grader,
         )
 
-    async def agree(self, file_a: Path, file_b: Path, card: TaskCard) -> Agreement:
-        """Compare the test predictions of two submissions."""
+    async def agree(
+        self, view: LabelledView, refitted: Path, scored: Path, predictions: Path, alike: Sequence[Path]
+    ) -> Agreement:
+        """Compare a refit's predictions of the test rows with those of its scored run."""
         return await self.call(
-            "bot.evaluation.scoring.agreement:agree", Agreement, file_a=file_a, file_b=file_b, card=card
+            "bot.evaluation.scoring.agreement:agree",
+            Agreement,
+            view=view,
+            refitted=refitted,
+            scored=scored,
+            predictions=predictions,
+            alike=alike,
         )
 
     async def check_file(self, file: Path, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:

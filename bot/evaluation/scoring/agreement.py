@@ -1,117 +1,134 @@
-"""Checks whether two submissions of the same code agree, so that a refit may be submitted for the scored run."""
+"""Whether a refit may be handed in for the scored run: by how far its predictions of the test rows moved.
+
+The move is measured in the metric's own terms, with the scored run's predictions as the truth: the error that the refit would
+add if that run were right. Two runs of a sound script, one on part of the other's rows, lie closer to each other than to the
+truth: of squared errors, what noise and bias add to each is added once to neither's distance to the other. So
+
+- a move of up to a share of the script's own error on the hold-out rows is trusted (for the shares see `_distances`: refits of
+  linear models, forests, boosting and networks on generated data moved less, however noisy that was, and shuffled ones more);
+- a move of up to all of it, if such moves have been seen: between the scored run and the same script's runs on other rows
+  (folds), or scripts that score the same within noise;
+- nothing beyond that is.
+"""
 
 import math
-from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import Agreement
-from bot.evaluation.metrics.labels import canonical_labels, equal_labels
+from bot.evaluation.answers import Agreement, LabelledView
+from bot.evaluation.metrics.labels import equal_labels
 from bot.evaluation.metrics.ranks import pearson, spearman
-from bot.evaluation.metrics.registry import CLASSIFICATION_METRICS, METRICS, prediction_kind
-from bot.evaluation.scoring.prediction_file import expected_like, read_predictions
+from bot.evaluation.metrics.registry import METRICS, Metric, prediction_kind
+from bot.evaluation.scoring.bank import read_predicted
+from bot.evaluation.scoring.kept_files import read_answers
+from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
-from state.errors import InvalidSubmission
 
-CORRELATION_FLOOR = 0.8
-"""Refits of sound code on a third more rows stay above 0.9; shuffled rows or swapped columns fall to about 0."""
-LABEL_FLOOR = 0.7
-"""Share of equal labels; weak but sound models change more labels than probabilities."""
-TEXT_FLOOR = 0.5
-"""Texts of equal meaning differ in words, and masks at their edges."""
-CLASS_SHARE_CEILING = 0.15
-"""Classes' shares move by a few hundredths in a refit; a fold that never saw a class, or a flipped one, moves more."""
-SHIFT_CEILING = 0.5
-"""How far the mean of a quantity may move, in standard deviations; a forgotten back-transformation moves it more."""
+_FEW = 3.0
+"""Rows with a wrong label or text that a hold-out without any may have missed (95%)."""
+_SMALLEST = 1e-15
+"""Probabilities are clipped to it."""
+_PROBABILITIES = frozenset({"log_loss", "mean_columnwise_log_loss", "weighted_log_loss", "kl_divergence"})
+_OF_RANKS = frozenset({"roc_auc", "average_precision", "lwlrap", "pearson", "spearman", "gini"})
+
+Distance = Callable[[NDArray[Any], NDArray[Any]], float]
+"""Takes a truth and predictions, (rows, prediction columns) each; like a squared error: what is independent adds up."""
 
 
-def agree(file_a: Path, file_b: Path, card: TaskCard) -> Agreement:
-    """Compare the test predictions of two submissions, row by row through their ids.
+def agree(view: LabelledView, refitted: Path, scored: Path, predictions: Path, alike: Sequence[Path] = ()) -> Agreement:
+    """Compare a refit's predictions of the test rows with those of its scored run.
 
-    A column's correlation is Spearman's; for probabilities the greater of Spearman's and Pearson's, since ranks among
-    saturated probabilities are noise. For labels it is the share of equal ones. For texts it is what the
-    task's own metric gives with one file as the truth, or the mean F1 of their words where that metric is no likeness.
+    Args:
+        view: the hold-out view; its rows of `final` are not used.
+        refitted: the refit's file.
+        scored: the scored run's, in the bank or as the script wrote it.
+        predictions: the scored run's predictions of the rows of `sample_validation.csv`.
+        alike: predictions of the test rows by the same script that was trained on other rows, or by scripts as good.
 
     Raises:
-        InvalidSubmission: a file cannot be read, or `file_b` holds other ids than `file_a`.
+        InvalidSubmission: a file cannot be read.
     """
-    expected = expected_like(file_a, card)
-    if not expected.ids:
-        raise InvalidSubmission(f"{file_a.name} has no rows.")
-    left, right = (read_predictions(file, expected, card) for file in (file_a, file_b))
+    card, sample = view.card, view.data / "sample_submission.csv"
+    own, new, *others = (read_predicted(path, sample, card) for path in (scored, refitted, *alike))
+    labels, predicted = _holdout(view, predictions)
     faults = []
-    kind = prediction_kind(card)
-    correlation: float | None
-    shares: float | None
+    for what, distance, sure in _distances(card, own):
+        moved, error = distance(own, new), distance(labels, predicted)
+        if prediction_kind(card) != "number":
+            error += _FEW / len(labels)
+        seen = max((distance(own, other) for other in others), default=0.0)
+        most = min(error, max(sure * error, seen))
+        if not moved <= most:  # NaN is not
+            faults.append(
+                f"its {what} to the scored run's predictions is {moved:.3g}, where that of the scored run to the labels "
+                f"is {error:.3g}, and at most {most:.3g} is expected"
+            )
+    return Agreement(not faults, "; ".join(faults))
+
+
+def _holdout(view: LabelledView, predictions: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return labels and predictions of the hold-out rows."""
+    sample = view.data / "sample_validation.csv"
+    labels = read_answers(view.truth, sample, view.card)[1]
+    rows = np.setdiff1d(np.arange(len(labels)), sorted(final_places(view.labels)))
+    return labels[rows], read_predicted(predictions, sample, view.card)[rows]
+
+
+def _distances(card: TaskCard, own: NDArray[Any]) -> list[tuple[str, Distance, float]]:
+    """Return the distances that a task's predictions are compared by: name, function, and the share of the error that is sure."""
+    kind, metric = prediction_kind(card), METRICS.get(card.metric.name)
+    if kind == "label":
+        return [("share of other labels", lambda truth, predicted: 1 - equal_labels(truth, predicted), 0.75)]
     if kind == "text":
-        correlation, floor, what, shares = _likeness(left, right, card), TEXT_FLOOR, "likeness of the texts", None
-    elif kind == "label":
-        correlation = equal_labels(left, right)
-        floor, what = LABEL_FLOOR, "share of equal labels"
-        shares = _label_shares(left, right)
-    else:
-        correlation = _mean_correlation(left, right, probabilities=card.metric.name in CLASSIFICATION_METRICS)
-        floor, what = CORRELATION_FLOOR, "correlation"
-        shares = _probability_shares(left, right) if card.metric.name in CLASSIFICATION_METRICS else None
-        if card.metric.name not in CLASSIFICATION_METRICS and (moved := _moved(left, right)) is not None:
-            faults.append(moved)
-    if correlation is None or correlation < floor:
-        shown = "undefined" if correlation is None else f"{correlation:.3f}"
-        faults.append(f"the {what} is {shown} (at least {floor})")
-    if shares is not None and shares > CLASS_SHARE_CEILING:
-        faults.append(f"the classes' shares differ by {shares:.3f} (at most {CLASS_SHARE_CEILING})")
-    message = f"The predictions disagree: {'; '.join(faults)}." if faults else "The predictions agree."
-    return Agreement(not faults, correlation, shares, message)
+        return [(*_text_distance(card, own), 0.75)]
+    if metric is not None and metric.name in _PROBABILITIES:
+        # Most of a log loss is what nobody can know.
+        return [("divergence", lambda truth, predicted: _divergence(truth, predicted, metric), 0.25)]
+    ranks = ("rank distance (1 - correlation)", _rank_distance, 1.0)
+    if metric is not None and metric.name in _OF_RANKS:
+        return [ranks]
+    if metric is not None and metric.direction == "minimize" and metric.least == 0 and not metric.of_classes:
+        # Errors that are independent add up in squares.
+        power = 1 if metric.name in ("mse", "msle") else 2
+        name = metric.name if power == 1 else f"squared {metric.name}"
+        return [(name, lambda truth, predicted: metric.score(truth, predicted, card.metric.params) ** power, 0.5)]
+    squares = ("squared error", lambda truth, predicted: float(np.mean((truth - predicted) ** 2)), 0.5)
+    return [squares] if metric is not None and metric.name == "r2" else [squares, ranks]
 
 
-def _mean_correlation(left: NDArray[Any], right: NDArray[Any], *, probabilities: bool) -> float | None:
+def _divergence(truth: NDArray[np.float64], predicted: NDArray[np.float64], metric: Metric) -> float:
+    """Return the Kullback-Leibler divergence, which is the log loss where the truth is sure."""
+    sides = [np.clip(side.astype(float), 0.0, None) for side in (truth, predicted)]
+    if truth.shape[1] > 1 and metric.rescaled is not None:
+        sides = [side / np.maximum(side.sum(axis=1, keepdims=True), _SMALLEST) for side in sides]
+    else:  # each cell is a chance of its own
+        sides = [np.stack([np.minimum(side, 1.0), 1 - np.minimum(side, 1.0)]) for side in sides]
+    right, ours = sides[0], np.maximum(sides[1], _SMALLEST)
+    terms = right * np.log(np.maximum(right, _SMALLEST) / ours)
+    rows = terms.sum(axis=1) if terms.ndim == 2 else terms.sum(axis=0)
+    return float(rows.mean())
+
+
+def _rank_distance(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
+    """Return 1 less the mean correlation of the columns, Spearman's or, as ranks of sure probabilities are noise, Pearson's."""
     each = []
-    for a, b in zip(left.T, right.T, strict=True):
-        both = [spearman(a, b), pearson(a, b)] if probabilities else [spearman(a, b)]
+    for a, b in zip(truth.T.astype(float), predicted.T.astype(float), strict=True):
+        found = (spearman(a, b), pearson(a, b))
         # A column that only one side varies in agrees in nothing.
-        each.append(max((value for value in both if value is not None), default=0.0))
-    return float(np.mean(each)) if each and len(left) > 1 else None
+        each.append(max((one for one in found if one is not None), default=0.0))
+    return 1 - float(np.mean(each))
 
 
-def _moved(left: NDArray[Any], right: NDArray[Any]) -> str | None:
-    """Return a sentence if the mean of a quantity has moved; otherwise None."""
-    means, spread = (left.mean(axis=0), right.mean(axis=0)), left.std(axis=0)
-    moved = np.abs(means[0] - means[1])
-    shifts = np.divide(moved, spread, out=np.where(moved > 0, np.inf, 0.0), where=spread > 0)
-    at = int(shifts.argmax())
-    if shifts[at] <= SHIFT_CEILING:
-        return None
-    if math.isfinite(shifts[at]):
-        return f"the mean moved by {shifts[at]:.2f} standard deviations (at most {SHIFT_CEILING})"
-    return f"one file predicts {means[0][at]:.6g} for every row, where the mean of the other is {means[1][at]:.6g}"
-
-
-def _probability_shares(left: NDArray[Any], right: NDArray[Any]) -> float | None:
-    """Total variation between the mean class probabilities; None for one column of scores outside [0, 1]."""
-    if left.shape[1] == 1:
-        both = np.vstack([left, right])
-        inside = bool((both >= 0).all() and (both <= 1).all())
-        return float(abs(left.mean() - right.mean())) if inside else None
-    sums = [side.sum(axis=1, keepdims=True) for side in (left, right)]
-    if any((total <= 0).any() for total in sums):
-        return None
-    means = [(side / total).mean(axis=0) for side, total in zip((left, right), sums, strict=True)]
-    return float(np.abs(means[0] - means[1]).sum() / 2)
-
-
-def _likeness(left: NDArray[Any], right: NDArray[Any], card: TaskCard) -> float:
-    own = METRICS.get(card.metric.name)
-    if own is not None and own.direction == "maximize":
-        found = own.score(left, right, card.metric.params)
-        if math.isfinite(found):
-            return found
-    return METRICS["multilabel_samples_f1"].score(left, right, {})
-
-
-def _label_shares(left: NDArray[Any], right: NDArray[Any]) -> float:
-    counts = [Counter(canonical_labels(side).ravel().tolist()) for side in (left, right)]
-    labels = counts[0].keys() | counts[1].keys()
-    return sum(abs(counts[0][label] - counts[1][label]) for label in labels) / (2 * counts[0].total())
+def _text_distance(card: TaskCard, own: NDArray[Any]) -> tuple[str, Distance]:
+    """Return by how much the metric falls short of its best, or the F1 of words where predictions cannot stand for the truth."""
+    metric, params = METRICS.get(card.metric.name), card.metric.params
+    if metric is not None:
+        best = metric.most if metric.direction == "maximize" else metric.least
+        if math.isclose(metric.score(own, own, params), best):
+            return metric.name, lambda truth, predicted: abs(best - metric.score(truth, predicted, params))
+    words = METRICS["multilabel_samples_f1"]
+    return "share of other words (1 - F1)", lambda truth, predicted: 1 - words.score(truth, predicted, {})

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import view_info
 from bot.evaluation.views.groups import disjoint_group_column
 from bot.evaluation.views.opened_view import OpenedView
+from bot.evaluation.views.parts import final_places
 from bot.evaluation.views.split import withheld_shares
 from bot.evaluation.views.timeline import parse_times, train_stretches
 from scrapers.snapshots.card import TaskCard
@@ -53,20 +54,21 @@ _OFF = 3.0
 _ROUNDING = 1e-9
 _PATIENCE = 3.0
 """Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
+ScoreOf = Literal["refit", "holdout", "final"]
 _ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
 """Metrics that are a root of a mean, whose error falls with the root of the rows at best."""
 
 
 def validation_interval(
-    view: LabelledView, predictions: Path, seed: int, refit: bool = True, seconds: float = 30.0
+    view: LabelledView, predictions: Path, seed: int, of: ScoreOf = "refit", seconds: float = 30.0
 ) -> Interval:
-    """Return the interval that contains the hidden score in 95 of 100 cases.
+    """Return the interval that contains the hidden score, or the final score, in 95 of 100 cases.
 
     Args:
         view: the hold-out view; its sample_submission.csv shows the number of rows of the hidden test.
         predictions: of the rows of `sample_validation.csv`.
         seed: of the draws.
-        refit: whether what is handed in was trained on all rows.
+        of: the hidden score of a refit on all rows, or of the hold-out run's own file; or the final score of that run.
         seconds: after which no more draws are made than it takes for `FEWEST` on which the metric is defined; a competition's
             grader that is too slow for these is not waited for longer than three times as long.
 
@@ -76,7 +78,7 @@ def validation_interval(
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    card, test_rows = view.card, sum(1 for _ in read_table(view.data / "sample_submission.csv").rows())
+    card, test_rows = view.card, len(final_places(view.labels)) if of == "final" else _test_rows(view)
     with closing(open_scorer(card, view.grader)) as scorer:
         truth = labels_of(view, scorer)
         predicted = truth.read(predictions)
@@ -93,11 +95,15 @@ def validation_interval(
     trained, more = _sizes(view)
     low, high = _ends(scores, score, draws.ratio, trained)
     if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
-        if refit:
+        if of == "refit":
             low, high = _with_refit(low, high, perfect, card, more)
         # What was stretched away from the score is stretched no further than scores go.
         low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
     return Interval(low, high, None, *how)
+
+
+def _test_rows(view: LabelledView) -> int:
+    return sum(1 for _ in read_table(view.data / "sample_submission.csv").rows())
 
 
 def _why_not(scores: NDArray[np.float64], score: float) -> str | None:

@@ -62,19 +62,6 @@ def expected_by(sample_path: Path, card: TaskCard) -> Expected:
     return Expected(ids, sample.header, limits)
 
 
-def expected_like(path: Path, card: TaskCard) -> Expected:
-    """Return what a prediction file must hold to be of the same rows as another one, which need not be trusted.
-
-    Raises:
-        InvalidSubmission: the other file cannot be read.
-    """
-    with open_rows(path, OF_OTHERS) as rows:
-        _check_header(rows, Expected([], rows.header, OF_OTHERS), card)
-        at = [rows.header.index(column) for column in card.row_columns]
-        ids = [row_key([row[place] for place in at]) for _, row in _whole(rows)]
-        return Expected(ids, tuple(rows.header), OF_OTHERS)
-
-
 def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list[str], NDArray[Any]]:
     """Read a prediction file in the order of its sample.
 

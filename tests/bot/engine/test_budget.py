@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.engine.budget import REFIT_FACTOR, RunBudget
+from bot.engine.budget import REFITS, RunBudget
 
 
 @dataclass
@@ -24,7 +24,7 @@ def test_the_limit_leaves_room_for_a_refit_of_the_same_script():
     budget = RunBudget(Elapsed(200.0), 300.0, None)
     limit = budget.execution_seconds(None)
     assert limit is not None
-    assert limit * (1 + REFIT_FACTOR) <= budget.left() + 1e-9
+    assert limit + budget.kept(limit) <= budget.left() + 1e-9
 
 
 def test_nothing_is_started_when_the_best_node_needs_what_is_left():
@@ -32,9 +32,11 @@ def test_nothing_is_started_when_the_best_node_needs_what_is_left():
 
 
 def test_the_baseline_is_started_however_late_it_is():
-    assert RunBudget(Elapsed(200.0), 300.0, None).baseline_seconds() == 33.6, "what any other script would have"
-    late = [RunBudget(Elapsed(spent), 40.0, None).baseline_seconds() for spent in (5.0, 17.0, 39.0)]
-    assert late == pytest.approx([40 / 6, 6.1, 5.0])
+    assert RunBudget(Elapsed(200.0), 300.0, None).baseline_seconds() == pytest.approx(92 / 2.5), (
+        "what any other script would have"
+    )
+    late = [RunBudget(Elapsed(spent), 40.0, None).baseline_seconds() for spent in (5.0, 24.0, 39.0)]
+    assert late == pytest.approx([40 / 6, 5.3, 5.0])
 
 
 def test_time_is_left_out_of_what_a_policy_sees_where_steps_are_the_budget():
@@ -49,12 +51,24 @@ def test_whatever_is_started_can_be_refitted(seconds: float, share: float, best:
     if limit is None:
         return
     assert limit >= 5
-    assert limit + REFIT_FACTOR * max(limit if best is None else best, 0) <= budget.left() + 1e-6
+    assert limit + budget.kept(limit if best is None else best) <= budget.left() + 1e-6
 
 
-def test_a_refit_may_take_three_times_as_long_and_no_more_than_is_left():
-    # 16 s are the reserve: 40 of 56 s are left.
-    budget = RunBudget(Elapsed(244.0), 300.0, None)
-    assert budget.refit_seconds(12.0) == 36.0
-    assert budget.refit_seconds(100.0) == 40.0
-    assert budget.refit_seconds(1.0) == 30.0, "a tenth of the run, however short the scored run was"
+def test_time_is_kept_for_as_many_more_rows_as_a_refit_has():
+    many_rows = RunBudget(Elapsed(0.0), 3000.0, None, growth=1 / 0.9)
+    assert many_rows.kept(100.0) == pytest.approx(1.05 * 100 / 0.9)
+    assert RunBudget(Elapsed(0.0), 3000.0, None, growth=0.0).kept(100.0) == 0, "no rows are withheld"
+    assert many_rows.kept(None) == 0
+
+
+def test_time_is_kept_for_some_members_of_a_blend_within_a_tenth_of_the_run():
+    blended = RunBudget(Elapsed(0.0), 3000.0, None, growth=1.0, refits=REFITS)
+    assert blended.kept(20.0) == pytest.approx(REFITS * 21)
+    assert blended.kept(200.0) == pytest.approx(300)
+    assert blended.kept(2000.0) == pytest.approx(2100), "the best one in any case"
+
+
+def test_a_refit_has_the_limit_of_its_scored_run_or_more_where_its_rows_need_more():
+    budget = RunBudget(Elapsed(0.0), 300.0, None, growth=1.5)
+    assert budget.refit_limit(50.0, 5.0) == 50.0
+    assert budget.refit_limit(50.0, 45.0) == pytest.approx(1.2 * 1.5 * 45)

@@ -1,26 +1,30 @@
 """Handing in: the chosen node's file is placed and confirmed, also when the run hands in more than once."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.agents.builtin import baseline_script
+from bot.engine.attempts import load_tree
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
-from bot.engine.tree import NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.evaluation.views.parts import final_places
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
+from bot.execution.record import Execution, kept_execution
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from bot.submission.handing_in import hand_in
+from bot.submission.handing_in import HandedIn, hand_in
+from bot.submission.refit import refit
 from sandbox import Limits
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
@@ -40,6 +44,44 @@ for sample, name in (("sample_submission", "submission"), ("sample_validation", 
     table["label"] = [0.25 + 0.5 * i / len(table) + rows * 1e-6 for i in range(len(table))]
     table.to_csv(f"{name}.csv", index=False)
 """
+
+
+CHANCES = """
+import csv, math, os, random, time
+limit = float(os.environ["BOT_TIME_LIMIT"])
+def table(name):
+    with open(f"data/{name}.csv") as file:
+        return list(csv.DictReader(file))
+def chances(name):
+    return [1 / (1 + math.exp(float(row["b"]) - 2 * float(row["a"]))) for row in table(name)]
+def write(sample, name, values):
+    with open(f"{name}.csv", "w") as file:
+        csv.writer(file).writerows([["id", "label"], *zip([row["id"] for row in table(sample)], values)])
+rows, asked, tested = len(table("train")), chances("validation"), chances("test")
+"""
+WRITES = """
+write("sample_validation", "validation_predictions", asked)
+write("sample_submission", "submission", tested)
+"""
+SHUFFLES_ITS_REFIT = CHANCES + "if rows == 240: random.Random(0).shuffle(tested)" + WRITES
+READS_ITS_CLOCK = (
+    CHANCES
+    + """
+seconds = 2.3 if rows < 240 or limit > 200 else 0.1
+while time.process_time() < seconds:
+    pass
+"""
+    + WRITES
+)
+PREDICTS_BY_PLACE = (
+    CHANCES
+    + """
+right = [GOOD_FINAL if place in PLACES else GOOD for place in range(len(asked))]
+asked = [chance if good else 1 - chance if place in PLACES else 0.5 for place, (chance, good) in enumerate(zip(asked, right))]
+tested = tested if GOOD else [0.9 * chance + 0.05 for chance in tested]
+"""
+    + WRITES
+)
 
 
 @pytest.fixture
@@ -84,19 +126,22 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
             yield context, worker
 
 
+async def handed_in(context: RunContext, worker: Worker, file: Path, *, hurried: bool = False) -> HandedIn:
+    return await hand_in(context, None, file, worker, hurried=hurried)
+
+
 async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
-    tree = Tree((NodeView(2, "draft", "valid", score=0.5),))
     scored = context.executor.submission_of(2, "holdout")
     file = scored.parents[2] / "submission.csv"
 
     for _ in range(2):
-        stopped = await hand_in(context, tree, file, worker, hurried=True)
+        stopped = await handed_in(context, worker, file, hurried=True)
         assert (stopped.node, stopped.how) == (2, "holdout")
         assert file.read_bytes() == scored.read_bytes()
         assert [(row.id, row.status, row.handed_in) for row in rows(context.store)] == [("1", "confirmed", "holdout")]
 
-    resumed = await hand_in(context, tree, file, worker, hurried=False)
+    resumed = await handed_in(context, worker, file)
     assert (resumed.how, resumed.note) == ("refit", "the refit on all data, which agrees with the scored run")
     assert context.executor.final_score(2) is not None
     assert file.read_bytes() == context.executor.submission_of(2, "full").read_bytes() != scored.read_bytes()
@@ -106,7 +151,96 @@ async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[R
 
 async def test_a_run_without_a_score_hands_in_nothing(run: tuple[RunContext, Worker], tmp_path: Path) -> None:
     context, worker = run
-    done = await hand_in(context, Tree(()), tmp_path / "submission.csv", worker, hurried=False)
+    with context.store.write() as tx:
+        end_node(tx, RUN, 2, "buggy")
+    done = await handed_in(context, worker, tmp_path / "submission.csv")
     assert (done.node, done.how) == (None, None)
     assert rows(context.store) == []
     assert not (tmp_path / "submission.csv").exists()
+
+
+async def scored(context: RunContext, node: int, script: str, seconds: float = 60.0) -> Execution:
+    """Run a script as a node."""
+    with context.store.write() as tx:
+        create_node(tx, RUN, action="draft", id=node, code=script)
+    done = await context.executor.execute(node, script, "holdout", seconds)
+    assert done.score is not None, done.error
+    with context.store.write() as tx:
+        end_node(tx, RUN, node, "valid", score=done.value)
+    return done
+
+
+async def test_a_refit_has_the_time_limit_of_the_scored_run(run: tuple[RunContext, Worker]) -> None:
+    context, worker = run
+    await scored(context, 3, KNOWS_HOW_MUCH_IT_LEARNT_FROM, 47.0)
+    with context.store.read() as session:
+        kept = kept_execution(session, RUN, 3)
+    assert kept is not None and kept.limit == 47.0 and kept.cpu_seconds is not None
+    assert (await refit(context, 3, worker)).how == "refit"
+    with context.store.read() as session:
+        again = kept_execution(session, RUN, 3, "full")
+    assert again is not None and again.limit == 47.0
+
+
+async def test_a_refit_of_shuffled_rows_is_not_handed_in(run: tuple[RunContext, Worker]) -> None:
+    context, worker = run
+    await scored(context, 3, SHUFFLES_ITS_REFIT)
+    made = await refit(context, 3, worker)
+    assert made.how == "holdout" and made.file == context.executor.submission_of(3, "holdout")
+    assert "the refit differs too much" in made.note
+
+
+async def test_a_refit_that_gave_something_up_is_run_again_with_more_time(run: tuple[RunContext, Worker]) -> None:
+    context, worker = run
+    done = await scored(context, 3, READS_ITS_CLOCK, 150.0)
+    assert done.cpu_seconds is not None and done.cpu_seconds > 2
+    made = await refit(context, 3, worker)
+    with context.store.read() as session:
+        first, second = (kept_execution(session, RUN, 3, "full", attempt) for attempt in range(2))
+    assert first is not None and second is not None
+    assert first.limit == 150.0 and second.limit == 300.0
+    assert made.how == "refit" and made.file.parent.name == second.id
+
+
+async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, Worker]) -> None:
+    context, worker = run
+    await scored(context, 3, READS_ITS_CLOCK.replace("> 200", "> 1000"), 150.0)
+    made = await refit(context, 3, worker)
+    assert made.how == "holdout" and "it gave something up" in made.note
+
+
+async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_time(
+    run: tuple[RunContext, Worker],
+) -> None:
+    context, worker = run
+    first = await refit(context, 2, worker)
+    late = replace(context, budget=RunBudget(context.executor.stopwatch, 1.0, None))
+    assert await refit(late, 2, worker) == first
+    assert first.how == "refit"
+
+
+async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(
+    run: tuple[RunContext, Worker], tmp_path: Path
+) -> None:
+    context, worker = run
+    with context.store.write() as tx:
+        end_node(tx, RUN, 2, "buggy")
+    places = final_places((await context.executor.view("holdout")).labels)
+    await scored(context, 3, of_rows(good=True, places=places, good_final=False))
+    await scored(context, 4, of_rows(good=False, places=places, good_final=True))
+    finals = [context.executor.final_score(node) for node in (3, 4)]
+    assert finals[0] is not None and finals[1] is not None
+    oriented = context.card.oriented
+    assert oriented(finals[1]) > oriented(finals[0])
+    tree = load_tree(context)
+    assert tree[3].fitness > tree[4].fitness
+    done = await handed_in(context, worker, tmp_path / "submission.csv")
+    assert done.second_look == (
+        "the final score of node 3 lies outside its interval; node 4, which has the best final score, is handed in instead"
+    )
+    assert (done.node, done.boldest) == (4, 3)
+
+
+def of_rows(*, good: bool, places: Iterable[int], good_final: bool) -> str:
+    """Return a script that predicts the hold-out rows, and those of `final` at these places, well or not."""
+    return f"PLACES, GOOD, GOOD_FINAL = {set(places)}, {good}, {good_final}\n{PREDICTS_BY_PLACE}"

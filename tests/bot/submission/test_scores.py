@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from bot.submission.scores import Pair, correlate
+from bot.notify.events import Choice
+from bot.submission.scores import Pair, choose, correlate
 
 
 def pairs(*scores: tuple[float, float]) -> list[Pair]:
@@ -35,3 +36,21 @@ def test_the_correlation_is_spearmans(scores: list[tuple[int, int]]) -> None:
         assert found is None
     else:
         assert found == pytest.approx(spearmanr(left, right).statistic, abs=1e-9)
+
+
+def test_the_safest_and_the_boldest_are_proposed_where_there_are_no_public_scores() -> None:
+    sure, middling, bold = (Choice(tag, number, None, score) for number, (tag, score) in enumerate(SCORES))
+    errors = {"sure": 0.01, "middling": 0.01, "bold": 0.2}
+    assert choose([bold, middling, sure], errors, lower_is_better=False) == [sure, bold]
+    assert choose([bold, middling, sure], {}, lower_is_better=True) == [bold, middling]
+    assert choose([], {}, lower_is_better=False) == []
+
+
+def test_a_public_score_decides_on_the_first_file() -> None:
+    sure, middling, bold = (
+        Choice(tag, number, 0.5 if tag == "middling" else None, score) for number, (tag, score) in enumerate(SCORES)
+    )
+    assert choose([bold, middling, sure], {"bold": 0.2}, lower_is_better=False) == [middling, bold]
+
+
+SCORES = (("sure", 0.8), ("middling", 0.75), ("bold", 0.7))

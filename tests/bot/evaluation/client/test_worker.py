@@ -51,7 +51,7 @@ async def test_calls_run_in_one_child_that_stays(worker, data, tmp_path):
 async def test_our_errors_come_back_as_what_they_were(worker, data, tmp_path):
     sample = data / "sample_submission.csv"
     with pytest.raises(InvalidSubmission, match=r"train\.csv"):
-        await worker.agree(sample, data / "train.csv", card())
+        await worker.check_form(data / "train.csv", data, card())
     with pytest.raises(SnapshotError) as caught:
         await worker.grade(tmp_path, card(), sample)
     assert caught.value.problems[0].file == "private/answers.csv"

@@ -1,134 +1,227 @@
+"""A refit is trusted by how far its predictions moved: sound ones of noisy models are, spoiled ones are not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import make_classification, make_regression
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeClassifier
 
-from bot.evaluation.metrics.ranks import spearman
+from bot.evaluation.answers import Agreement, LabelledView
 from bot.evaluation.scoring.agreement import agree
+from bot.evaluation.views.parts import write_final
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
 
-RNG = np.random.default_rng(0)
-IDS = [f"t{n}" for n in range(200)]
+Values = NDArray[Any]
+FINAL = 30
+"""Withheld rows that are scored apart; their labels must not matter."""
 
 
-def submission(path, *columns):
-    names = ["y", "z", "w"][: len(columns)]
-    return write(path, ["id", *names], zip(IDS, *columns, strict=True))
+def compare(
+    folder: Path,
+    metric: str,
+    labels: Any,
+    predicted: Any,
+    scored: Any,
+    refitted: Any,
+    alike: Any = (),
+    columns: tuple[str, ...] = ("y",),
+) -> Agreement:
+    """Compare a refit's predictions with the scored run's; each (rows, columns), or (rows)."""
+    view, hidden = folder / "view", folder / "labels"
+    asked, tested = ([f"{side}{n}" for n in range(len(rows))] for side, rows in (("v", labels), ("t", scored)))
+
+    def table(path: Path, ids: list[str], values: Any) -> Path:
+        cells = np.asarray(values).reshape(len(ids), -1)
+        return write(path, ["id", *columns], ([id, *row] for id, row in zip(ids, cells, strict=True)))
+
+    table(view / "sample_validation.csv", asked, np.asarray(labels))
+    table(view / "sample_submission.csv", tested, np.asarray(scored))
+    table(hidden / "labels.csv", asked, labels)
+    write_final(hidden, range(0, FINAL if len(asked) > 2 * FINAL else 0))
+    files = [table(folder / f"alike{n}.csv", tested, values) for n, values in enumerate(alike)]
+    return agree(
+        LabelledView(view, hidden, card(metric, columns)),
+        table(folder / "refit.csv", tested, refitted),
+        table(folder / "scored.csv", tested, scored),
+        table(folder / "validation_predictions.csv", asked, predicted),
+        files,
+    )
 
 
-def compare(tmp_path, left, right, metric, columns=1):
-    task = card(metric, ("y", "z", "w")[:columns])
-    sides = [left, right] if columns > 1 else [[left], [right]]
-    return agree(submission(tmp_path / "a.csv", *sides[0]), submission(tmp_path / "b.csv", *sides[1]), task)
+def fitted(
+    make: Callable[[int], Any], data: tuple[Values, Values], share: float, seed: int, *, chances: bool = False
+) -> tuple[Values, Values, Values, Values]:
+    """Return labels and predictions of the withheld rows, and the scored run's and the refit's of the test rows."""
+    features, targets = data
+    train, known = slice(0, int(share * 600)), slice(0, 600)
+    withheld, test = slice(int(share * 600), 600), slice(600, None)
+
+    def predictions(model: Any, rows: slice) -> Values:
+        return model.predict_proba(features[rows])[:, 1] if chances else model.predict(features[rows])  # type: ignore[no-any-return]
+
+    first, again = (make(seed + n).fit(features[rows], targets[rows]) for n, rows in enumerate((train, known)))
+    return targets[withheld], predictions(first, withheld), predictions(first, test), predictions(again, test)
 
 
-def test_a_slightly_other_quantity_agrees_and_shuffled_rows_do_not(tmp_path):
-    values = RNG.gamma(2.0, 10.0, 200)
-    assert compare(tmp_path, values, values * RNG.normal(1, 0.05, 200), "rmse").agrees
-    result = compare(tmp_path, values, RNG.permutation(values), "rmse")
-    assert not result.agrees and abs(result.correlation) < 0.3
-    assert "the correlation is" in result.message
+def quantities(seed: int, noise: float) -> tuple[Values, Values]:
+    features, targets = make_regression(1200, 8, noise=noise, random_state=seed)
+    return features, 50 + targets / targets.std()
 
 
-def test_the_same_order_on_another_scale_disagrees_for_a_quantity(tmp_path):
-    values = RNG.gamma(2.0, 10.0, 200)
-    result = compare(tmp_path, values, np.log1p(values), "rmsle")
-    assert result.correlation == pytest.approx(1.0)
-    assert not result.agrees and "standard deviations" in result.message
+REGRESSORS = {
+    "ridge": lambda seed: Ridge(),
+    "forest": lambda seed: RandomForestRegressor(30, random_state=seed),
+    "boosting": lambda seed: GradientBoostingRegressor(random_state=seed),
+    "five neighbours": lambda seed: KNeighborsRegressor(5),
+}
+CLASSIFIERS = {
+    "logistic": lambda seed: LogisticRegression(),
+    "forest": lambda seed: RandomForestClassifier(100, min_samples_leaf=3, random_state=seed),
+    "sure and often wrong": lambda seed: GaussianNB(),
+}
 
 
-def test_that_a_constant_has_moved_is_reported_without_its_standard_deviation(tmp_path):
-    message = compare(tmp_path, np.full(200, 3.0), np.linspace(4, 6, 200), "rmse").message
-    assert "one file predicts 3 for every row, where the mean of the other is 5" in message
-    assert "inf" not in message
+@pytest.mark.parametrize("model", REGRESSORS)
+@pytest.mark.parametrize("noise", [5.0, 100.0])
+def test_sound_refits_of_quantities_are_trusted(tmp_path: Path, model: str, noise: float) -> None:
+    for seed in range(4):
+        found = fitted(REGRESSORS[model], quantities(seed, noise), 0.7, seed)
+        for metric in ("rmse", "mae", "r2", "spearman"):
+            result = compare(tmp_path / f"{seed}{metric}", metric, *found)
+            assert result.agrees, (metric, result.message)
 
 
-def test_saturated_probabilities_agree_by_value_though_not_by_rank(tmp_path):
-    sure = np.where(np.arange(200) % 4 == 0, 0.001, 0.999)
-    left, right = (sure + RNG.uniform(-0.001, 0.001, 200) for _ in range(2))
-    assert spearman(left, right) < 0.8
-    assert compare(tmp_path, left, right, "roc_auc").agrees
+@pytest.mark.parametrize("model", CLASSIFIERS)
+@pytest.mark.parametrize("flipped", [0.01, 0.3])
+def test_sound_refits_of_classes_are_trusted(tmp_path: Path, model: str, flipped: float) -> None:
+    for seed in range(4):
+        data = make_classification(1200, 12, n_informative=6, flip_y=flipped, random_state=seed)
+        found = fitted(CLASSIFIERS[model], data, 0.7, seed, chances=True)
+        for metric in ("log_loss", "roc_auc"):
+            result = compare(tmp_path / f"{seed}{metric}", metric, *found)
+            assert result.agrees, (metric, result.message)
+        labels = [np.where(values > 0.5, "yes", "no") for values in found]
+        result = compare(tmp_path / f"{seed}labels", "accuracy", *labels)
+        assert result.agrees, result.message
 
 
-def test_a_flipped_class_disagrees(tmp_path):
-    chance = RNG.beta(0.5, 2.0, 200)
-    result = compare(tmp_path, chance, 1 - chance, "log_loss")
-    assert result.correlation == pytest.approx(-1.0)
-    assert result.class_share_difference == pytest.approx(abs(1 - 2 * chance.mean()))
-    assert not result.agrees
+def test_spoiled_refits_are_not_trusted(tmp_path: Path) -> None:
+    labels, predicted, scored, refitted = fitted(REGRESSORS["boosting"], quantities(0, 5.0), 0.7, 0)
+    rng, fine = np.random.default_rng(0), (labels, predicted, scored)
+    for metric in ("rmse", "rmsle", "mae", "r2", "msle"):
+        for name, spoiled in (
+            ("shuffled", rng.permutation(refitted)),
+            ("no back-transformation", np.log1p(refitted)),
+            ("one value", np.full(len(refitted), refitted.mean())),
+        ):
+            result = compare(tmp_path / metric / name, metric, *fine, spoiled)
+            assert not result.agrees and "at most" in result.message, (metric, name)
 
 
-def test_a_class_that_grew_disagrees_though_ranks_agree(tmp_path):
-    chance = RNG.uniform(0.1, 0.5, 200)
-    result = compare(tmp_path, chance, chance + 0.4, "roc_auc")
-    assert result.correlation == pytest.approx(1.0)
-    assert result.class_share_difference == pytest.approx(0.4) and not result.agrees
+def test_a_refit_that_lost_its_best_models_is_not_trusted_though_it_ranks_alike(tmp_path: Path) -> None:
+    """As bike-sharing was handed in: the scored run's file had .412, the refit's .871, and its rank correlation was above .8."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(4.6, 1.4, 900)
+    scored = truth + rng.normal(0, 0.41, 900)
+    rest = 2.8 + 0.4 * scored + rng.normal(0, 0.2, 900)
+    assert np.corrcoef(scored, rest)[0, 1] > 0.9 and np.sqrt(np.mean((rest - truth) ** 2)) > 0.75
+    sides = [np.expm1(np.maximum(side, 0)) for side in (truth[:400], scored[:400], scored[400:], rest[400:])]
+    result = compare(tmp_path, "rmsle", *sides)
+    assert not result.agrees and "squared rmsle" in result.message
 
 
-def test_scores_without_a_scale_are_compared_by_rank_alone(tmp_path):
-    scores = RNG.normal(0, 5, 200)
-    result = compare(tmp_path, scores, scores * 3, "roc_auc")
-    assert result.agrees and result.class_share_difference is None
+def test_spoiled_chances_are_not_trusted(tmp_path: Path) -> None:
+    data = make_classification(1200, 12, n_informative=6, random_state=1)
+    labels, predicted, scored, refitted = fitted(CLASSIFIERS["forest"], data, 0.7, 0, chances=True)
+    shuffled = np.random.default_rng(0).permutation(refitted)
+    for metric in ("log_loss", "roc_auc", "average_precision"):
+        for name, spoiled in (("shuffled", shuffled), ("flipped", 1 - refitted)):
+            assert not compare(tmp_path / metric / name, metric, labels, predicted, scored, spoiled).agrees
+    # Only a metric of values sees the scale.
+    assert compare(tmp_path / "scaled", "roc_auc", labels, predicted, scored, refitted / 1000).agrees
+    assert not compare(tmp_path / "small", "log_loss", labels, predicted, scored, refitted / 1000).agrees
 
 
-def test_shares_of_several_classes_are_those_of_normalised_rows(tmp_path):
-    left = np.tile([[2.0], [1.0], [1.0]], 200)
-    right = np.tile([[0.25], [0.5], [0.25]], 200)
-    assert compare(tmp_path, left, right, "log_loss", columns=3).class_share_difference == pytest.approx(0.25)
+def test_rows_of_several_classes_are_compared_as_distributions(tmp_path: Path) -> None:
+    rng, names = np.random.default_rng(0), ("a", "b", "c")
+    chances = rng.dirichlet([0.5] * 3, 700)
+    labels = np.array([rng.multinomial(1, row) for row in chances[:300]])
+    near = chances[300:] * rng.uniform(0.8, 1.25, (400, 3))
+    sides = labels, chances[:300], chances[300:]
+    assert compare(tmp_path / "near", "log_loss", *sides, near, columns=names).agrees, "rows need not sum to 1"
+    assert not compare(tmp_path / "swapped", "log_loss", *sides, chances[300:, [1, 2, 0]], columns=names).agrees
 
 
-def test_labels_agree_by_the_share_of_equal_ones(tmp_path):
+def test_a_move_as_large_as_others_moved_is_trusted_up_to_the_own_error(tmp_path: Path) -> None:
+    data = make_classification(1200, 12, n_informative=6, flip_y=0.3, random_state=0)
+    names = np.array(["no", "yes"])
+
+    def tree(seed: int) -> Any:
+        return DecisionTreeClassifier(random_state=seed, splitter="random")
+
+    labels, predicted, scored, refitted = (names[side] for side in fitted(tree, data, 0.7, 0))
+    sides = labels, predicted, scored, refitted
+    alone = compare(tmp_path / "alone", "accuracy", *sides)
+    others = [names[tree(seed).fit(data[0][:420], data[1][:420]).predict(data[0][600:])] for seed in range(2, 6)]
+    assert not alone.agrees, "each tree of such data is another one"
+    assert compare(tmp_path / "others", "accuracy", *sides, others).agrees
+    wrong = np.where(np.asarray(refitted) == "yes", "no", "yes")
+    assert not compare(tmp_path / "wrong", "accuracy", labels, predicted, scored, wrong, others).agrees
+
+
+def test_labels_without_an_error_on_few_rows_may_move_a_little(tmp_path: Path) -> None:
     labels = np.array(["cat", "dog"])[np.arange(200) % 2]
-    other = np.where(np.arange(200) < 100, labels, "bird")
-    assert compare(tmp_path, labels, labels, "accuracy").agrees
-    result = compare(tmp_path, labels, other, "accuracy")
-    assert (result.correlation, result.class_share_difference) == (0.5, 0.5)
-    assert "share of equal labels" in result.message
+    one, many = labels.copy(), labels.copy()
+    one[0], many[:40] = "dog", "bird"
+    assert compare(tmp_path / "one", "accuracy", labels, labels, labels, one).agrees
+    assert not compare(tmp_path / "many", "accuracy", labels, labels, labels, many).agrees
 
 
-def test_a_column_that_became_constant_agrees_in_nothing(tmp_path):
-    assert compare(tmp_path, RNG.normal(size=200), np.zeros(200), "rmse").correlation == 0.0
+def test_the_labels_of_final_do_not_matter(tmp_path: Path) -> None:
+    labels, predicted, scored, refitted = fitted(REGRESSORS["ridge"], quantities(0, 5.0), 0.7, 0)
+    other = labels.copy()
+    other[:FINAL] += 1e6
+    shuffled = np.random.default_rng(0).permutation(refitted)
+    assert not compare(tmp_path, "rmse", other, predicted, scored, shuffled).agrees
 
 
-def test_other_ids_cannot_be_compared(tmp_path):
-    left = submission(tmp_path / "a.csv", np.zeros(200))
-    right = write(tmp_path / "b.csv", ["id", "y"], [["t0", 1]])
-    with pytest.raises(InvalidSubmission, match=r"b\.csv has 1 rows where 200 are expected"):
-        agree(left, right, card())
+def test_predictions_for_a_metric_that_is_not_known_are_compared_by_rank_and_by_value(tmp_path: Path) -> None:
+    labels, predicted, scored, refitted = fitted(REGRESSORS["forest"], quantities(0, 5.0), 0.7, 0)
+    fine = labels, predicted, scored
+    assert compare(tmp_path / "sound", "of_its_own", *fine, refitted).agrees
+    assert not compare(tmp_path / "scale", "of_its_own", *fine, refitted * 2).agrees
+    assert not compare(tmp_path / "order", "of_its_own", *fine, np.random.default_rng(0).permutation(refitted)).agrees
 
 
-@pytest.mark.parametrize(
-    "content", [b"\x89PNG\r\n\x1a\n", b"id,y\nt0,0,1\n", b'id,y\n"t0,1', b"id,y\n", b"id;y\nt0;1\n", b""]
-)
-def test_what_is_no_prediction_file_is_an_invalid_submission_on_either_side(tmp_path, content):
-    (tmp_path / "a.csv").write_bytes(content)
-    good = submission(tmp_path / "b.csv", np.zeros(200))
-    for pair in ((tmp_path / "a.csv", good), (good, tmp_path / "a.csv")):
-        with pytest.raises(InvalidSubmission):
-            agree(*pair, card())
-
-
-def test_rank_correlation_gives_ties_their_mean_rank():
-    assert spearman([1, 2, 2, 3], [1, 2, 3, 4]) == pytest.approx(4.5 / np.sqrt(4.5 * 5))
-    assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
-    assert spearman([1.0], [1.0]) is None
-    assert spearman([1, 1], [1, 2]) is None
-    assert spearman([1, 1], [2, 2]) == 1.0
-
-
-def test_lists_of_labels_agree_by_what_their_metric_gives_one_for_the_other(tmp_path):
-    ranked = [f"a{n % 7} b c" for n in range(200)]
-    swapped = [f"b a{n % 7} c" for n in range(200)]
-    assert compare(tmp_path, ranked, ranked, "map_at_k").correlation == pytest.approx(1.0)
-    result = compare(tmp_path, ranked, swapped, "map_at_k")
-    assert result.agrees and result.class_share_difference is None
-    assert not compare(tmp_path, ranked, ["x y z"] * 200, "map_at_k").agrees
-
-
-def test_masks_agree_by_their_pixels_and_sentences_by_their_words(tmp_path):
+def test_texts_and_masks_are_compared_by_their_metric(tmp_path: Path) -> None:
+    truth = [f"a{n % 7}" for n in range(200)]
+    guessed = [f"b a{n % 7} c" for n in range(200)]
+    moved = ["x y z" if n % 10 == 0 else f"b a{n % 7} c" for n in range(200)]
+    assert compare(tmp_path / "lists", "map_at_k", truth, guessed, guessed, moved).agrees
+    assert not compare(tmp_path / "other", "map_at_k", truth, guessed, guessed, ["x y z"] * 200).agrees
     masks = ["" if n % 2 else f"{n + 1} 100" for n in range(200)]
-    moved = ["" if n % 2 else f"{n + 11} 100" for n in range(200)]
-    assert compare(tmp_path, masks, moved, "dice").correlation == pytest.approx((1 + 0.9) / 2)
-    assert not compare(tmp_path, masks[1:] + masks[:1], masks, "dice").agrees
-    first = ["he went to the old house"] * 200
-    assert compare(tmp_path, first, ["he went to that old house"] * 200, "levenshtein").agrees
-    assert not compare(tmp_path, first, ["nobody knows"] * 200, "levenshtein").agrees
+    near, far = (["" if n % 2 else f"{n + 1 + by} 100" for n in range(200)] for by in (10, 90))
+    assert compare(tmp_path / "masks", "dice", masks, near, near, [*near[:-2], *masks[-2:]]).agrees
+    assert not compare(tmp_path / "far", "dice", masks, near, near, far).agrees
+    said, other = ["he went to the old house"] * 200, ["he went to that old house"] * 200
+    assert compare(tmp_path / "said", "levenshtein", said, other, other, [*other[:-20], *said[:20]]).agrees
+    assert not compare(tmp_path / "unsaid", "levenshtein", said, other, other, ["nobody knows"] * 200).agrees
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", b"id,y\nt0,0,1\n", b'id,y\n"t0,1', b"id,y\nt0,1\n", b""])
+def test_what_is_no_prediction_file_of_these_rows_is_an_invalid_submission(tmp_path: Path, content: bytes) -> None:
+    zeros = np.zeros(200)
+    assert compare(tmp_path, "rmse", zeros, zeros, zeros, zeros).agrees
+    (tmp_path / "refit.csv").write_bytes(content)
+    view = LabelledView(tmp_path / "view", tmp_path / "labels", card())
+    with pytest.raises(InvalidSubmission):
+        agree(view, tmp_path / "refit.csv", tmp_path / "scored.csv", tmp_path / "validation_predictions.csv")

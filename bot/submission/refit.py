@@ -1,0 +1,167 @@
+"""The refit: what is handed in is run again on all data, and its new file is taken if it may be trusted."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bot.engine.attempts import code, load_tree
+from bot.engine.blending import blend_of
+from bot.engine.context import RunContext
+from bot.evaluation.client.worker import Worker
+from bot.execution.record import GUARDED, Execution, kept_execution, readable_files
+from bot.execution.run_views import FOLDS
+from sandbox import ExitReason
+from state.errors import BotError, InvalidSubmission
+
+HandedInAs = Literal["refit", "fold-average", "holdout", "as-left"]
+MARGIN = 1.2
+"""A refit starts only if at least this many times the hold-out run's seconds are left, and again only with so much more time."""
+_RUNS = 2
+"""Most refits of a script."""
+_WORK, _SHORT = 0.8, 2.0
+"""A refit that takes less than this share of the scored run's processor time gave something up; seconds too few to say so."""
+_MOST_ALIKE = 5
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """A file that may be handed in, how it was made, and why this one."""
+
+    file: Path
+    how: HandedInAs
+    note: str
+
+
+async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
+    """Run a node, or each member of a blend, again on all data, and return the file to hand in.
+
+    A script's new file counts if it may be trusted (`_refitted`); else its scored run's does. Members are run again by
+    their weight, as many as there is time for. Asked again, it returns the same file.
+
+    Args:
+        context: the run.
+        node: a node with a score.
+        worker: compares files, and blends them.
+    """
+    blended = blend_of(context.store, context.run_id, node)
+    if blended is None:
+        return await _refit_script(context, node, worker)
+    weights, slots = blended.recipe.weights, asyncio.Semaphore(context.slots)
+
+    async def refit_member(one: int) -> MadeFile:
+        async with slots:
+            return await _refit_script(context, one, worker)
+
+    order = sorted(weights, key=lambda one: (-weights[one], one))
+    made = dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
+    done = [one for one in order if made[one].how == "refit"]
+    if not done:
+        return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", "the blend of the scored files")
+    out = context.executor.folder.executions / f"n{node}-full-blend" / "submission.csv"
+    out.parent.mkdir(exist_ok=True)
+    view = await context.executor.view(GUARDED)
+    await worker.write_blend(
+        blended.recipe, {one: file.file for one, file in made.items()}, view.data, context.card, out
+    )
+    rest = [f"node {one}: {made[one].note}" for one in order if one not in done]
+    note = f"the blend, {len(done)} of its {len(made)} members refitted on all data"
+    return MadeFile(out, "refit", "; ".join([note, *rest]))
+
+
+async def _refit_script(context: RunContext, node: int, worker: Worker) -> MadeFile:
+    executor = context.executor
+    scored = executor.submission_of(node, GUARDED)
+    if executor.self_reported is not None:
+        return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
+    try:
+        # A step: after a restart less time is left, and another file would be handed in.
+        found = await context.steps.once("refit", lambda: _refitted(context, node, worker), node=node)
+    except BotError as error:
+        return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {error}")
+    if found["execution"] is None:
+        return MadeFile(scored, "holdout", f"the scored file, since {found['why']}")
+    file = executor.folder.executions / found["execution"] / "submission.csv"
+    return MadeFile(file, "refit", "the refit on all data, which agrees with the scored run")
+
+
+async def _refitted(context: RunContext, node: int, worker: Worker) -> dict[str, str | None]:
+    """Run a script again on all data; return the execution whose file may be handed in, or why none may.
+
+    A run that did less than the scored one, or was killed, is followed by one with more time if there is some.
+    """
+    budget = context.budget
+    with context.store.read() as session:
+        scored = kept_execution(session, context.run_id, node)
+    if scored is None:
+        return _not_trusted("it has no scored run")
+    limit, before = budget.refit_limit(scored.limit or scored.seconds, scored.seconds), 0.0
+    why = "too little time was left for a run on `full`"
+    for attempt in range(_RUNS):
+        limit = min(limit, budget.left())
+        if limit < max(MARGIN * scored.seconds + 1, MARGIN * before):
+            break
+        context.say(f"refitting node {node} on all data" + (f", again, as {why}" if attempt else ""))
+        ran = await context.executor.execute(node, code(context, node), "full", limit, attempt=attempt)
+        done_less = _did_less(scored, ran)
+        if done_less is None:
+            fault = await _fault(context, node, scored, ran, worker)
+            return _not_trusted(fault) if fault else {"execution": ran.id, "why": None}
+        why, before, limit = done_less, limit, 2 * limit
+    return _not_trusted(why)
+
+
+def _not_trusted(why: str) -> dict[str, str | None]:
+    return {"execution": None, "why": why}
+
+
+def _did_less(scored: Execution, ran: Execution) -> str | None:
+    """Return a sentence if a refit was killed, or read its clock and gave something up; None if it did what it did before."""
+    if ran.reason is ExitReason.TIMED_OUT and scored.reason is not ExitReason.TIMED_OUT:
+        return f"the refit was killed at its time limit of {ran.limit or 0.0:.0f} s"
+    if not ran.fine or ran.cpu_seconds is None or scored.cpu_seconds is None or scored.cpu_seconds < _SHORT:
+        return None
+    if ran.cpu_seconds >= _WORK * scored.cpu_seconds:
+        return None
+    return (
+        f"the refit took {ran.cpu_seconds:.0f} s of processor time, where the scored run took {scored.cpu_seconds:.0f} s "
+        "for fewer rows: it gave something up"
+    )
+
+
+async def _fault(context: RunContext, node: int, scored: Execution, ran: Execution, worker: Worker) -> str | None:
+    """Return why a refit's file may not be handed in for the scored run's; None if it may."""
+    folder = context.executor.folder
+    file = folder.executions / ran.id / "submission.csv"
+    if not ran.fine or not file.is_file():
+        return f"the refit failed: {ran.error}"
+    predictions, submission = readable_files(folder, scored.id, scored.score)
+    view = await context.executor.view(GUARDED)
+    try:
+        found = await worker.agree(view, file, submission, predictions, _alike(context, node))
+    except InvalidSubmission as error:
+        return f"the refit's file could not be compared: {error}"
+    return None if found.agrees else f"the refit differs too much: {found.message}"
+
+
+def _alike(context: RunContext, node: int) -> list[Path]:
+    """Return the files for the test rows that show how far a sound refit may move.
+
+    They are those of the same script's runs on folds; where it has none, those of the scripts that score the same within noise.
+    """
+    executor = context.executor
+    folds = [executor.submission_of(node, f"fold {one}/{FOLDS}") for one in range(1, FOLDS + 1)]
+    if there := [file for file in folds if file.is_file()]:
+        return there
+    tree = load_tree(context)
+    with context.store.read() as session:
+        mine = kept_execution(session, context.run_id, node)
+        error = (mine and mine.score and mine.score.noise.score_error) or 0.0
+        near = [
+            one.id
+            for one in tree.valid()
+            if one.id != node and not one.spoiled and abs(one.fitness - tree[node].fitness) <= error
+        ]
+        kept = [kept_execution(session, context.run_id, one) for one in near[:_MOST_ALIKE]]
+    found = [readable_files(executor.folder, one.id, one.score)[1] for one in kept if one is not None]
+    return [file for file in found if file.is_file()]
