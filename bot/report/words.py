@@ -103,6 +103,25 @@ def test(result: RunResult) -> str:
     return "public leaderboard" if result.live else "hidden test"
 
 
+def blend(result: RunResult) -> str:
+    """State what the run's blend is made of, and what it gained over its best member and over the best script."""
+    one = result.blend
+    if one is None:
+        return "no scripts were blended"
+    members = ", ".join(f"{node} ({weight:.2f})" for node, weight in sorted(one.weights.items()))
+    error = "" if one.noise is None else f" ± {one.noise:.2g}"
+    text = f"node {one.node} combines the nodes {members} by {one.space}; it scores {score(one.score)}{error}, cross-fitted"
+    if one.gain is not None:
+        beside = "" if one.gain_error is None else f" ± {one.gain_error:.2g}"
+        text += f", a gain of {one.gain:+.3g}{beside} over its best member"
+    hidden = {node: result.hidden_scores.get(node) for node in (one.node, *one.weights)}
+    there, members_there = hidden.pop(one.node), [found for found in hidden.values() if found is not None]
+    if there is not None and members_there:
+        gain = result.oriented(there) - max(map(result.oriented, members_there))
+        text += f"; on the {test(result)} {score(there)}, {gain:+.3g} against the best of its members there"
+    return f"{text}."
+
+
 def chosen(result: RunResult) -> str:
     """Name the role of the chosen node: a live run submits many, of which one counts."""
     return "the one that counts" if result.live else "handed in"

@@ -37,7 +37,10 @@ _LABS, _NOTES = 20, 16
 """Labs and notes that are shown, the newest."""
 _REMARK = 150
 """Characters of an experiment's note."""
-_COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · weight in the engine's blend, for its members · what"
+_COLUMNS = (
+    "node · score ± its standard error · gain over the node it builds on · family · seconds · weight in the engine's blend · "
+    "what"
+)
 
 
 def families(script: str) -> tuple[str, ...]:
@@ -147,11 +150,13 @@ def blend_line(blend: BlendSoFar) -> str:
 
 
 def share_line(context: RunContext, node: int) -> str | None:
-    """Return what a script adds to the blend; None while no blend that could take it in has been fitted, or nothing is blended."""
+    """Return what a script adds to the blend; None if nothing is blended, or not yet with this script."""
     blend, before = context.blend, newest_blend(context.store, context.run_id, without=node)
     if blend is None or node not in blend.of:
         return None
-    share = f"this script has {weight_of(blend, node)} in it" if node in blend.weights else "this script has no part in it"
+    share = (
+        f"this script has {weight_of(blend, node)} in it" if node in blend.weights else "this script has no part in it"
+    )
     earlier = "" if before is None else f"; without it the blend had {shown(before.score, before.noise)}"
     return f"{blend_line(blend)}; {share}{earlier}"
 
