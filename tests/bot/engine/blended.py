@@ -23,7 +23,7 @@ from bot.models.recorded import RecordedModel
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node
-from tests.bot.engine.parts import RUN, opened_on
+from tests.bot.engine.parts import opened_on
 from tests.bot.engine.test_search_pacing import Drafts
 from tests.chaos.doomed import Doom
 from tests.tiny_snapshot import write_tiny
@@ -64,7 +64,7 @@ async def score(context: RunContext, node: int, wrong: str) -> None:
     if node > context.decisions.count + BASELINE:
         await context.decisions.ask(Drafts(), load_tree(context), Remaining(None, None, None, None), 1)
     with context.store.write() as tx:
-        create_node(tx, RUN, action="draft", id=node)
+        create_node(tx, context.run_id, action="draft", id=node)
     if load_tree(context)[node].state == "running":
         script = Script("A plan.", _SCRIPT.replace("WRONG", wrong), "draft")
         await run_script(context, node, script, None, Limits(60.0, None))
