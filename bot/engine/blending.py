@@ -87,7 +87,7 @@ class Blending:
             return len(members), None
         found = await self._context.steps.once(_STEP, lambda: self._fit(members), attempt=len(members))
         blended = _FROM_JSON.validate_python(found["blend"]) if found["blend"] else None
-        return len(members), blended if blended is not None and len(blended.recipe.weights) > 1 else None
+        return len(members), blended
 
     async def _fit(self, members: Sequence[Member]) -> dict[str, Any]:
         context = self._context
@@ -113,7 +113,7 @@ class Blending:
                 noise=noise.score_error,
                 gain=noise.gain,
                 gain_error=noise.gain_error,
-                sentence=f"the blend of the nodes {members_in_words(recipe.weights)} has the score {blended.score:.6g}",
+                sentence=f"the blend of {members_in_words(recipe.weights)} has the score {blended.score:.6g}",
             )
         return await _stored(blended)
 
@@ -173,4 +173,5 @@ async def _stored(blended: Blended) -> dict[str, Any]:
 
 def _plan(blended: Blended) -> str:
     recipe = blended.recipe
-    return f"Blend of the nodes {members_in_words(recipe.weights)}, combined by {recipe.space}."
+    calibrated = f"; calibrated by {', '.join(recipe.calibration)}" if recipe.calibration else ""
+    return f"Blend of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."

@@ -74,7 +74,7 @@ def newest_blend(store: Store, run_id: str, without: int | None = None) -> Blend
     with store.read() as session:
         found = (event.data for event in session.exec(query))
         data = next((data for data in found if without is None or without not in data["of"]), None)
-    if data is None or len(data.get("weights", ())) < 2:
+    if data is None or not data.get("weights"):
         return None
     weights = {int(node): weight for node, weight in data["weights"].items()}
     names = ("space", "score", "noise", "gain", "gain_error")
@@ -84,7 +84,7 @@ def newest_blend(store: Store, run_id: str, without: int | None = None) -> Blend
 def members_in_words(weights: Mapping[int, float]) -> str:
     """Return a blend's members with their weights, the heaviest first."""
     ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{node} ({weight:.2f})" for node, weight in ordered)
+    return f"node{'s' if len(ordered) > 1 else ''} " + ", ".join(f"{node} ({weight:.2f})" for node, weight in ordered)
 
 
 def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from bot.engine.results import members_in_words
 from bot.evaluation.answers.findings import grouped_findings
 from bot.report.result import RunResult
 from state.words import plural
@@ -108,9 +109,9 @@ def blend(result: RunResult) -> str:
     one = result.blend
     if one is None:
         return "no scripts were blended"
-    members = ", ".join(f"{node} ({weight:.2f})" for node, weight in sorted(one.weights.items()))
     error = "" if one.noise is None else f" ± {one.noise:.2g}"
-    text = f"node {one.node} combines the nodes {members} by {one.space}; it scores {score(one.score)}{error}, cross-fitted"
+    text = f"node {one.node} combines {members_in_words(one.weights)} by {one.space}; "
+    text += f"cross-fitted, it scores {score(one.score)}{error}"
     if one.gain is not None:
         beside = "" if one.gain_error is None else f" ± {one.gain_error:.2g}"
         text += f", a gain of {one.gain:+.3g}{beside} over its best member"

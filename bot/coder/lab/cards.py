@@ -11,6 +11,7 @@ from bot.engine.tree import BASELINE, NodeView
 from bot.models.quoting import line
 from state.labs import labs
 from state.tables import Lab
+from state.words import plural
 
 _FAMILIES = (
     ("blend", re.compile(r"\b(?:VotingClassifier|VotingRegressor|StackingClassifier|StackingRegressor)\b")),
@@ -146,7 +147,9 @@ def blend_line(blend: BlendSoFar) -> str:
     """Return what a coder may see of a blend: its score and its gain, rounded as a script's are."""
     noise = "" if blend.noise is None else f" ± {blend.noise:.2g}"
     gain = "" if blend.gain is None else f", {shown_gain(blend.gain, blend.gain_error)} over the best of its members"
-    return f"the engine's blend of {len(blend.weights)} scripts: {shown(blend.score, blend.noise)}{noise}{gain}"
+    return (
+        f"the engine's blend of {plural(len(blend.weights), 'script')}: {shown(blend.score, blend.noise)}{noise}{gain}"
+    )
 
 
 def share_line(context: RunContext, node: int) -> str | None:

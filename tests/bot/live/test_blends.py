@@ -46,7 +46,7 @@ async def test_a_blend_that_beats_all_scripts_becomes_one_node_that_is_considere
                 considered = session.exec(select(Event.node).where(Event.type == "submission.considered")).all()
                 notices = session.exec(select(Notification).where(Notification.kind == "run.best")).all()
             assert considered[0] == blend.id
-            assert any("Blend of the nodes" in one.body for one in notices)
+            assert any("Blend of nodes" in one.body for one in notices)
 
 
 async def test_blending_is_off_where_bot_toml_says_so_and_for_aide(tmp_path: Path) -> None:
