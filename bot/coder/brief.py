@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bot.engine.budget import DraftLeft
-from bot.engine.results import Result
+from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 
@@ -23,6 +23,7 @@ class Brief:
     """Earlier solutions, from a strategy without drafts of its own; else empty."""
     results: tuple[Result, ...] = ()
     """What the run has scored so far, in the order of its nodes."""
+    blend: BlendSoFar | None = None
 
 
 @dataclass(frozen=True)

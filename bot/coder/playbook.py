@@ -112,5 +112,5 @@ class ScriptPlaybook:
         async def ask(prompt: WriteScript) -> ScriptAnswer:
             return await context.asker.ask(prompt, role="coder", name="write", node=node)
 
-        brief = replace(assignment.brief, results=context.results)
+        brief = replace(assignment.brief, results=context.results, blend=context.blend)
         return await write_script(ask, brief, assignment.attempts, budget, assignment.known)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.coder.brief import CoderBudget
 from bot.engine.attempts import Attempt
-from bot.engine.results import Result
+from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item
@@ -34,7 +34,11 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """Ask for one script: a first one for a draft, a repair of a failed one, or an improvement of a scored one."""
 
     template: ClassVar[str] = "write_script.j2"
-    volatile: ClassVar[Mapping[str, object]] = {"budget": CoderBudget(0.0, 0.0), "results": ()}
+    volatile: ClassVar[Mapping[str, object]] = {
+        "budget": CoderBudget(0.0, 0.0),
+        "results": (),
+        "blend": None,
+    }
 
     task: TaskText
     preview: str
@@ -50,6 +54,8 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     budget: CoderBudget
     results: tuple[Result, ...] = ()
     """What the whole run has scored so far."""
+    blend: BlendSoFar | None = None
+    """The engine's newest blend of it."""
     known: tuple[Item, ...] = ()
     """Sources of the draft, for the audit."""
 

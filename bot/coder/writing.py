@@ -43,6 +43,7 @@ async def write_script(
         attempts=shown,
         budget=budget,
         results=brief.results,
+        blend=brief.blend,
         known=tuple(known),
     )
     answer = await ask(prompt)

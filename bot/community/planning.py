@@ -69,6 +69,8 @@ async def plan_drafts(
         count,
         lab_seconds,
         start,
+        context.blender is not None,
+        context.blend,
     )
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.community.reading import AnalysisText
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
-from bot.engine.results import Result
+from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item
@@ -146,6 +146,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     volatile: ClassVar[Mapping[str, object]] = {
         "left": (),
         "results": (),
+        "blend": None,
         "execution_seconds": 0.0,
         "lab_seconds": None,
     }
@@ -168,6 +169,9 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     """Time of a lab that works on one draft; None: scripts alone."""
     start: str = ""
     """A sentence on what the draft starts from, where that is fixed."""
+    blends: bool = False
+    """Whether the engine blends what is scored."""
+    blend: BlendSoFar | None = None
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""

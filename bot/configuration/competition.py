@@ -30,6 +30,11 @@ class CompetitionSettings(CardOverrides):
         ge=1,
         description="scripts on one day (UTC) at most, after which nothing new is begun, whatever else is left",
     )
+    blend: bool | None = Field(
+        default=None,
+        description="whether the predictions of the scored scripts are blended; none: yes, but for aide",
+        examples=[False],
+    )
     seed: int = Field(default=0, description="of what is drawn, such as the split of the data")
     submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this is true")
     approve: Literal["auto", "ask"] = Field(

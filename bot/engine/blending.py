@@ -1,14 +1,14 @@
 """The blend of a run's scored scripts: fitted again whenever one more has a score, and a node once it may be handed in."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlmodel import col, select
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from bot.engine.results import BLENDED, members_in_words
 from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
 from bot.evaluation.answers.blends import Blended, Member
@@ -18,16 +18,14 @@ from sandbox import ExitReason
 from state.errors import BotError, NoBlend
 from state.progress import create_node, end_node
 from state.store import Store
-from state.tables import Event, Step
+from state.tables import Step
 
 FEWEST = 2
 """Scripts with a score, from which on there is a blend."""
-_FITTED = "blend.fitted"
-"""Type of the event with the newest blend; it has no final score."""
 _STEP = "blend"
 _SHARE, _SECONDS = 0.005, 15.0
 """Share of a run's time, and most seconds, for one fit."""
-_BLENDED = TypeAdapter(Blended)
+_FROM_JSON = TypeAdapter(Blended)
 
 
 class Blending:
@@ -36,77 +34,86 @@ class Blending:
     def __init__(self, context: RunContext, worker: Worker) -> None:
         self._context = context
         self._worker = worker
-        self._fitting = asyncio.Lock()
+        self._busy = asyncio.Lock()
+        self.on_fitted: Callable[[], None] | None = None
+        """Called after each fit during the search."""
 
     async def keep_fitted(self) -> None:
-        """Fit the blend whenever a script has a score, until cancelled."""
+        """Fit the blend now, and whenever a script has a score, until cancelled."""
         context = self._context
         while True:
-            await context.scored.wait()
             context.scored.clear()
             try:
-                await self.fit()
+                async with self._busy:
+                    await self._newest()
+                if self.on_fitted is not None:
+                    self.on_fitted()
             except BotError as error:
                 context.say(f"no blend was fitted: {error}")
-
-    async def fit(self) -> Blended | None:
-        """Return the blend of all scripts that have a score, fitted once; None: nothing can be blended.
-
-        Raises:
-            InfrastructureFailure: the worker failed.
-        """
-        async with self._fitting:
-            members = self._members()
-            if len(members) < FEWEST:
-                return None
-            found = await self._context.steps.once(_STEP, lambda: self._fit(members), attempt=len(members))
-            return _BLENDED.validate_python(found["blend"]) if found["blend"] else None
+            if not context.scored.is_set():
+                context.blended.set()
+            await context.scored.wait()
 
     async def as_node(self) -> NodeView | None:
         """Make a node of the blend of all scripts that have a score, with its members as parents; None: there is no blend.
 
-        Asked again without news, it returns the same node.
+        Asked again without news, it returns the same node. The node is there once all about it is known, so that none stays
+        unfinished where the bot is killed.
 
         Raises:
             InfrastructureFailure: the worker failed.
         """
-        context, blended = self._context, await self.fit()
-        if blended is None:
-            return None
-        parents = tuple(sorted(blended.recipe.weights))
-        node = await context.decisions.ensemble(Action("ensemble", parents, look=len(self._members())))
-        with context.store.write() as tx:
-            create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=_plan(blended))
-        await context.steps.once(_STEP, lambda: _stored(blended), node=node)
-        found = await context.steps.once(step_of(GUARDED), lambda: self._execution(node, blended), node=node)
+        context = self._context
+        async with self._busy:
+            of, blended = await self._newest()
+            if blended is None:
+                return None
+            parents = tuple(sorted(blended.recipe.weights))
+            node = await context.decisions.ensemble(Action("ensemble", parents, look=of))
+            await context.steps.once(_STEP, lambda: _stored(blended), node=node)
+            found = await context.steps.once(step_of(GUARDED), lambda: self._execution(node, blended), node=node)
         tree = load_tree(context)
-        if tree[node].state == "running":
+        if all(one.id != node for one in tree.ensembles):
             seconds, score = sum(tree[parent].seconds for parent in parents), Execution.model_validate(found).value
             with context.store.write() as tx:
+                create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=_plan(blended))
                 end_node(tx, context.run_id, node, "valid", score=score, seconds=seconds)
         return load_tree(context)[node]
+
+    async def _newest(self) -> tuple[int, Blended | None]:
+        """Return how many scripts may be members, and their blend, fitted once; None: blending them gains nothing."""
+        members = self._members()
+        if len(members) < FEWEST:
+            return len(members), None
+        found = await self._context.steps.once(_STEP, lambda: self._fit(members), attempt=len(members))
+        blended = _FROM_JSON.validate_python(found["blend"]) if found["blend"] else None
+        return len(members), blended
 
     async def _fit(self, members: Sequence[Member]) -> dict[str, Any]:
         context = self._context
         view, bank = await context.executor.view(GUARDED), context.executor.folder.bank
         seconds = min(_SECONDS, _SHARE * context.budget.seconds)
+        of = [one.node for one in members]
         try:
             blended = await self._worker.blend(view, members, bank, context.seed, seconds)
         except NoBlend as error:
-            context.say(f"no blend: {error}")
+            with context.store.write() as tx:
+                tx.record(BLENDED, run_id=context.run_id, of=of, sentence=f"nothing is blended: {error}")
             return {"blend": None}
-        noise = blended.noise
+        recipe, noise = blended.recipe, blended.noise
         with context.store.write() as tx:
+            # Without the final score, which nobody may know before the run's end.
             tx.record(
-                _FITTED,
+                BLENDED,
                 run_id=context.run_id,
+                of=of,
+                weights={str(node): weight for node, weight in recipe.weights.items()},
+                space=recipe.space,
                 score=blended.score,
-                score_error=noise.score_error,
+                noise=noise.score_error,
                 gain=noise.gain,
                 gain_error=noise.gain_error,
-                space=blended.recipe.space,
-                weights={str(node): weight for node, weight in blended.recipe.weights.items()},
-                of=[one.node for one in members],
+                sentence=f"the blend of {members_in_words(recipe.weights)} has the score {blended.score:.6g}",
             )
         return await _stored(blended)
 
@@ -157,22 +164,14 @@ def blend_of(store: Store, run_id: str, node: int) -> Blended | None:
     """Return the blend that a node is made of; None: it is a script's."""
     with store.read() as session:
         step = session.get(Step, (run_id, node, _STEP, 0))
-    return None if step is None or step.result is None else _BLENDED.validate_python(step.result["blend"])
-
-
-def newest_blend(store: Store, run_id: str) -> dict[str, Any] | None:
-    """Return the event's data of a run's newest blend: `score`, `score_error`, `gain`, `gain_error`, `space`, `weights`, `of`."""
-    with store.read() as session:
-        query = select(Event).where(Event.run_id == run_id, Event.type == _FITTED).order_by(col(Event.seq).desc())
-        event = session.exec(query.limit(1)).first()
-        return None if event is None else event.data
+    return None if step is None or step.result is None else _FROM_JSON.validate_python(step.result["blend"])
 
 
 async def _stored(blended: Blended) -> dict[str, Any]:
-    return {"blend": _BLENDED.dump_python(blended, mode="json")}
+    return {"blend": _FROM_JSON.dump_python(blended, mode="json")}
 
 
 def _plan(blended: Blended) -> str:
-    weights = sorted(blended.recipe.weights.items(), key=lambda item: (-item[1], item[0]))
-    named = ", ".join(f"{node} ({weight:.2f})" for node, weight in weights)
-    return f"Blend of the nodes {named}, combined as {blended.recipe.space}."
+    recipe = blended.recipe
+    calibrated = f"; calibrated by {', '.join(recipe.calibration)}" if recipe.calibration else ""
+    return f"Blend of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."

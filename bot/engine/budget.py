@@ -117,7 +117,7 @@ class RunBudget:
 
     def race_room(self, best_seconds: float) -> float:
         """Return the seconds that a race which begins now may take."""
-        return min(self.race_seconds(best_seconds), max(0.0, self.left() - REFIT_FACTOR * best_seconds))
+        return min(self.race_seconds(best_seconds), max(0.0, self.left() - self.kept(best_seconds)))
 
     def baseline_seconds(self) -> float:
         """Return the time limit of the safe baseline, which is started however late it is.

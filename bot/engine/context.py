@@ -12,7 +12,7 @@ from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
 from bot.engine.budget import RunBudget
 from bot.engine.decisions import Decisions
-from bot.engine.results import Result, results
+from bot.engine.results import BlendSoFar, Result, newest_blend, results
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
 from bot.evaluation.client.worker import Worker
@@ -69,7 +69,9 @@ class RunContext:
     learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
     """Held while posts are analysed."""
     scored: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
-    """Set when a script has been scored, and cleared by the blending."""
+    """Set when a script has been scored, and cleared when a blend is fitted."""
+    blended: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
+    """Set when the newest blend takes in all that was scored, and cleared when a script has been scored."""
     blender: Worker | None = None
     """Fits blends; None: nothing is blended."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
@@ -96,6 +98,11 @@ class RunContext:
     def results(self) -> tuple[Result, ...]:
         """The run's results so far, for prompts."""
         return results(self.store, self.run_id, self.card.oriented)
+
+    @property
+    def blend(self) -> BlendSoFar | None:
+        """The newest blend, for prompts."""
+        return newest_blend(self.store, self.run_id)
 
     @property
     def answer_seconds(self) -> float:

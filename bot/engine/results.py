@@ -1,7 +1,7 @@
-"""A run's results so far, as a table for prompts: each node's score, noise, gain, seconds and error."""
+"""A run's results so far, for prompts: each script's score, noise, gain, seconds and error, and the newest blend."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import func
@@ -10,7 +10,10 @@ from sqlmodel import col, select
 from bot.evaluation.answers import Noise
 from bot.execution.record import GUARDED, Execution, last_execution, step_of
 from state.store import Store
-from state.tables import Draft, Node, Step
+from state.tables import Draft, Event, Node, Step
+
+BLENDED = "blend.fitted"
+"""Type of the event with what came of fitting a blend."""
 
 _BEST, _NEWEST = 20, 10
 """Rows shown of a longer table."""
@@ -37,18 +40,64 @@ class Result:
     """Families of models that its script uses; none where nobody looked."""
 
 
+@dataclass(frozen=True)
+class BlendSoFar:
+    """A blend of the scripts that had a score; scores are cross-fitted, and in the metric's own sign."""
+
+    of: tuple[int, ...]
+    """The scripts that could take part."""
+    weights: Mapping[int, float]
+    """Of its members."""
+    space: str
+    score: float
+    noise: float | None
+    """Standard error of the score."""
+    gain: float | None
+    """Paired difference to the score of the best member, above 0 where the blend is better."""
+    gain_error: float | None
+
+    @property
+    def members(self) -> str:
+        """The members with their weights, the heaviest first."""
+        return members_in_words(self.weights)
+
+
+def newest_blend(store: Store, run_id: str, without: int | None = None) -> BlendSoFar | None:
+    """Return the newest blend that was fitted; None: there is none, or blending gained nothing.
+
+    Args:
+        store: the run's database.
+        run_id: the run.
+        without: a script that had no score yet when it was fitted.
+    """
+    query = select(Event).where(Event.run_id == run_id, Event.type == BLENDED).order_by(col(Event.seq).desc())
+    with store.read() as session:
+        found = (event.data for event in session.exec(query))
+        data = next((data for data in found if without is None or without not in data["of"]), None)
+    if data is None or not data.get("weights"):
+        return None
+    weights = {int(node): weight for node, weight in data["weights"].items()}
+    names = ("space", "score", "noise", "gain", "gain_error")
+    return BlendSoFar(tuple(data["of"]), weights, **{name: data[name] for name in names})
+
+
+def members_in_words(weights: Mapping[int, float]) -> str:
+    """Return a blend's members with their weights, the heaviest first."""
+    ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
+    return f"node{'s' if len(ordered) > 1 else ''} " + ", ".join(f"{node} ({weight:.2f})" for node, weight in ordered)
+
+
 def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:
-    """Return the nodes that have ended, by number; if there are many, the best and the newest.
+    """Return the scripts that have ended, by number; if there are many, the best and the newest.
 
     Args:
         store: the run's database.
         run_id: the run.
         oriented: turns a score so that more is better.
     """
+    query = select(Node).where(Node.run_id == run_id, col(Node.status).in_(("valid", "buggy")))
     with store.read() as session:
-        nodes = session.exec(
-            select(Node).where(Node.run_id == run_id, col(Node.status).in_(("valid", "buggy"))).order_by(col(Node.id))
-        ).all()
+        nodes = session.exec(query.where(Node.action != "ensemble").order_by(col(Node.id))).all()
         titles = dict(session.exec(select(Draft.id, Draft.title).where(Draft.run_id == run_id)).all())
     scored = [node for node in nodes if node.score is not None]
     scored.sort(key=lambda node: (-oriented(node.score or 0.0), node.id))

@@ -101,6 +101,7 @@ def _end(context: RunContext, node: int, done: Execution, begun: datetime | None
     with context.store.write() as tx:
         end_node(tx, context.run_id, node, status, score=score, error=done.error, self_reported=by_itself, since=begun)
     if score is not None:
+        context.blended.clear()
         context.scored.set()
 
 

@@ -122,7 +122,7 @@ class Search:
         self._ended_before = max(states, default=0)
         closed = {one.id: one.ended_at is not None for one in labs(context.store, context.run_id)}
         for number, action in self._decisions:
-            if action.kind == "ensemble":  # made when the run hands in
+            if action.kind == "ensemble":  # made when it may be handed in
                 continue
             if action.kind == "lab":
                 if not closed.get(number):

@@ -58,10 +58,11 @@ def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
 
 
 def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -> Iterator[_Ended]:
-    """Yield the nodes that ended valid or buggy, the last first, with the fault of their last execution."""
+    """Yield the scripts that ended valid or buggy, the last first, with the fault of their last execution."""
     faults = func.json_extract(col(Step.result), "$.fault")
     reasons = func.json_extract(col(Step.result), "$.reason")
     nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
+    nodes = nodes.where(Node.action != "ensemble")
     with store.read() as session:
         rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(most)).all()
         known = select(Step.node, faults, reasons).where(

@@ -87,11 +87,15 @@ class Tree:
 
     def best(self) -> NodeView | None:
         """Return the valid node with the highest fitness, the earliest of equals; a spoiled one only where all are."""
-        return max(self.valid(), key=lambda n: (not n.spoiled, n.fitness, -n.id), default=None)
+        return _best(self.valid())
 
     def candidates(self) -> Sequence[NodeView]:
         """Return what may be handed in: the scripts and blends with a score."""
         return [*self.valid(), *(n for n in self.ensembles if n.valid)]
+
+    def best_candidate(self) -> NodeView | None:
+        """Return the best of what may be handed in, as `best` does of the scripts."""
+        return _best(self.candidates())
 
     def debug_depth(self, node: NodeView) -> int:
         """Return 0 for a draft or a node whose parent is valid, else the parent's depth + 1."""
@@ -112,6 +116,10 @@ class Tree:
     def of_draft(self, draft_id: int) -> Sequence[NodeView]:
         """Return the nodes of one draft, oldest first."""
         return [n for n in self.nodes if n.draft_id == draft_id and n.state != "failed"]
+
+
+def _best(nodes: Sequence[NodeView]) -> NodeView | None:
+    return max(nodes, key=lambda n: (not n.spoiled, n.fitness, -n.id), default=None)
 
 
 class TreeCache:

@@ -56,7 +56,7 @@ async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunRes
 def _handed(context: RunContext, verdict: Verdict) -> HandedIn:
     counted = verdict.counted
     if counted is None:
-        best = load_tree(context).best()
+        best = load_tree(context).best_candidate()
         if best is None:
             return HandedIn(None, None, "nothing was sent, as no node has a score")
         return HandedIn(best.id, None, f"nothing was sent; node {best.id} has the best validation score")

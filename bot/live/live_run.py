@@ -232,7 +232,7 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
     )
     return AgentRunSettings(
         agent=own.agent,
-        blend=blends(own.agent),
+        blend=blends(own.agent) if own.blend is None else own.blend,
         model=choice.spec,
         roles=dict(choice.roles or {}),
         seconds=daemon.longest_script,

@@ -8,6 +8,7 @@ from bot.agents import open_agent
 from bot.community.news import take_in_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from bot.engine.results import BlendSoFar
 from bot.engine.search import Search
 from bot.engine.tree import NodeView
 from bot.execution.own_grader import grader_text
@@ -22,6 +23,7 @@ from bot.submission.desk import Desk
 from bot.submission.files import OUTPUTS
 from bot.submission.kaggle import KaggleSubmitter
 from scrapers.kaggle.outputs import PublicOutputs
+from state.errors import InfrastructureFailure
 from state.steering import control
 from state.tables import Node
 from state.tasks import put_task
@@ -65,6 +67,8 @@ class OpenRun:
             ended=self._node_ended,
         )
         self.search = Search(self.context, self.agent, run.settings.parallel, self.turns)
+        if self.search.blending is not None:
+            self.search.blending.on_fitted = self._blend_fitted
 
     async def learn(self) -> None:
         """Have new posts analysed, if the agent reads posts; a strong one opens another round of drafts."""
@@ -75,7 +79,13 @@ class OpenRun:
             self.turns.renew()
 
     async def submit(self) -> None:
-        """Consider the best node, and send what may go."""
+        """Consider the best script or blend, and send what may go."""
+        if self.search.blending is not None and self._leading_blend is not None:
+            try:
+                await self.search.blending.as_node()
+                self._node_ended()
+            except InfrastructureFailure as error:
+                self.context.say(f"the blend is not considered: {error}")
         await self.desk.consider()
         await self.desk.send()
 
@@ -108,13 +118,32 @@ class OpenRun:
         now = self.shared.clock.now()
         return self.run.own.weight * urgency(now, deadline, recent=len(recent), gains=sum(recent), scored=scored)
 
+    @property
+    def _leading_blend(self) -> BlendSoFar | None:
+        """The newest blend if it is to become a node: it beats all nodes by more than an error of its gain.
+
+        A blend that is a little better with each script would else be a node with each script.
+        """
+        blend, best = self.context.blend, load_tree(self.context).best_candidate()
+        if blend is None or best is None:
+            return None
+        gain = self.context.card.oriented(blend.score) - best.fitness
+        return blend if gain > (blend.gain_error or 0.0) else None
+
+    def _blend_fitted(self) -> None:
+        """Have the submission of a new blend considered, if it is better than what there is."""
+        if (blend := self._leading_blend) is not None:
+            with self.shared.store.write() as tx:
+                key = f"submit:{self.run.id}:blend of {len(blend.of)}"
+                put_task(tx, key, "submit", competition=self.run.card.slug)
+
     def _node_ended(self) -> None:
         """Notify the owner of a new best node, and have its submission considered."""
         tree, card = load_tree(self.context), self.context.card
-        best = tree.best()
+        best = tree.best_candidate()
         if best is None or best.id == self._notified_best:
             return
-        earlier = max((n for n in tree.valid() if n.id < best.id), key=lambda n: n.fitness, default=None)
+        earlier = max((n for n in tree.candidates() if n.id < best.id), key=lambda n: n.fitness, default=None)
         with self.shared.store.write() as tx:
             row = tx.session.get_one(Node, (self.run.id, best.id))
             title = row.plan.strip().splitlines()[0][:200] if row.plan.strip() else row.action

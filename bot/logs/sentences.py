@@ -36,6 +36,7 @@ _SENTENCES = {
     "execution.started": "{execution} starts on the {view} view",
     "execution.ended": "{execution} ended: {reason} after {seconds} s",
     "evaluation.added": "{execution} scores {score}",
+    "blend.fitted": "{sentence}",
     "guards.found": "a guard doubts: {sentence}",
     "analysis.added": "{post} was read",
     "idea.added": "idea {idea}, from {sources}",

@@ -39,6 +39,11 @@ class NodeRow:
     chosen: bool
     best_hidden: bool
 
+    @property
+    def blend(self) -> bool:
+        """Whether it is a blend of scripts, its parents."""
+        return self.action == "ensemble"
+
 
 def node_rows(
     nodes: Sequence[Node],

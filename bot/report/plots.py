@@ -149,7 +149,8 @@ def _scores(
 def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: AxisRange) -> None:
     inside = [n for n in scored if shown.holds(n.validation or 0.0)]
     outside = [n for n in scored if n not in inside]
-    for group, marker, label in ((inside, "o", "node"), (outside, "d", "node off the scale")):
+    blends, scripts = [n for n in inside if n.blend], [n for n in inside if not n.blend]
+    for group, marker, label in ((scripts, "o", "script"), (blends, "s", "blend"), (outside, "d", "off the scale")):
         if group:
             xs = [(n.ended or 0.0) / unit for n in group]
             ys = [shown.clamp(n.validation or 0.0) for n in group]
@@ -189,7 +190,10 @@ def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | No
         if low < high:
             axes.plot([low, high], [low, high], color=COLOURS["muted"], linewidth=1.2, linestyle=":", label="equal")
         points = [(across.clamp(n.validation or 0.0), upward.clamp(n.hidden or 0.0)) for n in both]
-        axes.plot(*zip(*points, strict=True), "o", color=COLOURS["good"], markersize=7, alpha=0.75, label="node")
+        for blend, marker, label in ((False, "o", "script"), (True, "s", "blend")):
+            if group := [at for node, at in zip(both, points, strict=True) if node.blend == blend]:
+                style: dict[str, Any] = {"markersize": 7, "alpha": 0.75, "label": label}
+                axes.plot(*zip(*group, strict=True), marker, color=COLOURS["good"], **style)
         for node, at in zip(both, points, strict=True):
             if node.best_hidden:
                 ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "markeredgewidth": 1.8}

@@ -65,6 +65,25 @@ class NodeFinding(Finding):
     """None: it is about the data."""
 
 
+class BlendFigures(BaseModel):
+    """A blend of scripts that could be handed in; scores are in the metric's own sign."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    node: int
+    weights: Mapping[int, float]
+    """Of its members, by node."""
+    space: str
+    """How predictions are combined."""
+    score: float
+    """On the hold-out rows, cross-fitted."""
+    noise: float | None
+    """Standard error of the score."""
+    gain: float | None
+    """Paired difference to the score of the best member, above 0 where the blend is better."""
+    gain_error: float | None
+
+
 class LiveGrade(Grade):
     """MLE-bench's report, with what a live leaderboard adds to it; a replay has none of that."""
 
@@ -123,9 +142,12 @@ class RunResult(LiveGrade):
     final_score: float | None = None
     """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
     code_length: int | None = None
-    """Characters of the chosen script, as the papers count it."""
+    """Characters of the chosen script, or of all scripts of the chosen blend, as the papers count it."""
+    blend: BlendFigures | None = None
+    """The newest blend that is a node; None: there is none."""
 
     nodes: int = 0
+    """Scripts; blends do not count."""
     valid_nodes: int = 0
     executions: int = 0
     wall_seconds: float

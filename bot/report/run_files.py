@@ -11,8 +11,9 @@ from sqlmodel import select
 
 from bot.budgets.figures import figures, share
 from bot.engine.attempts import code, load_tree
+from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
-from bot.engine.tree import NodeView
+from bot.engine.tree import NodeView, Tree
 from bot.evaluation.answers import Grade, HiddenScore
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.worker import Worker
@@ -20,7 +21,7 @@ from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.report.confidence import expected_interval, findings_of_run
 from bot.report.export import export_events, export_prompts
-from bot.report.result import FinalFile, NodeFinding, RunResult, write_result
+from bot.report.result import BlendFigures, FinalFile, NodeFinding, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.stream_record import stream_record
 from bot.report.words import cutoff_note
@@ -101,10 +102,11 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
     tree, (nodes, executions, run) = load_tree(context), _rows(context)
     graded_there = graded.grade.model_dump()
     hidden = None if graded_there.get("score_kind") == "public" else graded.grade.score
-    valid = [one for one in nodes if one.status == "valid"]
-    ended_nodes = [one for one in nodes if one.status != "running"]
+    scripts = [one for one in nodes if one.action != "ensemble"]
+    valid = [one for one in scripts if one.status == "valid"]
+    ended_nodes = [one for one in scripts if one.status != "running"]
     totals, budget, times = context.asker.totals, context.budget, _times(ended, run, executions, len(valid))
-    done = share(len(nodes), budget.steps, times["wall_seconds"], budget.seconds)
+    done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
     seconds = [worked_seconds(run.gaps, run.created_at, one.ended_at) for one in valid if one.ended_at]
     bold = handed.boldest
     late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
@@ -141,8 +143,9 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         guards=(*findings_of_run(context, node), *late),
         # A run that was stopped may go on, and goes on without knowing it.
         final_score=context.executor.final_score(node) if node is not None and ended.status == "finished" else None,
-        code_length=None if node is None else len(code(context, node)),
-        nodes=len(nodes),
+        code_length=None if node is None else _code_length(context, tree, node),
+        blend=_blend(context, tree),
+        nodes=len(scripts),
         valid_nodes=len(valid),
         executions=len(executions),
         **times,
@@ -154,7 +157,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),
         timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
         tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
-        best_over_time=_best_over_time(context, valid, graded.nodes, run),
+        best_over_time=_best_over_time(context, [one for one in nodes if one.status == "valid"], graded.nodes, run),
         rank_correlation=graded.rank_correlation,
         selection=selection_of(context) if ended.status == "finished" else None,
         selection_regret=graded.selection_regret,
@@ -175,6 +178,26 @@ def _hidden(graded: GradedRun, node: int | None) -> float | None:
 
 def _lost(card: TaskCard, handed_in: float | None, scored: float | None) -> float | None:
     return None if handed_in is None or scored is None else card.oriented(scored) - card.oriented(handed_in)
+
+
+def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
+    if not tree.ensembles or (blended := blend_of(context.store, context.run_id, tree.ensembles[-1].id)) is None:
+        return None
+    recipe, noise = blended.recipe, blended.noise
+    return BlendFigures(
+        node=tree.ensembles[-1].id,
+        weights=recipe.weights,
+        space=recipe.space,
+        score=blended.score,
+        noise=noise.score_error,
+        gain=noise.gain,
+        gain_error=noise.gain_error,
+    )
+
+
+def _code_length(context: RunContext, tree: Tree, node: int) -> int:
+    scripts = tree[node].parents if tree[node].action == "ensemble" else (node,)
+    return sum(len(code(context, one)) for one in scripts)
 
 
 def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: int) -> dict[str, Any]:

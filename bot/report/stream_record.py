@@ -22,7 +22,7 @@ def stream_record(context: RunContext) -> StreamRecord | None:
     with context.store.read() as session:
         run = session.get_one(Run, context.run_id)
         made = [ClockAdvance(-1, clock.start, 1, run.created_at), *clock_advances(session, run.id)]
-        nodes = session.exec(select(Node).where(Node.run_id == run.id)).all()
+        nodes = session.exec(select(Node).where(Node.run_id == run.id, Node.action != "ensemble")).all()
         ideas = session.exec(select(Idea).where(Idea.run_id == run.id)).all()
         drafts = session.exec(select(Draft).where(Draft.run_id == run.id)).all()
     return StreamRecord(

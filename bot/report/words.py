@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from bot.engine.results import members_in_words
 from bot.evaluation.answers.findings import grouped_findings
 from bot.report.result import RunResult
 from state.words import plural
@@ -101,6 +102,25 @@ def web_link(url: str | None) -> str | None:
 def test(result: RunResult) -> str:
     """Name what nodes are scored on besides validation: a snapshot's hidden test, or a site's public leaderboard."""
     return "public leaderboard" if result.live else "hidden test"
+
+
+def blend(result: RunResult) -> str:
+    """State what the run's blend is made of, and what it gained over its best member and over the best script."""
+    one = result.blend
+    if one is None:
+        return "no scripts were blended"
+    error = "" if one.noise is None else f" ± {one.noise:.2g}"
+    text = f"node {one.node} combines {members_in_words(one.weights)} by {one.space}; "
+    text += f"cross-fitted, it scores {score(one.score)}{error}"
+    if one.gain is not None:
+        beside = "" if one.gain_error is None else f" ± {one.gain_error:.2g}"
+        text += f", a gain of {one.gain:+.3g}{beside} over its best member"
+    hidden = {node: result.hidden_scores.get(node) for node in (one.node, *one.weights)}
+    there, members_there = hidden.pop(one.node), [found for found in hidden.values() if found is not None]
+    if there is not None and members_there:
+        gain = result.oriented(there) - max(map(result.oriented, members_there))
+        text += f"; on the {test(result)} {score(there)}, {gain:+.3g} against the best of its members there"
+    return f"{text}."
 
 
 def chosen(result: RunResult) -> str:

@@ -114,7 +114,8 @@ def _day(
 
 def _nodes(session: Session, slug: str, start: datetime, end: datetime) -> int:
     query = select(func.count()).select_from(Node).join(Run, col(Run.id) == col(Node.run_id))
-    return session.exec(query.where(Run.competition == slug, Node.created_at >= start, Node.created_at < end)).one()
+    query = query.where(Run.competition == slug, Node.action != "ensemble")
+    return session.exec(query.where(Node.created_at >= start, Node.created_at < end)).one()
 
 
 def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:

@@ -24,7 +24,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Nodes:
-    """A run's nodes counted by status, and the best of the valid ones."""
+    """A run's scripts counted by status, and the best of what may be handed in, blends of them among it."""
 
     running: int = 0
     valid: int = 0
@@ -71,7 +71,8 @@ def pool_of(session: Session, run_id: str) -> Pool:
 
 def nodes_of(session: Session, run_id: str, *, lower: bool | None) -> Nodes:
     """Return a run's nodes; `lower`: whether a lower score is better, None if unknown."""
-    rows = session.exec(select(Node.status, func.count()).where(Node.run_id == run_id).group_by(Node.status)).all()
+    scripts = select(Node.status, func.count()).where(Node.run_id == run_id, Node.action != "ensemble")
+    rows = session.exec(scripts.group_by(Node.status)).all()
     known: dict[str, int] = {status: count for status, count in rows if status in Nodes.__dataclass_fields__}
     best = None
     if lower is not None:

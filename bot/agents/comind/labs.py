@@ -33,7 +33,7 @@ _ON_TEXT = (
 _NEW = "A new start"
 _NEW_TEXT = (
     "Start anew, with another family of models or another published script than the labs before and beside this one: have a "
-    "whole script scored early, then improve it by experiments, and blend models that differ."
+    "whole script scored early, then improve it by experiments."
 )
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from bot.engine.attempts import attempt, load_tree
 from bot.engine.context import RunContext
-from bot.engine.results import Result
+from bot.engine.results import BlendSoFar, Result, newest_blend
 from bot.engine.tree import BASELINE, NodeView
 from bot.models.quoting import line
 from state.labs import labs
 from state.tables import Lab
+from state.words import plural
 
 _FAMILIES = (
     ("blend", re.compile(r"\b(?:VotingClassifier|VotingRegressor|StackingClassifier|StackingRegressor)\b")),
@@ -37,7 +38,10 @@ _LABS, _NOTES = 20, 16
 """Labs and notes that are shown, the newest."""
 _REMARK = 150
 """Characters of an experiment's note."""
-_COLUMNS = "node · score ± its standard error · gain over the node it builds on · family · seconds · what"
+_COLUMNS = (
+    "node · score ± its standard error · gain over the node it builds on · family · seconds · weight in the engine's blend · "
+    "what"
+)
 
 
 def families(script: str) -> tuple[str, ...]:
@@ -45,15 +49,16 @@ def families(script: str) -> tuple[str, ...]:
     return tuple(name for name, mark in _FAMILIES if mark.search(script))[:_MOST_FAMILIES]
 
 
-def card(context: RunContext, result: Result) -> str:
-    """Return the line of one node."""
+def card(result: Result, blend: BlendSoFar | None) -> str:
+    """Return the line of one node, marked if it is a member of the newest blend."""
     noise = f" ± {result.noise:.2g}" if result.noise is not None else ""
     score = "no score" if result.score is None else f"{shown(result.score, result.noise)}{noise}"
     gain = "" if result.gain is None else f" · gain {shown_gain(result.gain, result.gain_error)}"
     family = "baseline" if result.node == BASELINE else " + ".join(result.families) or "other"
     error = f" · failed: {result.error[:200]}" if result.error else ""
+    weight = "" if blend is None or result.node not in blend.weights else f" · {weight_of(blend, result.node)}"
     parents = f" (on node {result.parents[0]})" if result.parents else ""
-    return f"node {result.node}{parents} · {score}{gain} · {family} · {result.seconds:.0f} s · {result.title}{error}"
+    return f"node {result.node}{parents} · {score}{gain} · {family} · {result.seconds:.0f} s{weight} · {result.title}{error}"
 
 
 def kin(context: RunContext, lab: int) -> tuple[int, ...]:
@@ -81,7 +86,9 @@ def board(context: RunContext, lab: int, everything: bool = False) -> list[str]:
         everything: all nodes that the run's table of results shows, and all labs' experiments.
     """
     kept = {*context.decisions.of_lab(lab), *kin(context, lab)}
-    lines = [card(context, one) for one in context.results if everything or one.node in kept]
+    blend = context.blend
+    lines = [card(one, blend) for one in context.results if everything or one.node in kept]
+    lines += [blend_line(blend)] if blend is not None else []
     related = {context.decisions.lab_of(node) for node in kept}
     for row in labs(context.store, context.run_id)[-_LABS:]:
         if everything or row.id in related:
@@ -134,6 +141,32 @@ def shown(value: float, noise: float | None) -> str:
     if noise is None or not noise > 0:
         return f"{value:.4g}"
     return _rounded(value, noise)
+
+
+def blend_line(blend: BlendSoFar) -> str:
+    """Return what a coder may see of a blend: its score and its gain, rounded as a script's are."""
+    noise = "" if blend.noise is None else f" ± {blend.noise:.2g}"
+    gain = "" if blend.gain is None else f", {shown_gain(blend.gain, blend.gain_error)} over the best of its members"
+    return (
+        f"the engine's blend of {plural(len(blend.weights), 'script')}: {shown(blend.score, blend.noise)}{noise}{gain}"
+    )
+
+
+def share_line(context: RunContext, node: int) -> str | None:
+    """Return what a script adds to the blend; None if nothing is blended, or not yet with this script."""
+    blend, before = context.blend, newest_blend(context.store, context.run_id, without=node)
+    if blend is None or node not in blend.of:
+        return None
+    share = (
+        f"this script has {weight_of(blend, node)} in it" if node in blend.weights else "this script has no part in it"
+    )
+    earlier = "" if before is None else f"; without it the blend had {shown(before.score, before.noise)}"
+    return f"{blend_line(blend)}; {share}{earlier}"
+
+
+def weight_of(blend: BlendSoFar, node: int) -> str:
+    """Return a member's weight in words."""
+    return f"weight {blend.weights[node]:.2f}"
 
 
 def best_shown(context: RunContext, best: NodeView) -> str:

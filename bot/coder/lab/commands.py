@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
 from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status, Wait
-from bot.coder.lab.cards import best_shown, board, hint_line
+from bot.coder.lab.cards import best_shown, blend_line, board, hint_line
 from bot.coder.lab.hints import compared_with, trim_shelf
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook
@@ -84,6 +84,8 @@ class Commands:
         ]
         if best is not None:
             lines.append(f"best of the run: {best_shown(context, best)} ({context.card.metric.direction})")
+        if (blend := context.blend) is not None:
+            lines.append(blend_line(blend))
         if board := context.executor.settings.board():
             at = asdict(thresholds(board))
             lines.append(

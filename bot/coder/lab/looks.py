@@ -2,12 +2,13 @@
 
 import ast
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.coder.lab.cards import best_shown, families, shown, shown_gain
+from bot.coder.lab.cards import best_shown, families, share_line, shown, shown_gain
 from bot.engine.attempts import attempt, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, run_script
@@ -24,6 +25,8 @@ _MOST_FAILED = 12
 """Scripts without a score that one lab may run."""
 _LEAST, _SHORTEST, _SHARE = 5.0, 60.0, 0.1
 """Seconds that a scored script needs; and seconds, or a share of the run's time, that it may take: in the end it is run again."""
+_BLEND_SECONDS = 2.0
+"""That an answer waits for the blend with its script."""
 
 
 class NoLook(Exception):
@@ -170,6 +173,10 @@ class Looks:
             raise
         finally:
             self._running = None
+        if context.blender is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_BLEND_SECONDS):
+                    await context.blended.wait()
         self.logs.mkdir(parents=True, exist_ok=True)  # whoever cleans up on the host may have taken it away
         await asyncio.to_thread(self._log(node).write_text, attempt(context, node).output, encoding="utf-8")
 
@@ -224,6 +231,8 @@ class Looks:
         best = tree.best()
         if best is not None and best.id != node:
             lines.append(f"best of the run: {best_shown(context, best)}")
+        if (share := share_line(context, node)) is not None:
+            lines.append(share)
         lines.append(f"its output: /lab/logs/{self._log(node).name}")
         if best is not None and best.id == node:
             lines.append(

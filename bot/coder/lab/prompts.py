@@ -59,6 +59,8 @@ class LabTask(TemplatePrompt[None]):
     """Time limit of a command."""
     ideas: bool
     """Whether the pool has ideas for the draft."""
+    blends: bool = False
+    """Whether the engine blends what is scored."""
     lab: bool = True
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
 

@@ -190,6 +190,7 @@ class Work:
             score_seconds=limit,
             command_seconds=self._command_seconds(seconds),
             ideas=bool(self.assignment.ideas),
+            blends=context.blender is not None,
             lab=not alone,
         )
         head = prompt.messages()

@@ -1,0 +1,134 @@
+"""The blend of a run's scored scripts: a node only where it may be handed in, and the same after any kill."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.engine.attempts import load_tree
+from bot.engine.blending import blend_of
+from bot.engine.results import BLENDED, newest_blend
+from bot.engine.strategy import Action
+from bot.engine.suspicion import last_failures
+from state.progress import create_node, end_node
+from tests.bot.engine.blended import WRONG, blended_run, score
+from tests.bot.engine.parts import RUN
+from tests.source_tree import ROOT
+
+BOUNDARIES = ("step.started blend", "blend.fitted", "step.ended blend", "step.ended decision", "node.created")
+
+
+@pytest.mark.asyncio
+async def test_two_scripts_that_err_on_other_rows_are_blended_and_the_node_counts_as_no_script(tmp_path: Path) -> None:
+    async with blended_run(tmp_path) as (context, blending):
+        await score(context, 1, WRONG[1])
+        assert await blending.as_node() is None
+        await score(context, 2, WRONG[2])
+        node = await blending.as_node()
+        assert node is not None
+        assert await blending.as_node() == node
+        tree, blend = load_tree(context), newest_blend(context.store, RUN)
+        assert blend is not None
+        assert (node.id, node.action, node.parents, node.valid) == (3, "ensemble", (1, 2), True)
+        assert node.score == blend.score
+        assert node.score < min(one.score or 9.0 for one in tree.nodes)
+        assert tree.best_candidate() == node
+        assert (tree.best() or node).id in (1, 2)
+        assert [one.id for one in tree.nodes] == [one.node for one in context.results] == [1, 2]
+        assert tree.is_leaf(tree[1])
+        kept = blend_of(context.store, RUN, node.id)
+        assert kept is not None
+        assert kept.recipe.weights == blend.weights
+        assert context.executor.submission_of(node.id, "holdout").is_file()
+        assert context.executor.final_score(node.id) == kept.final
+        shown = next(e for e in context.store.export_events(RUN) if e["type"] == BLENDED)
+        assert "final" not in json.dumps(shown)
+
+
+@pytest.mark.asyncio
+async def test_a_blend_is_fitted_as_soon_as_a_script_is_scored_and_the_next_script_makes_another(
+    tmp_path: Path,
+) -> None:
+    async with blended_run(tmp_path) as (context, blending):
+        fitted: list[int] = []
+        blending.on_fitted = lambda: fitted.append(len(context.results))
+        beside = asyncio.create_task(blending.keep_fitted())
+        for node, wrong in {**WRONG, 3: "a + b"}.items():
+            await score(context, node, wrong)
+            assert not context.blended.is_set()
+            async with asyncio.timeout(120):
+                await context.blended.wait()
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
+        newest, before = context.blend, newest_blend(context.store, RUN, without=3)
+        assert newest is not None
+        assert before is not None
+        assert (before.of, newest.of) == ((1, 2), (1, 2, 3))
+        assert fitted[-1] == 3
+
+
+@pytest.mark.asyncio
+async def test_a_worker_that_dies_while_it_fits_costs_nothing_but_that_fit(tmp_path: Path) -> None:
+    async with blended_run(tmp_path) as (context, blending):
+        for node, wrong in WRONG.items():
+            await score(context, node, wrong)
+        beside, worker = asyncio.create_task(blending.keep_fitted()), context.blender
+        assert worker is not None
+        while worker.pid is None:
+            await asyncio.sleep(0.01)
+        os.kill(worker.pid, signal.SIGKILL)
+        async with asyncio.timeout(120):
+            await context.blended.wait()
+        assert context.blend is None
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
+        node = await blending.as_node()
+        assert node is not None
+        assert node.id == 3
+
+
+@pytest.mark.asyncio
+async def test_a_blend_between_scripts_that_fail_alike_hides_none_of_them(tmp_path: Path) -> None:
+    async with blended_run(tmp_path) as (context, _):
+        with context.store.write() as tx:
+            for node, action in enumerate(("draft", "ensemble", "draft"), start=1):
+                create_node(tx, RUN, action=action, id=node)
+                status = "valid" if action == "ensemble" else "buggy"
+                end_node(tx, RUN, node, status, score=0.5 if status == "valid" else None, error="no module named x")
+        assert last_failures(context.store, RUN, 0) == (2, "no module named x")
+
+
+@pytest.mark.asyncio
+async def test_the_number_of_a_blend_is_that_of_its_decision_and_scripts_are_numbered_after_it(tmp_path: Path) -> None:
+    async with blended_run(tmp_path) as (context, _):
+        first = await context.decisions.ensemble(Action("ensemble", (1, 2), look=2))
+        assert await context.decisions.ensemble(Action("ensemble", (1, 2), look=2)) == first
+        assert await context.decisions.ensemble(Action("ensemble", (1, 2, 3), look=3)) == first + 1
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_run_killed_at_each_boundary_of_its_blend_ends_with_the_same_nodes(tmp_path: Path, moment: str) -> None:
+    calm = _live(tmp_path / "calm")
+    killed = tmp_path / "killed"
+    for boundary in BOUNDARIES:
+        ended = _run(killed, moment, boundary, "1")
+        assert ended.returncode == -signal.SIGKILL, f"it did not come to {boundary}: {ended.stderr.decode()[-2000:]}"
+    assert _live(killed) == calm
+
+
+def _live(folder: Path) -> object:
+    ended = _run(folder)
+    assert ended.returncode == 0, ended.stderr.decode()
+    return json.loads(ended.stdout)
+
+
+def _run(folder: Path, *boundary: str) -> subprocess.CompletedProcess[bytes]:
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "tests.bot.engine.blended", str(folder), *boundary]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=300, check=False)
