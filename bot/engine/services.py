@@ -105,9 +105,7 @@ async def open_context(
     mounts = weights.mounts(offered) if weights else {}
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
     split_seed = settings.seed if settings.split_seed is None else settings.split_seed
-    shared = ExecutorSettings(
-        plan.data, split_seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board
-    )
+    shared = ExecutorSettings(plan.data, split_seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board)
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     described = machinery.sandbox.describe()
     async with AsyncExitStack() as stack:

@@ -150,7 +150,9 @@ async def blend_runs(
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
-            opened(asked, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, say) as context,
+            opened(
+                asked, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, say
+            ) as context,
         ):
             if _withheld(run.folder) != _withheld(stored[0].folder):
                 raise UsageError(
@@ -197,7 +199,9 @@ async def _adopt(context: RunContext, stored: Sequence[StoredRun]) -> None:
     number_of = {(one.run.id, one.node.id): number for number, one in enumerate(scripts, BASELINE)}
     actions = [Action("draft", _parents(one, number_of)) for one in scripts]
     # Recorded as decisions are, so that the blend's number comes after theirs.
-    await context.decisions.ask(_Given(actions[1:]), load_tree(context), Remaining(None, None, None, None), len(actions))
+    await context.decisions.ask(
+        _Given(actions[1:]), load_tree(context), Remaining(None, None, None, None), len(actions)
+    )
     for number, (script, action) in enumerate(zip(scripts, actions, strict=True), BASELINE):
         await _adopt_one(context, number, script, action)
     for one in stored:
@@ -249,7 +253,14 @@ async def _adopt_one(context: RunContext, number: int, script: _Script, action: 
     score, run_id = adopted.value, context.run_id
     with context.store.write() as tx:
         create_node(
-            tx, run_id, id=number, action=action.kind, parents=action.parents, plan=plan, code=script.code, model=node.model
+            tx,
+            run_id,
+            id=number,
+            action=action.kind,
+            parents=action.parents,
+            plan=plan,
+            code=script.code,
+            model=node.model,
         )
         start_execution(tx, run_id, adopted.id, node=number, view=GUARDED)
         end_execution(tx, run_id, adopted.id, reason=adopted.reason, exit_code=None, seconds=adopted.seconds)

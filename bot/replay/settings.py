@@ -27,7 +27,9 @@ class ReplaySettings(AgentRunSettings):
     """All settings of one replay."""
 
     agent: AgentName | Literal["blend"] = "comind"
-    blended: tuple[str, ...] = Field(default=(), description="runs whose scripts were blended afterwards, in place of a search")
+    blended: tuple[str, ...] = Field(
+        default=(), description="runs whose scripts were blended afterwards, in place of a search"
+    )
     snapshot: Path
     cutoff: datetime
     signals: Literal["asof", "collected"] = "asof"

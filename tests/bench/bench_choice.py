@@ -1,7 +1,7 @@
 """What choosing and blending gain over the best hold-out score, on stored runs; nothing is trained.
 
 The rows that a run withheld (hold-out and final together) are halved at random, 20 times. On one half everything is chosen and
-fitted: the script with the best score there (argmax), the blend, and the better of the two; the other half judges them.
+fitted: the script with the best score there (argmax), the blend, and the best of all these; the other half judges them.
 
     python -m tests.bench.bench_choice runs [--halvings 20]
 
@@ -44,6 +44,8 @@ from state.tables import Node
 HALVINGS = 20
 SECONDS = 2.0
 """For one fit of a blend, and again for its noise."""
+_BLEND = 10**6
+"""Number of the blend among the candidates."""
 WITHIN = 1.96 * math.sqrt(2)
 """Standard errors of a half's score, between which the other half's lies in 95 of 100 cases."""
 
@@ -57,6 +59,8 @@ class Tally:
     rows: int
     argmax: list[float] = field(default_factory=list)
     choice: list[float] = field(default_factory=list)
+    blend: list[float] = field(default_factory=list)
+    """The blend; where there is none, what argmax chose."""
     best: list[float] = field(default_factory=list)
     best_script: list[float] = field(default_factory=list)
     within: list[bool] = field(default_factory=list)
@@ -85,7 +89,9 @@ def members_of(folder: RunFolder, run: str) -> list[Member]:
     """Return the scored scripts of a run that predicted something."""
     found = []
     with read_only(folder.database) as session:
-        for node in session.exec(select(Node).where(Node.run_id == run, Node.status == "valid").order_by(Node.id)).all():  # type: ignore[arg-type]
+        for node in session.exec(
+            select(Node).where(Node.run_id == run, Node.status == "valid").order_by(Node.id)
+        ).all():  # type: ignore[arg-type]
             done = kept_execution(session, run, node.id)
             if node.action == "ensemble" or done is None or done.score is None or done.score.spoiled:
                 continue
@@ -125,7 +131,12 @@ def tally(folder: RunFolder, halvings: int, place: Path) -> Tally | None:
 
 
 def _judge(
-    found: Tally, view: LabelledView, members: Sequence[Member], both: dict[int, tuple[float, ...]], bank: Path, seed: int
+    found: Tally,
+    view: LabelledView,
+    members: Sequence[Member],
+    both: dict[int, tuple[float, ...]],
+    bank: Path,
+    seed: int,
 ) -> None:
     """Add one halving: choose by the first score of each, judge by the second."""
     card = view.card
@@ -136,16 +147,18 @@ def _judge(
         blended = blend(view, members, bank, seed, SECONDS)
     except NoBlend as error:
         found.no_blend = str(error)
-        found.choice.append(found.argmax[-1])
-        found.best.append(found.best_script[-1])
-        return
-    assert blended.final is not None
-    chosen, judged = card.oriented(blended.score), card.oriented(blended.final)
-    found.best.append(max(judged, found.best_script[-1]))
-    found.blended += chosen > both[argmax][0]
-    found.choice.append(judged if chosen > both[argmax][0] else both[argmax][1])
-    if blended.noise.score_error is not None:
-        found.within.append(abs(judged - chosen) <= WITHIN * blended.noise.score_error)
+        found.blend.append(found.argmax[-1])
+    else:
+        assert blended.final is not None
+        fitted, judged = card.oriented(blended.score), card.oriented(blended.final)
+        found.blend.append(judged)
+        both = {**both, _BLEND: (fitted, judged)}
+        if blended.noise.score_error is not None:
+            found.within.append(abs(judged - fitted) <= WITHIN * blended.noise.score_error)
+    choice = max(both, key=lambda node: (both[node][0], -node))
+    found.blended += choice == _BLEND
+    found.choice.append(both[choice][1])
+    found.best.append(max(judged for _, judged in both.values()))
 
 
 def line(one: Tally) -> str:
@@ -153,16 +166,18 @@ def line(one: Tally) -> str:
     before, after = one.regrets
     within = f"{'yes' if one.within[0] else 'no'} ({sum(one.within)}/{len(one.within)})" if one.within else one.no_blend
     left = f"{after / before:.2f}" if before > 0 else "–"
-    return (
-        f"| {one.run} | {one.scripts} | {one.rows} | {one.blended}/{len(one.gains)} | {statistics.mean(one.argmax):.5f} | "
-        f"{statistics.mean(one.gains):+.5f} | {one.t():+.1f} | {one.t(corrected=True):+.1f} | {before:.5f} | {after:.5f} | {left} | "
-        f"{within} |"
+    blend, choice = (statistics.mean(part) - statistics.mean(one.argmax) for part in (one.blend, one.choice))
+    cells = (
+        *(one.run, one.scripts, one.rows, f"{one.blended}/{len(one.gains)}", f"{statistics.mean(one.argmax):.5f}"),
+        *(f"{blend:+.5f}", f"{choice:+.5f}", f"{one.t():+.1f}", f"{one.t(corrected=True):+.1f}"),
+        *(f"{before:.5f}", f"{after:.5f}", left, within),
     )
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 HEAD = (
-    "| run | scripts | rows | blend chosen | argmax | gain | t | t* | regret | after | left | within |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| run | scripts | rows | blend chosen | argmax | gain of blend | of choice | t | t* | regret | after | left | within |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -184,11 +199,12 @@ def main() -> None:
     if not found:
         return
     ts = [one.t() for one in found]
-    before, after = (statistics.mean(one.regrets[at] / (one.regrets[0] or 1) for one in found) for at in (0, 1))
+    # In shares of each run's score, so that runs of different metrics can be added.
+    before, after = (sum(one.regrets[at] / abs(statistics.mean(one.argmax)) for one in found) for at in (0, 1))
     print(
         f"\n{len(found)} runs: t above 2 on {sum(t > 2 for t in ts)}, below -2 on {sum(t < -2 for t in ts)}; "
         f"t* above 2 on {sum(one.t(corrected=True) > 2 for one in found)}, below -2 on "
-        f"{sum(one.t(corrected=True) < -2 for one in found)}; regret left {after / before:.2f} of it on average; within the "
+        f"{sum(one.t(corrected=True) < -2 for one in found)}; {after / before:.2f} of the regret is left; within the "
         f"interval {sum(one.within[0] for one in found if one.within)} of {sum(bool(one.within) for one in found)}; "
         f"{time.monotonic() - began:.0f} s"
     )

@@ -1,4 +1,4 @@
-"""Six made-up competitions as snapshots, each of another kind: what real ones in the repository would be, were they allowed there.
+"""Six made-up competitions as snapshots, each of another kind than the five real ones.
 
 `python -m tests.bench.made_competitions FOLDER` writes them. Two hundred teams stand on each board, evenly spread from those who
 know nothing to one who knows the formula by which the data was made, whose error is the noise alone.
@@ -89,7 +89,9 @@ def _outliers(rng: np.random.Generator, rows: int) -> _Drawn:
 
 def _ranking(rng: np.random.Generator, rows: int) -> _Drawn:
     x = _numbers(rng, rows, "abcdefghijkl")
-    logit = -3.2 + 1.2 * x["a"] + x["b"] * x["c"] - 0.6 * x["d"] + 0.9 * (x["e"] > 1) * x["f"] + 0.5 * np.cos(2 * x["g"])
+    logit = (
+        -3.2 + 1.2 * x["a"] + x["b"] * x["c"] - 0.6 * x["d"] + 0.9 * (x["e"] > 1) * x["f"] + 0.5 * np.cos(2 * x["g"])
+    )
     chance = _chance(logit)
     return _Drawn(x, (rng.random(rows) < chance).astype(int), chance, rng.random(rows))
 
@@ -131,7 +133,11 @@ def write_made(made: Made, folder: Path, seed: int = 11) -> Path:
     names, columns = list(drawn.columns), list(drawn.columns.values())
     table = [[id, *cells] for id, *cells in zip(ids, *columns, strict=True)]
     target = list(drawn.target)
-    _write(place / "data/train.csv", ["id", *names, made.target], [[*r, y] for r, y in zip(table, target, strict=False)][:rows])
+    _write(
+        place / "data/train.csv",
+        ["id", *names, made.target],
+        [[*r, y] for r, y in zip(table, target, strict=False)][:rows],
+    )
     _write(place / "data/test.csv", ["id", *names], table[rows:])
     _write(place / "data/sample_submission.csv", ["id", made.target], [[r[0], target[0]] for r in table[rows:]])
     answers = list(zip(ids[rows:], target[rows:], strict=True))

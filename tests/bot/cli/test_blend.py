@@ -54,7 +54,6 @@ def test_runs_of_two_seeds_are_blended_into_a_run_like_any_other(runs: Path, bot
     (status,) = results(bot("status", folder.path, "--json"))
     assert status["status"] == "finished"
     assert bot("resume", folder.path, "--json").exit_code == 0
-    assert bot("audit", folder.path).exit_code == 0
 
 
 def test_adopted_scripts_keep_their_scores_and_predictions(runs: Path, bot: Bot, tmp_path: Path):
