@@ -20,6 +20,10 @@ COMMANDS = {
         "bot.cli.resume:resume",
         "Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.",
     ),
+    "blend": (
+        "bot.cli.blend:blend",
+        "Blend the scripts of finished replays of one competition: several seeds and agents together, without a model.",
+    ),
     "grade": (
         "bot.cli.grade:grade",
         "Grade a submission file: validity with reasons, score, medals, win rate. Or a list of files for many competitions.",

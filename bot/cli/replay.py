@@ -70,6 +70,13 @@ def replay(
     ] = None,
     seed: Annotated[int, typer.Option(help="seed of the first run")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
+    split_seed: Annotated[
+        int,
+        typer.Option(
+            help="seed of the rows that are withheld, the same for all runs, so that scores compare and `bot blend` can blend "
+            "their scripts"
+        ),
+    ] = 0,
     coder: Annotated[
         Coder | None,
         typer.Option(
@@ -125,6 +132,7 @@ def replay(
         "pace": pace,
         "community": not no_community,
         "steps": steps,
+        "split_seed": split_seed,
         "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
         "max_cost": max_cost,
         "max_tokens": max_tokens,

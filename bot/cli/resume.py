@@ -65,6 +65,8 @@ def _jobs(folders: Sequence[RunFolder], moved: Mapping[str, Snapshot]) -> Iterat
 
 
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, moved: Mapping[str, Snapshot]) -> Job:
+    if settings.blended:
+        raise UsageError(f"{folder.path} is an unfinished blend: remove it, and blend the runs again with `bot blend`")
     found = next((one for slug, one in moved.items() if is_run_on(slug, run_id)), None)
     snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
     configuration = configured(settings.config)

@@ -104,9 +104,8 @@ async def open_context(
     offered = weights.offered(clock.as_of()) if weights else []
     mounts = weights.mounts(offered) if weights else {}
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
-    shared = ExecutorSettings(
-        plan.data, settings.seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board
-    )
+    split_seed = settings.seed if settings.split_seed is None else settings.split_seed
+    shared = ExecutorSettings(plan.data, split_seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board)
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     described = machinery.sandbox.describe()
     async with AsyncExitStack() as stack:

@@ -25,6 +25,9 @@ class RunSettings(BaseModel):
     max_tokens: int | None = Field(default=None, ge=0, description="new tokens: sent and not cached, or received")
     steps: int | None = Field(default=None, ge=1, description="nodes, the baseline included")
     seed: int = 0
+    split_seed: int | None = Field(
+        default=None, description="of the rows that are withheld, and of folds; none: the seed"
+    )
     sandbox: BackEndChoice = "auto"
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")

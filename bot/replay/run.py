@@ -76,11 +76,11 @@ async def replay(
     clock = _clock(run)
     with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
-        ended = await _begin(run, store, show.say)
+        ended = await begin(run, store, show.say)
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
-            _context(
+            opened(
                 run, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, show.say
             ) as context,
         ):
@@ -158,7 +158,7 @@ async def _unless_stopped(work: Coroutine[Any, Any, Result], search: Search, *, 
         await asyncio.gather(task, interrupt, return_exceptions=True)
 
 
-async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> Event | None:
+async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> Event | None:
     """Record that the run begins or is resumed; return the event of its search's end, if it has ended."""
     settings, slug = run.settings, run.snapshot.card.slug
     with store.read() as session:
@@ -191,7 +191,7 @@ async def _begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> 
 
 
 @asynccontextmanager
-async def _context(
+async def opened(
     run: PreparedRun, store: Store, clock: Clock, machinery: Machinery, stopwatch: Stopwatch, say: Callable[[str], None]
 ) -> AsyncIterator[RunContext]:
     """Open a run's budget and services."""

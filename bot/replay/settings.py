@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from bot.agents import AgentName
 from bot.agents.settings import AgentRunSettings
 from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
@@ -25,6 +26,10 @@ DEFAULT_SECONDS = 5 * 3600.0
 class ReplaySettings(AgentRunSettings):
     """All settings of one replay."""
 
+    agent: AgentName | Literal["blend"] = "comind"
+    blended: tuple[str, ...] = Field(
+        default=(), description="runs whose scripts were blended afterwards, in place of a search"
+    )
     snapshot: Path
     cutoff: datetime
     signals: Literal["asof", "collected"] = "asof"
