@@ -93,13 +93,18 @@ def write_blend(recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path,
         InvalidSubmission: a member's file cannot be read.
     """
     sample = view_dir / "sample_submission.csv"
+    partial = out.with_name(f".{out.name}.partial")
+    _write(partial, blend_files(recipe, submissions, sample, card), sample, card)
+    partial.replace(out)
+
+
+def blend_files(recipe: Recipe, files: Mapping[int, Path], sample: Path, card: TaskCard) -> NDArray[Any]:
+    """Return what a recipe makes of its members' files, in the order of the sample; raises InvalidSubmission."""
 
     def entered(node: int, space: Space) -> NDArray[Any]:
-        return enter(space, read_predicted(submissions[node], sample, card), card)
+        return enter(space, read_predicted(files[node], sample, card), card)
 
-    partial = out.with_name(f".{out.name}.partial")
-    _write(partial, combine(recipe, entered, card), sample, card)
-    partial.replace(out)
+    return combine(recipe, entered, card)
 
 
 def _keep(values: NDArray[Any], sample: Path, card: TaskCard, bank: Path, *, as_file: bool) -> str:

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from bot.evaluation.answers.choices import Candidate, Choice, Predictions
-from bot.evaluation.blending.blend import combine
+from bot.evaluation.blending.blend import blend_files
 from bot.evaluation.choosing.choose import Part, choose
 from bot.evaluation.scoring import Scorer, open_scorer, parts_of
-from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.interval import clusters_of
 from bot.evaluation.scoring.truth import PartOfTruth, Predicted, Rows, Truth
 from bot.evaluation.tables.csv_table import read_table
@@ -79,8 +78,7 @@ def _predicted(
             if node in one.files:
                 yield node, truth.read(one.files[node])
             elif recipe is not None and recipe.weights.keys() <= one.files.keys() and scorer.kind == "registry":
-                members = {member: read_predicted(one.files[member], sample, card) for member in recipe.weights}
-                yield node, Predicted(f"node {node}", combine(recipe, members))
+                yield node, Predicted(f"node {node}", blend_files(recipe, one.files, sample, card))
         except InvalidSubmission:  # its file is gone: it was not scored here
             continue
 
