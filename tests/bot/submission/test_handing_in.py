@@ -76,8 +76,11 @@ while time.process_time() < seconds:
 PREDICTS_BY_PLACE = (
     CHANCES
     + """
-right = [GOOD_FINAL if place in PLACES else GOOD for place in range(len(asked))]
-asked = [chance if good else 1 - chance if place in PLACES else 0.5 for place, (chance, good) in enumerate(zip(asked, right))]
+def guess(place, chance):
+    if place in PLACES:
+        return chance if GOOD_FINAL else 1 - chance
+    return chance if GOOD else 0.4 + 0.2 * chance
+asked = [guess(place, chance) for place, chance in enumerate(asked)]
 tested = tested if GOOD else [0.9 * chance + 0.05 for chance in tested]
 """
     + WRITES
@@ -96,7 +99,7 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
         begin(store)
         steps = Steps(store, RUN)
         async with aclosing(Worker()) as worker:
-            leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, print)
+            leasing = Leasing(Leases(locks), 1, 0, lambda: 600.0, stopwatch, print)
             settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
             executor = Executor(RUN, snapshot.card, folder, settings, store, steps, sandbox, worker, stopwatch, leasing)
             context = RunContext(
