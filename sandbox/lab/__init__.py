@@ -27,7 +27,7 @@ class LabLimits:
     """Processes and threads."""
     output_bytes: int = 20_000_000
     """Of one command's output, in its log."""
-    shown_characters: int = 10_000
+    shown_characters: int = 16_000
     """Of one command's output, in its result: the first and the last part."""
 
 

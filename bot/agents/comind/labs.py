@@ -21,10 +21,10 @@ from state.tables import Report
 
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
-    "Begin with the best published script that can be run here within the time, as far as there is one: read it, carry its "
-    "features and models over into a script of this contract, score it, and say how far its own claim holds. Read the topics "
-    "with the most votes, too: what was measured there may be worth more than a script. Without any of these begin with what "
-    "usually wins such tasks. Then improve it by experiments, and blend models that differ."
+    "Read the best published script that can be run here within the time, as far as there is one, and the topics with the most "
+    "votes: what was measured there may be worth more than a script. Begin with what of their features and models is better "
+    "than what usually wins such tasks, in one script of this contract. Then improve it by experiments, and blend models that "
+    "differ. Say in your report which of their claims held here."
 )
 _ON = "On from the best"
 _ON_TEXT = (

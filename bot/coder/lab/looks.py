@@ -23,8 +23,8 @@ _OUTPUT = 3_000
 _PLAN = 4_000
 _MOST_FAILED = 12
 """Scripts without a score that one lab may run."""
-_LEAST, _SHORTEST, _SHARE = 5.0, 60.0, 0.1
-"""Seconds that a scored script needs; and seconds, or a share of the run's time, that it may take: in the end it is run again."""
+_LEAST = 5.0
+"""Seconds that a scored script needs."""
 _BLEND_SECONDS = 2.0
 """That an answer waits for the blend with its script."""
 
@@ -46,7 +46,7 @@ def look_seconds(context: RunContext, room: float) -> float:
     seconds = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     if seconds is None or room < _LEAST:
         raise NoLook("no time is left to run a script")
-    return min(seconds, room, max(_SHORTEST, _SHARE * context.budget.seconds))
+    return min(seconds, room)
 
 
 @dataclass
@@ -236,6 +236,6 @@ class Looks:
         lines.append(f"its output: /lab/logs/{self._log(node).name}")
         if best is not None and best.id == node:
             lines.append(
-                f"{context.budget.kept(done.seconds):.0f} s of the run are kept now for running it again at the end"
+                f"{context.budget.kept(done.seconds):.0f} s of the run are kept now for running again what is handed in"
             )
         return "\n".join([*lines, looks])

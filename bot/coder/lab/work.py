@@ -52,13 +52,15 @@ _INTERRUPTED = (
     "background jobs are gone]"
 )
 _ENDING = (
-    "[Your time is nearly over: see that work/solution.py is your best whole script, score it if it was not scored, and end "
-    "with `lab done`.]"
+    "[Your time is nearly over: a script that takes {longest:.0f} s or more can no longer be scored. See that "
+    "/lab/work/solution.py is your best whole script, score it if it was not scored, and end with `lab done`.]"
 )
-_ENDING_ALONE = "[Your time is nearly over: see that work/submission.csv is your best file.]"
+_ENDING_ALONE = (
+    "[Your time is nearly over: see that /lab/work/submission.csv is your best file, and begin nothing long.]"
+)
 _PROSE = "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```."
 _DONE = "When you have nothing left to do: `lab done`."
-_DONE_ALONE = "When you have nothing left to do, say so: three replies in a row without a command end your work."
+_DONE_ALONE = "If you have nothing left to do, that is as it should be: three such replies in a row end your work."
 _EARLIER = (
     "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
     "logs/. Their commands began with:"
@@ -356,15 +358,15 @@ class Work:
     _waiting: asyncio.Task[None] | None = None
 
     def _footer(self, turn: int) -> str:
-        (left, _), looks = self._times(), max(0, self.settings.looks - 1 - self.looks.used)
+        (left, kept), looks = self._times(), max(0, self.settings.looks - 1 - self.looks.used)
         alone = self.assignment.alone
         line = f"[{left:.0f} s left; " + ("" if alone else f"{looks} looks and one for the end; ")
         line += f"reply {turn} of {self.settings.turns}]"
         if self.looks.progress:
             line += f"\n[{self.looks.progress}]"
         slowest = 2 * (best_seconds(self.context, load_tree(self.context)) or 0.0)
-        if left < min(_EARLIEST_WARNING, _LATEST_WARNING + (0.0 if alone else slowest)):
-            line += f"\n{_ENDING_ALONE if alone else _ENDING}"
+        if left < min(_EARLIEST_WARNING, _LATEST_WARNING + (_LATEST_WARNING if alone else slowest)):
+            line += f"\n{_ENDING_ALONE if alone else _ENDING.format(longest=left + kept)}"
         return line
 
     async def _shorten(self, turn: int) -> None:
