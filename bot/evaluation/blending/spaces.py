@@ -54,7 +54,8 @@ def leave(space: Space, values: Values, card: TaskCard) -> Values:
         return np.expm1(values)
     if space == "logit":
         return np.asarray(softmax(values, axis=1) if sums_to_one(card) else expit(values))
-    return values
+    # Sums of ranks are often equal, but for rounding.
+    return np.round(values, 9) if space == "rank" else values
 
 
 def combine(recipe: Recipe, entered: Entered, card: TaskCard, rows: NDArray[np.int64] | slice = slice(None)) -> Values:

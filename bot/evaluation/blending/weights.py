@@ -64,9 +64,11 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
         # Of classes only the true one's probability counts; its divergence from 1 is the log loss.
         parts = np.take_along_axis(parts, truth.argmax(axis=1)[None, :, None], axis=2)
         metric, truth = METRICS["kl_divergence"], np.ones((len(truth), 1))
-    sign = card.oriented(1.0)
+    sign, ranked = card.oriented(1.0), metric.spaces[0] == "rank"
 
     def each(rows: Rows, stack: Values) -> NDArray[np.float64]:
+        # Sums of ranks are often equal, but for rounding, which would break such ties at random.
+        stack = np.round(stack, 9) if ranked else stack
         with np.errstate(all="ignore"):
             scores = sign * _scores(metric, params, truth[rows], stack)
         # What only rounding makes different is equal.
