@@ -76,7 +76,7 @@ def stored_runs(folders: Sequence[RunFolder]) -> Sequence[StoredRun]:
     Raises:
         UsageError: they cannot; the message names the run and the reason.
     """
-    found = [_stored(folder) for folder in folders]
+    found = sorted((_stored(folder) for folder in folders), key=lambda one: one.id)
     if not found:
         raise UsageError("there are no runs to blend: name the folders of finished replays")
     first, *others = found

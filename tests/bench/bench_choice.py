@@ -1,7 +1,7 @@
 """What choosing and blending gain over the best hold-out score, on stored runs; nothing is trained.
 
 The rows that a run withheld (hold-out and final together) are halved at random, 20 times. On one half everything is chosen and
-fitted: the script with the best score there (argmax), the blend, and the best of all these; the other half judges them.
+fitted: the script with the best score there (argmax), the blend, and the last choice among all; the other half judges them.
 
     python -m tests.bench.bench_choice runs [--halvings 20]
 
@@ -26,7 +26,9 @@ from sqlmodel import select
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import Member
+from bot.evaluation.answers.choices import Candidate, Predictions
 from bot.evaluation.blending.blend import blend
+from bot.evaluation.choosing.parts import choose_candidate
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.scoring import open_scorer, parts_of
 from bot.evaluation.scoring.bank import read_predicted
@@ -143,6 +145,8 @@ def _judge(
     argmax = max(both, key=lambda node: (both[node][0], -node))
     found.argmax.append(both[argmax][1])
     found.best_script.append(max(judged for _, judged in both.values()))
+    files = {one.node: one.predictions for one in members}
+    candidates = [Candidate(one.node, one.seconds) for one in members]
     try:
         blended = blend(view, members, bank, seed, SECONDS)
     except NoBlend as error:
@@ -152,12 +156,14 @@ def _judge(
         assert blended.final is not None
         fitted, judged = card.oriented(blended.score), card.oriented(blended.final)
         found.blend.append(judged)
-        both = {**both, _BLEND: (fitted, judged)}
+        seconds = sum(one.seconds for one in members if one.node in blended.recipe.weights)
+        files[_BLEND], both = bank / blended.predictions, {**both, _BLEND: (fitted, judged)}
+        candidates.append(Candidate(_BLEND, seconds, blended.recipe))
         if blended.noise.score_error is not None:
             found.within.append(abs(judged - fitted) <= WITHIN * blended.noise.score_error)
-    choice = max(both, key=lambda node: (both[node][0], -node))
-    found.blended += choice == _BLEND
-    found.choice.append(both[choice][1])
+    choice = choose_candidate(candidates, [Predictions(view, ("holdout",), files)], seed, SECONDS)
+    found.blended += choice.order[0] == _BLEND
+    found.choice.append(both[choice.order[0]][1])
     found.best.append(max(judged for _, judged in both.values()))
 
 
