@@ -29,6 +29,9 @@ from scrapers.snapshots.card import TaskCard
 from state.errors import NoBlend
 
 FOLDS = 5
+_UNSEEN = 0.5
+"""What few rows did not hold counts as half a row beside them, whose label is another row's (the weight of Jeffreys' prior): where
+no row is wrong, nothing else bounds how sure predictions are made."""
 _CALIBRATED_ON = 5_000
 """Most rows that a calibration is fitted on: it has one number, or two a column."""
 _GRADER_SECONDS = 30.0
@@ -194,19 +197,24 @@ class Fit:
 
     def _calibrated(self, recipes: Recipes, labels: Values) -> Recipes:
         """Return recipes with each step of calibration that gains."""
-        card, best = self._card, self._crossed_score(recipes)
-        metric, params, rows = (
-            metric_named(card.metric.name),
-            card.metric.params,
-            self._sample[:: _stride(len(self._sample))],
-        )
+        card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
+        rows = self._sample[:: _stride(len(self._sample))]
         places = self._holdout.places[rows]
+
+        def cautious(made: Values, truth: Values) -> float:
+            own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
+            return (len(truth) * own + _UNSEEN * unlike) / (len(truth) + _UNSEEN)
+
+        def crossed(tried: Recipes) -> float:
+            return cautious(self.crossed(tried)[self._holdout.places], labels[self._holdout.places])
+
+        best = crossed(recipes)
         sets = [places[own] for own in self._fitted_on(rows)]
         plain = [combine(recipe, self._entered, card, own) for recipe, own in zip(recipes, sets, strict=True)]
 
         def fitted(step: str, recipe: Recipe, own: Rows, values: Values) -> Calibration | None:
             def score(made: Values) -> float:
-                return card.oriented(metric.score(labels[own], made, params))
+                return cautious(made, labels[own])
 
             return fit_step(step, values, recipe.calibration, score, card)
 
@@ -215,7 +223,7 @@ class Fit:
             tried = [
                 replace(recipe, calibration=own) for recipe, own in zip(recipes, found, strict=True) if own is not None
             ]
-            if len(tried) == len(recipes) and (score := self._crossed_score(tried)) > best:
+            if len(tried) == len(recipes) and (score := crossed(tried)) > best:
                 recipes, best = tried, score
         return recipes
 
