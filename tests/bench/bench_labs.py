@@ -1,6 +1,6 @@
 """What a lab costs beside the commands and scripts that run in it: `python -m tests.bench.bench_labs`, in each back end here.
 
-A scripted model lives through 40 turns, each printing what a coder would see in full (10,000 characters), among a thousand
+A scripted model lives through 40 turns, each printing what a coder would see in full (16,000 characters), among a thousand
 posts that it could read. Then: a lab whose model thinks, a lab that prints 40 times 30 MB, and `lab score` at 5,000
 validation rows. The process that is measured is the bot's; the evaluator's worker is another.
 """

@@ -30,8 +30,8 @@ from state.errors import NoBlend
 
 FOLDS = 5
 _UNSEEN = 0.5
-"""What few rows did not hold counts as half a row beside them, whose label is another row's (the weight of Jeffreys' prior): where
-no row is wrong, nothing else bounds how sure predictions are made."""
+"""What few rows did not hold counts as half a row beside them, whose label is another row's (the weight of Jeffreys' prior):
+where no row is wrong, nothing else bounds how sure predictions are made."""
 _CALIBRATED_ON = 5_000
 """Most rows that a calibration is fitted on: it has one number, or two a column."""
 _GRADER_SECONDS = 30.0

@@ -90,6 +90,8 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         preview="",
         machine=MACHINE,
         results=(),
+        blender=None,
+        blend=None,
         left=(),
         budget=RunBudget(Stopwatch(), 600.0, None),
     )

@@ -151,6 +151,7 @@ class Live:
                 view=view,
                 reason=ExitReason.FINISHED,
                 seconds=1.0,
+                limit=60.0,
                 output="",
                 fine=True,
                 score=Score(value=score, guards=(found,)),

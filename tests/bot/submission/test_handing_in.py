@@ -129,8 +129,10 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
             yield context, worker
 
 
-async def handed_in(context: RunContext, worker: Worker, file: Path, *, hurried: bool = False) -> HandedIn:
-    return await hand_in(context, None, file, worker, hurried=hurried)
+async def handed_in(
+    context: RunContext, worker: Worker, file: Path, *, hurried: bool = False, over: bool = False
+) -> HandedIn:
+    return await hand_in(context, None, file, worker, hurried=hurried, over=over)
 
 
 async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[RunContext, Worker]) -> None:
@@ -237,7 +239,7 @@ async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(
     assert oriented(finals[1]) > oriented(finals[0])
     tree = load_tree(context)
     assert tree[3].fitness > tree[4].fitness
-    done = await handed_in(context, worker, tmp_path / "submission.csv")
+    done = await handed_in(context, worker, tmp_path / "submission.csv", over=True)
     assert done.second_look == (
         "the final score of node 3 lies outside its interval; node 4, which has the best final score, is handed in instead"
     )
