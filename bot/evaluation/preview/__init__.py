@@ -140,7 +140,7 @@ def _table_lines(found: MainTables, name: str) -> list[str]:
             lacking = _some(found.lacking, 10) or "any missing"
             lines = [f"{' and '.join(like)} {has} the same columns without {lacking}.", *lines]
         columns = [column for column in columns if column.name not in targets]
-        lines[-1] = f"Columns, by {read}, without those above:" if targets else lines[-1]
+        lines[-1] = f"Columns other than the targets, by {read}:" if targets else lines[-1]
     return [*lines, *column_lines(columns)]
 
 
