@@ -118,7 +118,7 @@ class Traces:
 
     def noise(self, other: Path | None) -> float | None:
         """Return the standard error of the score, or of its difference to that of other validation predictions."""
-        found = score_noise(self._labelled, self.predictions, other, self.seed, NOISE_SECONDS)
+        found = score_noise(self._labelled, self.predictions, other, self.seed, NOISE_SECONDS, self._scorer)
         return found.score_error if other is None else found.gain_error
 
     @cached_property

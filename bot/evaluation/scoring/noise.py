@@ -12,14 +12,14 @@ m out of n rows it is multiplied by the square root of m / (n - m).
 
 import math
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView, Noise
-from bot.evaluation.scoring import labels_of, open_scorer
+from bot.evaluation.scoring import Scorer, labels_of, open_scorer
 from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
 from state.errors import InvalidSubmission
 
@@ -34,7 +34,14 @@ _PATIENCE = 3.0
 """A competition's grader gets no more draws after this many times the seconds, even if there are too few."""
 
 
-def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed: int, seconds: float = 20.0) -> Noise:
+def score_noise(
+    view: LabelledView,
+    predictions: Path,
+    other: Path | None,
+    seed: int,
+    seconds: float = 20.0,
+    scorer: Scorer | None = None,
+) -> Noise:
     """Estimate the standard error of a score, and of its difference to another's.
 
     Args:
@@ -45,6 +52,7 @@ def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed:
         seconds: time for the draws; once it is over, only those still needed for `FEWEST` defined scores follow. If the
             metric is too slow for `FEWEST` draws of all rows, fewer rows are drawn, and the result is scaled by the
             square root of their share. A competition's grader gets at most three times as long.
+        scorer: one that is open already, and stays so, as a competition's grader is a process; None: one is opened.
 
     Returns:
         The errors, each None where the metric was defined on too few draws, and the difference itself.
@@ -55,8 +63,8 @@ def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed:
         UsageError: the card's metric is unknown.
     """
     card = view.card
-    with closing(open_scorer(card, view.grader)) as scorer:
-        truth = labels_of(view, scorer)
+    with nullcontext(scorer) if scorer else closing(open_scorer(card, view.grader)) as by:
+        truth = labels_of(view, by)
         first = truth.read(predictions)
         second = _read(other, truth)
         sides = [first] if second is None else [first, second]
@@ -72,7 +80,7 @@ def score_noise(view: LabelledView, predictions: Path, other: Path | None, seed:
         gain_error=None if second is None else _spread(scores[:, 0] - scores[:, 1], scale),
         draws=len(scores),
         rows=rows,
-        note=None if own is not None else _note(truth, scores, scorer.name),
+        note=None if own is not None else _note(truth, scores, by.name),
     )
 
 

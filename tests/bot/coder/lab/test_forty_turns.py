@@ -116,7 +116,7 @@ def check_what_was_seen(seen: list[str]) -> None:
     assert "x\n" not in seen[2]
     assert "background" not in seen[13]
     assert "root:x" not in seen[31]
-    assert max(map(len, seen)) < 12_000
+    assert max(map(len, seen)) < 18_000
     assert not [text for text in seen if "\0" in text or "\033" in text]
 
 

@@ -11,6 +11,7 @@ from state.errors import GraderFailed, GraderStopped, InvalidSubmission, Snapsho
 from tests import needs
 from tests.bot.evaluation.graders.parts import ABSOLUTE, ACCURACY, DEED, competition, submission
 from tests.bot.evaluation.parts import write
+from tests.chaos.world import wait_until
 
 FAST = GraderLimits(seconds=5.0)
 SMALL = GraderLimits(memory_bytes=2 * 1024**3)
@@ -238,7 +239,7 @@ def test_nothing_that_it_starts_outlives_it(tmp_path: Path, contain: bool) -> No
     grade_py = competition(tmp_path, DEED.replace("MARK", mark))
     with closing(GraderProcess(grade_py, contain=contain)) as grader:
         assert deed(grader, tmp_path, "linger") == 0.5
-        assert len(_with_mark(mark)) == 1
+        assert wait_until(lambda: len(_with_mark(mark)) == 1, 10.0)  # a new process has no command line for a moment
     assert _with_mark(mark) == []
 
 

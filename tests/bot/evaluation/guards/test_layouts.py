@@ -44,7 +44,7 @@ def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Pat
     predicted = Path(shutil.copy(labels, tmp_path / "validation_predictions.csv"))
     submission = view / "sample_submission.csv"
     score = score_execution(LabelledView(view, labels.parent, task, grader), predicted, submission).score
-    found = guard_execution(labels.parent, view, predicted, submission, task, score, "", grader=grader)
+    found = guard_execution(labels.parent, view, predicted, submission, task, score, "", seconds=600.0, grader=grader)
     assert [one.sentence for one in found if one.verdict == "not run" and one.is_doubt] == []
     result = validation_interval(LabelledView(view, labels.parent, task, grader), predicted, 0, seconds=1.0)
     assert result.note is None
