@@ -73,6 +73,11 @@ class Tree:
     def __getitem__(self, node_id: int) -> NodeView:
         return self._by_id[node_id]
 
+    def scripts_of(self, node_id: int) -> tuple[int, ...]:
+        """Return the scripts that make a node's file: a blend's members, or itself."""
+        node = self._by_id[node_id]
+        return node.parents if node.action == "ensemble" else (node_id,)
+
     def is_leaf(self, node: NodeView) -> bool:
         """Return whether the node has no children, nodes in flight included."""
         return node.id not in self._parents

@@ -22,7 +22,8 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
     """Yield the files that may be removed from the executions of all live runs.
 
     Files stay of nodes in flight, of those that were or will be submitted, and of the best: of an ended run the best
-    one alone, as submitted files are stored elsewhere too.
+    one alone, as submitted files are stored elsewhere too. A blend's members keep theirs with it: it is made of them again when it
+    is refitted.
 
     Args:
         session: on the database of the runs.
@@ -49,12 +50,14 @@ def _needed(session: Session, run: Run, best: int) -> set[int] | None:
     scored = select(Node.id).where(Node.run_id == run.id, Node.status == "valid", col(Node.score).is_not(None))
     running = select(Node.id).where(Node.run_id == run.id, Node.status == "running")
     sent = select(Submission.node).where(Submission.run_id == run.id)
-    return {
+    needed = {
         *session.exec(scored.order_by(score, col(Node.id)).limit(best)),
         *session.exec(running),
         *session.exec(sent),
         *(wish.node for wish in open_wishes(session, run.id)),
     }
+    blends = select(Node).where(Node.run_id == run.id, Node.action == "ensemble", col(Node.id).in_(needed))
+    return needed.union(*(blend.parents for blend in session.exec(blends)))
 
 
 def _is_old(path: Path, before: datetime) -> bool:

@@ -196,8 +196,7 @@ def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
 
 
 def _code_length(context: RunContext, tree: Tree, node: int) -> int:
-    scripts = tree[node].parents if tree[node].action == "ensemble" else (node,)
-    return sum(len(code(context, one)) for one in scripts)
+    return sum(len(code(context, one)) for one in tree.scripts_of(node))
 
 
 def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import code
+from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.submission.exactly_once import copy_durably, file_hash
@@ -87,10 +87,17 @@ class Files:
         return self._checked[sha256, public]
 
     async def most_similar_kernel(self, node: int) -> tuple[str | None, float]:
-        """Return the visible kernel whose code is most like a node's; looked up each time, as kernels come and go."""
+        """Return the visible kernel whose code is most like a node's; looked up each time, as kernels come and go.
+
+        A blend is as much a copy as the member that is most like one.
+        """
         context = self._context
-        script, as_of = code(context, node), context.clock.as_of()
-        return await most_similar_kernel(context.store, context.card.slug, as_of, self._worker, script)
+        as_of, slug = context.clock.as_of(), context.card.slug
+        found = [
+            await most_similar_kernel(context.store, slug, as_of, self._worker, code(context, one))
+            for one in load_tree(context).scripts_of(node)
+        ]
+        return max(found, key=lambda one: one[1])
 
     async def noise(self, node: int, other: int | None) -> float | None:
         """Return the standard error of the difference of two nodes' validation scores; None if unknown.

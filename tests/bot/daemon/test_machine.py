@@ -57,12 +57,19 @@ def a_run(
 
 
 def a_node(
-    store: Store, folder: RunFolder, id: int, score: float | None, *, days: float = 30, ends: bool = True
+    store: Store,
+    folder: RunFolder,
+    id: int,
+    score: float | None,
+    *,
+    days: float = 30,
+    ends: bool = True,
+    members: tuple[int, ...] = (),
 ) -> Path:
     """Have a node's execution leave its files so many days ago; without a score it is buggy."""
     name, run_id = f"n{id}-holdout-0", folder.path.name
     with store.write() as tx:
-        create_node(tx, run_id, action="draft", id=id)
+        create_node(tx, run_id, action="ensemble" if members else "draft", id=id, parents=members)
         start_execution(tx, run_id, name, node=id, view="holdout")
         end_execution(tx, run_id, name, reason="finished", exit_code=0, seconds=1.0)
         if ends:
@@ -119,6 +126,16 @@ def test_of_a_run_that_ended_the_best_node_alone_keeps_them(store: Store) -> Non
     with store.write() as tx:
         end_run(tx, RUN, "finished")
     assert unneeded(store, 100) == both("n1", "n2")
+
+
+def test_the_members_of_a_blend_keep_theirs_as_long_as_the_blend_does(store: Store) -> None:
+    folder = a_run(store)
+    for id, score in ((1, 0.1), (2, 0.2), (3, 0.3)):
+        a_node(store, folder, id, score)
+    a_node(store, folder, 4, 0.4, members=(1, 2))
+    assert unneeded(store, 1) == both("n3")
+    a_node(store, folder, 5, 0.5)
+    assert unneeded(store, 1) == both("n1", "n2", "n3", "n4")
 
 
 @pytest.mark.parametrize("direction", [None, "sideways"])

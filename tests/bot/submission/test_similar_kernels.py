@@ -3,9 +3,10 @@
 import pytest
 
 from bot.evaluation.client.worker import Worker
-from bot.submission.files import most_similar_kernel
+from bot.submission.files import Files, most_similar_kernel
+from state.progress import create_node
 from state.store import Store
-from tests.bot.submission.desk_parts import KERNEL, add_kernel
+from tests.bot.submission.desk_parts import KERNEL, RUN, Live, add_kernel
 from tests.state.conftest import StandingClock, clock, store
 
 __all__ = ["clock", "store"]
@@ -37,3 +38,15 @@ async def test_what_is_not_visible_yet_is_not_compared(store: Store, clock: Stan
     assert (await most_similar_kernel(store, "wine", clock.as_of(), worker, KERNEL))[0] is None
     clock.pass_by(4 * 86_400)
     assert (await most_similar_kernel(store, "wine", clock.as_of(), worker, KERNEL))[0] == "ann/strong"
+
+
+async def test_a_blend_is_like_the_kernel_that_one_of_its_members_is_like(run: Live, worker: Worker) -> None:
+    add_kernel(run.store, run.context.card.slug, KERNEL)
+    with run.store.write() as tx:
+        for id, code in ((2, OTHER), (3, KERNEL), (4, OTHER)):
+            create_node(tx, RUN, action="draft", id=id, code=code)
+        for id, members in ((5, (2, 3)), (6, (2, 4))):
+            create_node(tx, RUN, action="ensemble", id=id, parents=members)
+    files = Files(run.context, run.folder, worker)
+    assert await files.most_similar_kernel(5) == ("ann/strong", 1.0)
+    assert await files.most_similar_kernel(6) == (None, 0.0)
