@@ -137,7 +137,8 @@ class LocalProgram:
             peak = max(peak, usage.ru_maxrss * 1024)
         return Reaped(
             exit_code=128 - code if code < 0 else code,
-            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            # Bubblewrap ends without waiting for what ran in it, whose time the kernel then does not count.
+            cpu_seconds=max(usage.ru_utime + usage.ru_stime, self._watcher.cpu_seconds),
             peak_memory_bytes=peak or None,
             breach=self._watcher.check_disk(),
         )

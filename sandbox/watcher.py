@@ -56,6 +56,8 @@ class Watcher:
         self._began = time.monotonic()
         self.written_bytes = 0
         """Bytes in the folders and in open files without a name, as last measured."""
+        self.cpu_seconds = 0.0
+        """CPU time of all processes seen so far; an ended one counts with its last value."""
         self._cpu: dict[tuple[int, float], float] = {}
         self._memory_bytes = 0
         self.peak_memory = 0
@@ -67,22 +69,22 @@ class Watcher:
         tmpfs = tree.tmpfs()
         breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
         breach = breach or self._exhausted()
+        self._add_cpu(members)
         usage = Usage(
             time.monotonic() - self._began,
-            self._cpu_seconds(members),
+            self.cpu_seconds,
             self._memory_bytes,
             self.written_bytes,
             processes=len(members),
         )
         return usage, breach
 
-    def _cpu_seconds(self, members: Sequence[psutil.Process]) -> float:
-        """Return the CPU time of all processes seen so far; an ended one counts with its last value."""
+    def _add_cpu(self, members: Sequence[psutil.Process]) -> None:
         for member in members:
             with contextlib.suppress(psutil.Error):
                 times = member.cpu_times()
                 self._cpu[member.pid, member.create_time()] = times.user + times.system
-        return sum(self._cpu.values())
+        self.cpu_seconds = sum(self._cpu.values())
 
     def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""

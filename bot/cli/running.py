@@ -135,6 +135,12 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         return
     if not result.valid_submission:
         yield f"no valid submission: {result.message or result.handed_in_note}"
+    if result.handed_in:
+        yield f"handed in: node {result.chosen_node}, {result.handed_in}: {result.handed_in_note}"
+    if result.selection:
+        yield f"last choice: {result.selection.why}; {result.selection.race}"
+    if result.second_look:
+        yield f"second look: {result.second_look}"
     if result.self_reported:
         yield f"validation scores are self-reported, that is, scripts print them: {result.self_reported}"
     doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
