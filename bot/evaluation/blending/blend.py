@@ -66,7 +66,7 @@ def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, 
                     return [score_or_nan(of, predicted, rows) for rows in sets]
 
         fit = Fit(Holdout(view, truth, scores), members, seed)
-        recipe, values = fit.recipes[-1], fit.crossed(fit.recipes)
+        recipe, values = fit.recipes[-1], fit.predicted()
         (score,), (apart,) = scores(values, [None]), [math.nan] if final is None else scores(values, [None], final)
         best = fit.best()
     files = {node: one.submission for node, one in fit.members.items()}

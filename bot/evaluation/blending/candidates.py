@@ -102,7 +102,7 @@ def candidates(
         except InvalidSubmission as error:
             left_out[member.node] = str(error)
             continue
-        content = _hash_of(values)
+        content = _hash_of(values[sample])
         if content in seen:
             left_out[member.node] = f"Its predictions are those of node {seen[content].node}."
             continue
@@ -111,7 +111,7 @@ def candidates(
             ranked.append((-scored, content))
         else:
             left_out[member.node] = "Its predictions have no score."
-    kept: list[tuple[Member, Values]] = []
+    kept: list[tuple[Member, Values, Values]] = []
     for _, content in sorted(ranked):
         member = seen[content]
         try:
@@ -120,15 +120,16 @@ def candidates(
             left_out[member.node] = str(error)
             continue
         values = form.read(member.predictions)[sample]
-        near = next((other.node for other, theirs in kept if _near(place(theirs), place(values))), None)
+        placed = place(values)
+        near = next((other.node for other, _, theirs in kept if _near(theirs, placed)), None)
         if near is not None:
             left_out[member.node] = f"Its predictions are nearly those of node {near}, which is better."
             continue
-        kept.append((member, values))
+        kept.append((member, values, placed))
         if len(kept) == most:
             break
-    chosen = [member for member, _ in kept]
-    return Pool(chosen, np.stack([values for _, values in kept]) if kept else np.empty(0), left_out)
+    chosen = [member for member, *_ in kept]
+    return Pool(chosen, np.stack([values for _, values, _ in kept]) if kept else np.empty(0), left_out)
 
 
 def _hash_of(values: Values) -> str:

@@ -1,14 +1,15 @@
 """The fit of one blend: folds, what is tried on them, and the best of it.
 
 What is tried on a row comes from weights and a calibration that were fitted on the other folds, the best script alone too: a
-choice among scripts is as much of a fit as weights are. A blend that is not better than it is none.
+choice among scripts is as much of a fit as weights are. A blend that is not better than it is none. All of it goes by a sample of
+the hold-out rows, as many as the metric can be computed on so often; what comes out is cross-fitted on all rows once.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from bot.evaluation.answers.blends import Member, Recipe
 from bot.evaluation.blending import leading
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import Form, candidates
-from bot.evaluation.blending.spaces import combine, enter
+from bot.evaluation.blending.spaces import Entered, combine, enter
 from bot.evaluation.blending.weights import effort_for, fit_weights, folds_of, simplified
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
 from bot.evaluation.scoring.interval import clusters_of
@@ -37,10 +38,10 @@ _CALIBRATED_ON = 5_000
 _GRADER_SECONDS = 30.0
 """Most that a competition's grader may take for one blend."""
 _ENTERED = 24
-"""Members' predictions that are held in memory; few more are used by any fold."""
+"""Members' predictions of all rows that are held in memory; few more are used by any fold."""
 
-_SLOW = frozenset({"lwlrap"})
-"""Metrics of numbers that look at one row after another: too slow for thousands of scores."""
+_RARE = 5
+"""Rows of each class of each column that a sample has, if there are as many: without any, scores are not defined."""
 _OF_SAMPLE = 1000
 """Beside the seed, what the sample is drawn by; the bags of the fits go by the fold's number."""
 
@@ -88,25 +89,24 @@ class Fit:
         self._holdout, self._card, self._seed = holdout, holdout.card, seed
         metric = METRICS.get(self._card.metric.name)
         self._spaces: Sequence[Space] = ("mean",) if metric is None else metric.spaces
-        greedy = metric is not None and metric.takes == "number" and metric.name not in _SLOW
+        greedy = metric is not None and metric.takes == "number"
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
             raise NoBlend(
                 f"The hold-out rows are of {len(clusters)} groups: too few to fit on some and check on others."
             )
-        self._folds = folds_of(clusters, FOLDS, seed)
-        self._cluster = np.empty(len(self._folds), dtype=np.int64)
-        for number, rows in enumerate(clusters):
-            self._cluster[rows] = number
-        self._sample = np.arange(len(self._folds))
-        if greedy and len(self._sample) > (most := effort_for(self._card).rows):
-            # Drawn apart from the folds, so that rows of each are in it.
-            self._sample = np.sort(np.random.default_rng([seed, _OF_SAMPLE]).permutation(self._sample)[:most])
         self.form = Form.of(holdout.view)
+        labels = read_answers(holdout.view.truth, self.form.sample, self._card)[1][holdout.places] if greedy else None
+        folds, cluster = folds_of(clusters, FOLDS, seed), np.empty(len(holdout.places), dtype=np.int64)
+        for number, rows in enumerate(clusters):
+            cluster[rows] = number
+        self._sample = self._sampled(len(folds), labels)
+        self._folds, self._cluster = folds[self._sample], cluster[self._sample]
+        self._places = holdout.places[self._sample]
         self.pool = candidates(
             members,
             self.form,
-            holdout.places[self._sample],
+            self._places,
             lambda values: holdout.oriented(values, [self._sample])[0],
             effort_for(self._card).members if greedy else leading.MOST,
             lambda values: enter(self._spaces[0], values, self._card),
@@ -114,49 +114,85 @@ class Fit:
         if len(self.pool.members) < 2:
             raise NoBlend("Fewer than two scripts have predictions that differ and can be used.")
         self.members: Mapping[int, Member] = {one.node: one for one in self.pool.members}
-        self._entered = lru_cache(_ENTERED)(self._enter)
-        self.recipes = self._best_of(self._greedy() if greedy else self._leading())
+        self._whole = self.form.read(self.pool.members[0].predictions)
+        self._entered = cache(self._enter)
+        self.recipes = self._best_of(self._leading() if labels is None else self._greedy(labels[self._sample]))
         weights = self.recipes[-1].weights
         if len(weights) == 1 and not self.recipes[-1].calibration:
             raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
+        self._all_folds = np.full(self.form.rows, FOLDS)
+        self._all_folds[holdout.places] = folds
 
-    def crossed(self, recipes: Recipes) -> Values:
+    def predicted(self) -> Values:
         """Return predictions of all withheld rows: of a hold-out row by its fold's recipe, of any other by the last one."""
-        values = combine(recipes[-1], self._entered, self._card)
-        for fold, recipe in enumerate(recipes[:-1]):
-            rows = self._holdout.places[self._folds == fold]
-            values[rows] = combine(recipe, self._entered, self._card, rows)
-        return values
+
+        @lru_cache(_ENTERED)
+        def entered(node: int, space: Space) -> Values:
+            return enter(space, self.form.read(self.members[node].predictions), self._card)
+
+        return self._crossed(self.recipes, entered, self._all_folds)
 
     def best(self) -> Member:
         """Return the script that is best on all hold-out rows, of those that are best on the sample."""
-        return max(self.pool.members[:3], key=lambda one: self._crossed_score([self._alone(one.node)]))
+
+        def score(member: Member) -> float:
+            return self._holdout.oriented(self.form.read(member.predictions), [None])[0]
+
+        return max(self.pool.members[:3], key=score)
+
+    def _sampled(self, many: int, labels: Values | None) -> Rows:
+        """Return the numbers of the hold-out rows that are fitted on; a competition's grader takes all."""
+        metric = METRICS.get(self._card.metric.name)
+        if metric is None or many <= (most := effort_for(self._card).rows):
+            return np.arange(many)
+        # Drawn apart from the folds, so that rows of each are in it.
+        drawn = np.random.default_rng([self._seed, _OF_SAMPLE]).permutation(many)
+        chosen = [drawn[:most]]
+        if labels is not None and metric.of_classes:
+            for own in labels[drawn].T:
+                chosen += [drawn[own == label][:_RARE] for label in (own.min(), own.max())]
+        return np.unique(np.concatenate(chosen))
 
     def _best_of(self, tried: Iterator[Recipes]) -> Recipes:
         """Return the best, the first of equal ones."""
         return max(tried, key=self._crossed_score)
 
+    def _crossed(self, recipes: Recipes, entered: Entered, folds: Rows) -> Values:
+        values = combine(recipes[-1], entered, self._card)
+        for fold, recipe in enumerate(recipes[:-1]):
+            rows = np.flatnonzero(folds == fold)
+            values[rows] = combine(recipe, entered, self._card, rows)
+        return values
+
     def _crossed_score(self, recipes: Recipes) -> float:
-        return self._holdout.oriented(self.crossed(recipes), [None])[0]
+        return self._scores(self._crossed(recipes, self._entered, self._folds), [slice(None)])[0]
+
+    def _scores(self, values: Values, sets: Sequence[Rows | slice]) -> list[float]:
+        """Return the scores of predictions of the sample on sets of its rows."""
+        # A grader takes files of all rows; those that are not in the sample count in no set.
+        whole = self._whole.astype(values.dtype)
+        whole[self._places] = values
+        return self._holdout.oriented(whole, [self._sample[own] for own in sets])
 
     def _enter(self, node: int, space: Space) -> Values:
-        return enter(space, self.form.read(self.members[node].predictions), self._card)
+        return enter(space, self.pool.sample[list(self.members).index(node)], self._card)
 
     def _alone(self, node: int) -> Recipe:
         # Ranks of the script's ranks are its own order.
         return Recipe(self._spaces[0], {node: 1.0})
 
-    def _fitted_on(self, rows: Rows) -> list[Rows]:
-        """Return those of some hold-out rows, by their places among these, that each recipe is fitted on."""
-        return [np.flatnonzero(self._folds[rows] != fold) for fold in range(FOLDS)] + [np.arange(len(rows))]
+    def _fitted_on(self, stride: int = 1) -> list[Rows]:
+        """Return the rows of the sample that each recipe is fitted on."""
+        rows = np.arange(0, len(self._folds), stride)
+        return [rows[self._folds[rows] != fold] for fold in range(FOLDS)] + [rows]
 
     def _leading(self) -> Iterator[Recipes]:
-        sets, space = self._fitted_on(np.arange(len(self._folds))), self._spaces[0]
+        sets, space = self._fitted_on(), self._spaces[0]
         began, calls = time.monotonic(), 0
 
         def scores(values: Values) -> list[float]:
             nonlocal calls
-            found, calls = self._holdout.oriented(values, sets), calls + 1
+            found, calls = self._scores(values, sets), calls + 1
             needed = (time.monotonic() - began) / calls * leading.scores_needed(len(self.members), len(sets))
             if self._card.metric.name not in METRICS and needed > _GRADER_SECONDS:
                 raise NoBlend(
@@ -171,23 +207,22 @@ class Fit:
         yield [self._alone(node) for node, _ in fits]
         yield [Recipe(space, weights) for _, weights in fits]
 
-    def _greedy(self) -> Iterator[Recipes]:
-        card, sample, nodes = self._card, self._sample, list(self.members)
-        _, labels = read_answers(self._holdout.view.truth, self.form.sample, card)
-        parts = np.stack([enter(self._spaces[0], one, card) for one in self.pool.sample])
-        each, parts = simplified(card, labels[self._holdout.places[sample]], parts)
-        sets, cluster = self._fitted_on(sample), self._cluster[sample]
+    def _greedy(self, labels: Values) -> Iterator[Recipes]:
+        card, nodes = self._card, list(self.members)
+        parts = np.stack([self._entered(node, self._spaces[0]) for node in nodes])
+        each, parts = simplified(card, labels, parts)
+        sets = self._fitted_on()
         alone = [self._alone(nodes[int(np.argmax(each(rows, parts[:, rows])))]) for rows in sets]
         effort = effort_for(card)
-        weights = [fit_weights(parts, each, rows, cluster, effort, [self._seed, at]) for at, rows in enumerate(sets)]
-        # Logarithms are of what cannot be negative.
-        spaces = [one for one in self._spaces if one != "log" or self.pool.sample.min() >= 0]
+        weights = [
+            fit_weights(parts, each, rows, self._cluster, effort, [self._seed, at]) for at, rows in enumerate(sets)
+        ]
         together = [
             [
                 Recipe(space, {node: float(one) for node, one in zip(nodes, own, strict=True) if one > 0})
                 for own in weights
             ]
-            for space in spaces
+            for space in self._spaces
         ]
         yield alone
         best = self._best_of(iter(together))
@@ -198,18 +233,16 @@ class Fit:
     def _calibrated(self, recipes: Recipes, labels: Values) -> Recipes:
         """Return recipes with each step of calibration that gains."""
         card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
-        rows = self._sample[:: _stride(len(self._sample))]
-        places = self._holdout.places[rows]
 
         def cautious(made: Values, truth: Values) -> float:
             own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
             return (len(truth) * own + _UNSEEN * unlike) / (len(truth) + _UNSEEN)
 
         def crossed(tried: Recipes) -> float:
-            return cautious(self.crossed(tried)[self._holdout.places], labels[self._holdout.places])
+            return cautious(self._crossed(tried, self._entered, self._folds), labels)
 
         best = crossed(recipes)
-        sets = [places[own] for own in self._fitted_on(rows)]
+        sets = self._fitted_on(_stride(len(labels)))
         plain = [combine(recipe, self._entered, card, own) for recipe, own in zip(recipes, sets, strict=True)]
 
         def fitted(step: str, recipe: Recipe, own: Rows, values: Values) -> Calibration | None:

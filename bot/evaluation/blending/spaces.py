@@ -41,7 +41,8 @@ def enter(space: Space, values: Values, card: TaskCard) -> Values:
         ranks: Values = rankdata(values, axis=0) / (len(values) + 1)
         return ranks
     if space == "log":
-        return np.log1p(values)
+        # Metrics of this space either refuse what is negative, or it is tried beside the mean.
+        return np.log1p(np.maximum(values, 0.0))
     if space == "logit":
         kept = np.clip(values, _FLOOR, 1 - _FLOOR)
         return np.log(kept) if sums_to_one(card) else np.asarray(logit(kept))

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from bot.evaluation.metrics.params import Params
+from bot.evaluation.metrics.params import Params, number
+from bot.evaluation.metrics.probabilities import EPS
 from bot.evaluation.metrics.registry import METRICS, Metric, metric_named
 from scrapers.snapshots.card import TaskCard
 
@@ -28,6 +28,7 @@ MOST = 8
 """Members of a blend; each is one more script to run again before it is handed in."""
 _LEAST = 0.03
 """Weights below this are no help that could be measured."""
+_LOG_LOSSES = ("log_loss", "mean_columnwise_log_loss")
 _OF_LOGARITHMS = {"rmsle": "rmse", "msle": "mse", "mean_columnwise_rmsle": "mean_columnwise_rmse"}
 
 
@@ -58,47 +59,39 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
         parts: members' predictions in the metric's first space (members, rows, columns).
     """
     metric, params = metric_named(card.metric.name), card.metric.params
+    certain, least = False, number(params, "eps", EPS, least=0.0) if metric.name in _LOG_LOSSES else 0.0
     if metric.name in _OF_LOGARITHMS:
         metric, truth = METRICS[_OF_LOGARITHMS[metric.name]], np.log1p(truth)
-    elif metric.name == "log_loss" and truth.shape[1] > 1 and _one_hot(truth):
-        # Of classes only the true one's probability counts; its divergence from 1 is the log loss.
-        parts = np.take_along_axis(parts, truth.argmax(axis=1)[None, :, None], axis=2)
-        metric, truth = METRICS["kl_divergence"], np.ones((len(truth), 1))
+    elif metric.name in _LOG_LOSSES and ((truth == 0) | (truth == 1)).all():
+        # Of what is certain only the probability that it was given counts.
+        if metric.name == "mean_columnwise_log_loss" or truth.shape[1] == 1:
+            certain, parts = True, np.where(truth == 1, parts, 1 - parts)
+        elif (truth.sum(axis=1) == 1).all():
+            certain, parts = True, np.take_along_axis(parts, truth.argmax(axis=1)[None, :, None], axis=2)
     sign, ranked = card.oriented(1.0), metric.spaces[0] == "rank"
 
     def each(rows: Rows, stack: Values) -> NDArray[np.float64]:
         # Sums of ranks are often equal, but for rounding, which would break such ties at random.
         stack = np.round(stack, 9) if ranked else stack
         with np.errstate(all="ignore"):
-            scores = sign * _scores(metric, params, truth[rows], stack)
+            if certain:
+                scores = sign * -np.log(np.clip(stack, least, 1 - least)).mean(axis=(1, 2))
+            else:
+                scores = sign * _scores(metric, params, truth[rows], stack)
         # What only rounding makes different is equal.
         return np.where(np.isfinite(scores), np.round(scores, 12), -np.inf)
 
     return each, parts
 
 
-def _one_hot(truth: Values) -> bool:
-    return bool((((truth == 0) | (truth == 1)).all(axis=1) & (truth.sum(axis=1) == 1)).all())
-
-
 def _scores(metric: Metric, params: Params, truth: Values, stack: Values) -> NDArray[np.float64]:
     many, rows, columns = stack.shape
     losses = metric.row_losses(np.tile(truth, (many, 1)), stack.reshape(many * rows, columns), params)
-    if losses is not None:
-        means = losses.reshape(many, rows, -1).mean(axis=1)
-        found: NDArray[np.float64] = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
-        return found
-    if metric.name == "roc_auc":
-        return _areas(truth > truth.min(axis=0), stack)
-    return np.array([metric.score(truth, one, params) for one in stack])
-
-
-def _areas(positive: Values, stack: Values) -> NDArray[np.float64]:
-    """Return areas under the ROC curve (by the rank sum, as Mann and Whitney have it), the mean over the columns."""
-    many = positive.sum(axis=0).astype(float)
-    sums = np.where(positive, rankdata(stack, axis=1), 0.0).sum(axis=1)
-    areas: NDArray[np.float64] = ((sums - many * (many + 1) / 2) / (many * (len(positive) - many))).mean(axis=1)
-    return areas
+    if losses is None:
+        return np.array([metric.score(truth, one, params) for one in stack])
+    means = losses.reshape(many, rows, -1).mean(axis=1)
+    found: NDArray[np.float64] = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
+    return found
 
 
 def fit_weights(

@@ -9,7 +9,8 @@ import numpy as np
 from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params, number, numbers
 
-_EPS = 1e-15
+EPS = 1e-15
+"""What probabilities are kept from 0 and 1 by default."""
 
 
 def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -27,7 +28,7 @@ def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def log_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the negative log likelihood of each row, (rows, 1)."""
-    eps = number(params, "eps", _EPS, least=0.0)
+    eps = number(params, "eps", EPS, least=0.0)
     chance = np.asarray(y_pred, dtype=float)
     truth = np.asarray(y_true, dtype=float)
     if chance.shape[1] == 1:
@@ -89,7 +90,7 @@ def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def divergences(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the divergence of each row, (rows, 1)."""
-    eps = number(params, "eps", _EPS, least=0.0)
+    eps = number(params, "eps", EPS, least=0.0)
     truth = np.asarray(y_true, dtype=float)
     chance = np.asarray(y_pred, dtype=float)
     if params.get("normalize", True) and chance.shape[1] > 1:
@@ -102,7 +103,7 @@ def divergences(y_true: Values, y_pred: Values, params: Params) -> Values:
 
 def cell_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the binary log loss of each cell."""
-    eps = number(params, "eps", _EPS, least=0.0)
+    eps = number(params, "eps", EPS, least=0.0)
     truth = np.asarray(y_true, dtype=float)
     chance = np.clip(np.asarray(y_pred, dtype=float), eps, 1.0 - eps)
     losses: Values = -(truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance))

@@ -6,11 +6,7 @@ Only the order counts, but for `probabilistic_f1`. The truth of each column is 0
 import math
 
 import numpy as np
-from sklearn.metrics import (
-    average_precision_score,
-    label_ranking_average_precision_score,
-    roc_auc_score,
-)
+from scipy.stats import rankdata
 
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import Params, number
@@ -27,20 +23,21 @@ def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
     jigsaw-unintended-bias-in-toxicity-classification, whose score needs columns that no submission has, and whose grader
     cuts predictions at 0.5 first.
     """
-    return mean_over_columns(
-        y_true,
-        y_pred,
-        lambda truth, scores: float(roc_auc_score(truth, scores)) if np.unique(truth).size == 2 else math.nan,
-    )
+    low, high = y_true.min(axis=0), y_true.max(axis=0)
+    positive = y_true == high
+    if ((low == high) | ~(positive | (y_true == low)).all(axis=0)).any():
+        return math.nan
+    # By the rank sum, as Mann and Whitney have it.
+    many, sums = positive.sum(axis=0, dtype=float), np.where(positive, rankdata(y_pred, axis=0), 0.0).sum(axis=0)
+    return float(((sums - many * (many + 1) / 2) / (many * (len(positive) - many))).mean())
 
 
 def average_precision(y_true: Values, y_pred: Values, params: Params) -> float:
     """Average precision (scikit-learn): each threshold's precision, weighted by its gain in recall; the mean over the columns."""
-    return mean_over_columns(
-        y_true,
-        y_pred,
-        lambda truth, scores: float(average_precision_score(truth, scores)) if _binary(truth) else math.nan,
-    )
+    positive = y_true == 1
+    if not (positive | (y_true == 0)).all() or (positive == positive[0]).all(axis=0).any():
+        return math.nan
+    return float((_precisions(positive, y_pred, axis=0).sum(axis=0) / positive.sum(axis=0)).mean())
 
 
 def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -51,12 +48,16 @@ def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:
     labels do not count, NaN if none has any. In MLE-bench: freesound-audio-tagging-2019.
     """  # noqa: D205 - one sentence
     truth = np.asarray(y_true, dtype=float) > 0
-    labels = truth.sum(axis=1)
-    counted = labels > 0
-    if not counted.any():
-        return math.nan
-    scores = np.asarray(y_pred, dtype=float)[counted]
-    return float(label_ranking_average_precision_score(truth[counted], scores, sample_weight=labels[counted]))
+    labels = truth.sum()
+    return float(_precisions(truth, y_pred, axis=1).sum() / labels) if labels else math.nan
+
+
+def _precisions(truth: Values, scores: Values, axis: int) -> Values:
+    """Return the precision of the order along an axis down to each true cell, equal scores taken together, and 0 elsewhere."""
+    down = -np.asarray(scores, dtype=float)
+    found, named = (rankdata(one, "max", axis=axis) for one in (np.where(truth, down, np.inf), down))
+    precisions: Values = np.where(truth, found / named, 0.0)
+    return precisions
 
 
 def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -80,7 +81,3 @@ def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
         return float((1 + square) * found / (square * positive.sum() + found + wrong)) if found > 0 else 0.0
 
     return mean_over_columns(y_true, np.asarray(y_pred, dtype=float), one)
-
-
-def _binary(truth: Values) -> bool:
-    return bool(np.isin(truth, (0, 1)).all() and np.unique(truth).size == 2)
