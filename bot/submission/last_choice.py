@@ -97,8 +97,6 @@ def _why(choice: Choice, compared: Sequence[Compared]) -> str:
         return "it is the only candidate"
     first, second = compared[:2]
     what = "the blend" if first.kind == "blend" else f"node {first.node}"
-    if first.kind == "blend" and first.gain <= 0:
-        return f"{what} is chosen, as no script is better than it by more than noise"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{what} is as good as node {second.node}, and faster"
     return f"{what} is best on the rows that candidates were scored on"

@@ -43,7 +43,7 @@ class Evidence:
     error: float | None
     """Standard error of `gain`, paired by row; None: unknown."""
     worth: float
-    """What the choice goes by: the gain; less one standard error for a script of fewer rows, and one more for a blend."""
+    """What the choice goes by: the gain, less one standard error for a script of fewer rows."""
 
 
 @dataclass(frozen=True)

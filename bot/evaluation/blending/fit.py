@@ -231,15 +231,16 @@ class Fit:
         yield self._calibrated(alone, labels)
 
     def _calibrated(self, recipes: Recipes, labels: Values) -> Recipes:
-        """Return recipes with each step of calibration that gains."""
+        """Return recipes with each step of calibration that gains more than one standard error over the folds."""
         card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
 
-        def cautious(made: Values, truth: Values) -> float:
+        def cautious(made: Values, truth: Values, unseen: float = _UNSEEN) -> float:
             own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
-            return (len(truth) * own + _UNSEEN * unlike) / (len(truth) + _UNSEEN)
+            return (len(truth) * own + unseen * unlike) / (len(truth) + unseen)
 
-        def crossed(tried: Recipes) -> float:
-            return cautious(self._crossed(tried, self._entered, self._folds), labels)
+        def crossed(tried: Recipes) -> Values:
+            made, each = self._crossed(tried, self._entered, self._folds), (self._folds == np.arange(FOLDS)[:, None])
+            return np.array([cautious(made[own], labels[own], _UNSEEN / FOLDS) for own in each])
 
         best = crossed(recipes)
         sets = self._fitted_on(_stride(len(labels)))
@@ -256,8 +257,10 @@ class Fit:
             tried = [
                 replace(recipe, calibration=own) for recipe, own in zip(recipes, found, strict=True) if own is not None
             ]
-            if len(tried) == len(recipes) and (score := crossed(tried)) > best:
-                recipes, best = tried, score
+            if len(tried) == len(recipes):
+                gains = (scores := crossed(tried)) - best
+                if gains.mean() > gains.std(ddof=1) / math.sqrt(FOLDS):
+                    recipes, best = tried, scores
         return recipes
 
 

@@ -3,8 +3,7 @@
 A candidate's score is the mean of its parts' scores (hold-out, final, folds), weighted by their rows. Its difference to the best
 candidate's is taken on the parts that both have, and the standard error of that from draws of rows on which both are scored:
 the bootstrap as in `scoring.noise`, but whatever belongs together is drawn together. A script that was scored on fewer rows
-than the best one must be better by more than one standard error, as luck weighs more on few rows. And the best script must be
-better than a blend by more than one: its score is the highest of several, and flatters it; a blend's is cross-fitted.
+than the best one must be better by more than one standard error, as luck weighs more on few rows; a blend's score is cross-fitted.
 """
 
 import math
@@ -82,8 +81,8 @@ def choose(
         gain = float(scores.difference(scores.values, at, best))
         error = _spread(scores.difference(draws, at, best), scale)
         # What was scored on fewer rows, without an error, counts for nothing.
-        less = 0.0 if rows[at] == rows[best] else math.inf if error is None else error
-        worth = gain + (error or 0.0) if at in blended else gain - less
+        fewer = at not in blended and rows[at] < rows[best]
+        worth = gain - (math.inf if error is None else error) if fewer else gain
         evidence[at] = Evidence(scores.by_part(at), scores.sign * together[at], gain, error, worth)
     unit = abs(together[best]) or 1.0
     order = sorted(known, key=lambda at: (-round(evidence[at].worth / unit, _EQUAL), seconds[scores.nodes[at]], at))

@@ -76,14 +76,16 @@ def test_who_was_scored_on_fewer_rows_must_be_better_by_more_than_one_standard_e
     assert even.order[0] == 2, "as many rows as the other: the mean decides"
 
 
-def test_the_best_script_must_be_better_than_a_blend_by_more_than_one_standard_error() -> None:
+def test_a_blend_is_chosen_where_it_is_better_whatever_rows_it_has() -> None:
     a, noise = HARD + own(), np.random.default_rng(5).normal(0, 0.5, ROWS)
     blend = np.abs(a + noise)
     blend *= np.abs(a).mean() / blend.mean()
-    for worse, first in ((0.005, 9), (0.1, 1)):
-        found = chosen(part("holdout", {1: a, 2: a * 1.5, 9: blend + worse}), blends={9})
-        assert found.evidence[9].gain == pytest.approx(-worse)
-        assert found.order[0] == first
+    for worse, first in ((-0.005, 9), (0.005, 1)):
+        holdout = part("holdout", {1: a, 2: a * 1.5, 9: blend + worse})
+        for parts in ([holdout], [holdout, part("fold 1/5", {1: a})]):
+            found = chosen(*parts, blends={9})
+            assert found.evidence[9].gain == pytest.approx(-worse)
+            assert found.order[0] == first
 
 
 def test_the_faster_is_first_at_equal_score_and_the_other_is_a_copy() -> None:
