@@ -84,7 +84,7 @@ def test_a_blend_is_chosen_where_it_is_better_whatever_rows_it_has() -> None:
         holdout = part("holdout", {1: a, 2: a * 1.5, 9: blend + worse})
         for parts in ([holdout], [holdout, part("fold 1/5", {1: a})]):
             found = chosen(*parts, blends={9})
-            assert found.evidence[9].gain == pytest.approx(-worse)
+            assert found.evidence[9].gain == pytest.approx(-worse, rel=0.01)
             assert found.order[0] == first
 
 
