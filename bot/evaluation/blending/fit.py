@@ -231,16 +231,15 @@ class Fit:
         yield self._calibrated(alone, labels)
 
     def _calibrated(self, recipes: Recipes, labels: Values) -> Recipes:
-        """Return recipes with each step of calibration that gains more than one standard error over the folds."""
+        """Return recipes with each step of calibration that gains."""
         card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
 
-        def cautious(made: Values, truth: Values, unseen: float = _UNSEEN) -> float:
+        def cautious(made: Values, truth: Values) -> float:
             own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
-            return (len(truth) * own + unseen * unlike) / (len(truth) + unseen)
+            return (len(truth) * own + _UNSEEN * unlike) / (len(truth) + _UNSEEN)
 
-        def crossed(tried: Recipes) -> Values:
-            made, each = self._crossed(tried, self._entered, self._folds), (self._folds == np.arange(FOLDS)[:, None])
-            return np.array([cautious(made[own], labels[own], _UNSEEN / FOLDS) for own in each])
+        def crossed(tried: Recipes) -> float:
+            return cautious(self._crossed(tried, self._entered, self._folds), labels)
 
         best = crossed(recipes)
         sets = self._fitted_on(_stride(len(labels)))
@@ -257,10 +256,8 @@ class Fit:
             tried = [
                 replace(recipe, calibration=own) for recipe, own in zip(recipes, found, strict=True) if own is not None
             ]
-            if len(tried) == len(recipes):
-                gains = (scores := crossed(tried)) - best
-                if gains.mean() > gains.std(ddof=1) / math.sqrt(FOLDS):
-                    recipes, best = tried, scores
+            if len(tried) == len(recipes) and (score := crossed(tried)) > best:
+                recipes, best = tried, score
         return recipes
 
 
