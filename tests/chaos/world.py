@@ -31,8 +31,10 @@ def predict(table, sample, out):
     with open(out, "w") as file:
         file.write("id,label\\n")
         for row in rows:
-            p = 1 / (1 + math.exp(-{c} * (2 * float(row["a"]) - float(row["b"]))))
-            file.write(f"{{row['id']}},{{min(max(p, 1e-6), 1 - 1e-6)}}\\n")
+            # Each script errs on other rows, so that they are blended and raced.
+            a, b, c = (float(row[name]) for name in "abc")
+            p = 1 / (1 + math.exp(b - 2 * a - 2 * math.sin(3 * c) - 2 * math.sin({c} * 1000 * c)))
+            file.write(f"{{row['id']}},{{p}}\\n")
 predict("test.csv", "sample_submission.csv", "submission.csv")
 predict("validation.csv", "sample_validation.csv", "validation_predictions.csv")
 import time
@@ -113,7 +115,7 @@ class World:
     def __post_init__(self) -> None:
         self.place.mkdir(parents=True, exist_ok=True)
         if not self.snapshots:
-            self.snapshots = [write_tiny(self.place / "tiny-table")]
+            self.snapshots = [write_tiny(self.place / "tiny-table", rows=2000, wave=2.0)]
         prices = f"[models.prices]\nx = {{input = {self.price}, output = {self.price}}}\n"
         (self.place / "bot.toml").write_text(f"[models]\nmax_tokens = 1000\n{prices}")
 
