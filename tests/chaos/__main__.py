@@ -113,6 +113,7 @@ def boundaries_of(place: Path, options: Sequence[str], sandbox: str) -> dict[str
     """Kill at every named boundary, before its commit and after; the tree and what is handed in must be the same."""
     expected = undisturbed(place / "calm", options, sandbox)
     calm = run_folders([place / "calm" / "runs"])[0].path
+    assert "lab" in options or outcome(calm)["blend"], "nothing was blended, so that little is killed"
     found = [label(e["type"], e) for e in events(calm)]
     names = [name for name in dict.fromkeys(found) if name not in _UNSTEADY and not _LATER_FOLD.search(name)]
     dooms = [(moment, name, "1") for name in names for moment in ("before", "after")]

@@ -33,7 +33,7 @@ def predict(table, sample, out):
         for row in rows:
             # Each script errs on other rows, so that they are blended and raced.
             a, b, c = (float(row[name]) for name in "abc")
-            p = 1 / (1 + math.exp(b - 2 * a - 2 * math.sin(3 * c) - 2 * math.sin({c} * 1000 * c)))
+            p = 1 / (1 + math.exp(b - 2 * a - 2 * math.sin(3 * c) - math.sin({c} * 1000 * c)))
             file.write(f"{{row['id']}},{{p}}\\n")
 predict("test.csv", "sample_submission.csv", "submission.csv")
 predict("validation.csv", "sample_validation.csv", "validation_predictions.csv")
@@ -79,9 +79,9 @@ class SteadyAnswers(LabAnswers):
         if answer.calls:
             return answer
         lines = re.findall(_TOLD, str(request.body["messages"][1]["content"]), flags=re.MULTILINE)
-        words = re.findall("[A-Za-z]{2,}", " ".join(lines))
+        words = re.findall(r"[A-Za-z]{2,}|\(\d+\)", " ".join(lines))
         number = int(hashlib.sha256(" ".join(words).encode()).hexdigest(), 16)
-        script = self._template.format(c=0.2 + number % 97 / 50, broken=number % 5 == 0, seconds=self._seconds)
+        script = self._template.format(c=0.2 + number % 97 / 50, broken=number % 5 == 1, seconds=self._seconds)
         return Reply(f"A plan with {number % 97}.\n\n```python\n{script}\n```\n", **TOKENS)
 
 
