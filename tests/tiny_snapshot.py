@@ -13,12 +13,12 @@ SLUG = "tiny-table"
 LATE_WORDS = "after the deadline we may tell you that the ninth column times the moon phase wins everything here"
 
 
-def write_tiny(folder: Path, *, rows: int = 240, test_rows: int = 60) -> Path:
-    """Write the snapshot and return its folder."""
+def write_tiny(folder: Path, *, rows: int = 240, test_rows: int = 60, wave: float = 0.0) -> Path:
+    """Write the snapshot and return its folder; with `wave` labels depend on a wave that no linear model finds."""
     rng = random.Random(5)
     for part in ("data", "private", "community/kernels"):
         (folder / part).mkdir(parents=True)
-    table = [_row(rng, i) for i in range(rows + test_rows)]
+    table = [_row(rng, i, wave) for i in range(rows + test_rows)]
     features = ["a", "b", "c"]
     _write(folder / "data/train.csv", ["id", *features, "label"], table[:rows])
     _write(folder / "data/test.csv", ["id", *features], [r[:-1] for r in table[rows:]])
@@ -33,9 +33,9 @@ def write_tiny(folder: Path, *, rows: int = 240, test_rows: int = 60) -> Path:
     return folder
 
 
-def _row(rng: random.Random, number: int) -> list[str]:
+def _row(rng: random.Random, number: int, wave: float) -> list[str]:
     a, b, c = (rng.gauss(0, 1) for _ in range(3))
-    label = int(rng.random() < 1 / (1 + math.exp(-(2 * a - b))))
+    label = int(rng.random() < 1 / (1 + math.exp(-(2 * a - b + wave * math.sin(3 * c)))))
     return [f"r{number:04d}", f"{a:.4f}", f"{b:.4f}", f"{c:.4f}", str(label)]
 
 

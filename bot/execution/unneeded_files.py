@@ -22,8 +22,8 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
     """Yield the files that may be removed from the executions of all live runs.
 
     Files stay of nodes in flight, of those that were or will be submitted, and of the best: of an ended run the best
-    one alone, as submitted files are stored elsewhere too. A blend's members keep theirs with it: it is made of them again when it
-    is refitted.
+    one alone, as submitted files are stored elsewhere too. A blend's members keep theirs with it: it is made of
+    them again when it is refitted.
 
     Args:
         session: on the database of the runs.

@@ -1,6 +1,7 @@
 """What holds of a run however often it was killed."""
 
 import contextlib
+import hashlib
 import json
 import sqlite3
 from collections import Counter
@@ -41,6 +42,17 @@ def tree(run: Path) -> list[tuple[Any, ...]]:
     code = {e["node"]: e["code_sha"] for e in told if e["type"] == "node.updated"}
     ended = {e["node"]: (e["status"], e["score"]) for e in told if e["type"] == "node.ended"}
     return [(node, *made[node], code.get(node), ended.get(node)) for node in sorted(made)]
+
+
+def outcome(run: Path) -> dict[str, Any]:
+    """Return what must be the same of a result: what was chosen and handed in, and the scores of all.
+
+    Not how far the race came: it ends when its time is used up, and a kill takes some of that.
+    """
+    result = json.loads((run / "result.json").read_text())
+    same = ("chosen_node", "blend", "handed_in", "score", "hidden_scores")
+    sha256 = hashlib.sha256((run / "submission.csv").read_bytes()).hexdigest()
+    return {name: result[name] for name in same} | {"file": sha256}
 
 
 class Memory:

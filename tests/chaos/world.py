@@ -31,8 +31,10 @@ def predict(table, sample, out):
     with open(out, "w") as file:
         file.write("id,label\\n")
         for row in rows:
-            p = 1 / (1 + math.exp(-{c} * (2 * float(row["a"]) - float(row["b"]))))
-            file.write(f"{{row['id']}},{{min(max(p, 1e-6), 1 - 1e-6)}}\\n")
+            # Each script errs on other rows, so that they are blended and raced.
+            a, b, c = (float(row[name]) for name in "abc")
+            p = 1 / (1 + math.exp(b - 2 * a - 2 * math.sin(3 * c) - math.sin({c} * 1000 * c)))
+            file.write(f"{{row['id']}},{{p}}\\n")
 predict("test.csv", "sample_submission.csv", "submission.csv")
 predict("validation.csv", "sample_validation.csv", "validation_predictions.csv")
 import time
@@ -77,9 +79,9 @@ class SteadyAnswers(LabAnswers):
         if answer.calls:
             return answer
         lines = re.findall(_TOLD, str(request.body["messages"][1]["content"]), flags=re.MULTILINE)
-        words = re.findall("[A-Za-z]{2,}", " ".join(lines))
+        words = re.findall(r"[A-Za-z]{2,}|\(\d+\)", " ".join(lines))
         number = int(hashlib.sha256(" ".join(words).encode()).hexdigest(), 16)
-        script = self._template.format(c=0.2 + number % 97 / 50, broken=number % 5 == 0, seconds=self._seconds)
+        script = self._template.format(c=0.2 + number % 97 / 50, broken=number % 5 == 1, seconds=self._seconds)
         return Reply(f"A plan with {number % 97}.\n\n```python\n{script}\n```\n", **TOKENS)
 
 
@@ -113,7 +115,7 @@ class World:
     def __post_init__(self) -> None:
         self.place.mkdir(parents=True, exist_ok=True)
         if not self.snapshots:
-            self.snapshots = [write_tiny(self.place / "tiny-table")]
+            self.snapshots = [write_tiny(self.place / "tiny-table", rows=2000, wave=2.0)]
         prices = f"[models.prices]\nx = {{input = {self.price}, output = {self.price}}}\n"
         (self.place / "bot.toml").write_text(f"[models]\nmax_tokens = 1000\n{prices}")
 

@@ -54,6 +54,9 @@ def test_runs_of_two_seeds_are_blended_into_a_run_like_any_other(runs: Path, bot
     (status,) = results(bot("status", folder.path, "--json"))
     assert status["status"] == "finished"
     assert bot("resume", folder.path, "--json").exit_code == 0
+    # No prompt is its own: an audit would prove nothing.
+    refused = bot("audit", folder.path, catch=True).exception
+    assert isinstance(refused, UsageError) and all(run.name in str(refused) for run in (runs / "runs").iterdir())
 
 
 def test_adopted_scripts_keep_their_scores_and_predictions(runs: Path, bot: Bot, tmp_path: Path):

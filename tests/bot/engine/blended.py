@@ -1,14 +1,8 @@
-"""A run of two scripts and their blend: `python -m tests.bot.engine.blended FOLDER [MOMENT LABEL COUNT]`.
+"""A run of scripts that err on other rows, so that a blend of them is better than each."""
 
-With a boundary it kills itself there (see `tests.chaos.doomed`); at its end it prints the nodes as JSON.
-"""
-
-import asyncio
-import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 
 from bot.engine.attempts import load_tree
@@ -25,7 +19,6 @@ from state.clock import ReplayClock
 from state.progress import create_node
 from tests.bot.engine.parts import opened_on
 from tests.bot.engine.test_search_pacing import Drafts
-from tests.chaos.doomed import Doom
 from tests.tiny_snapshot import write_tiny
 
 _ROWS = 3000
@@ -37,11 +30,11 @@ for table, out in (("test", "submission"), ("validation", "validation_prediction
         print("id,label", file=file)
         for row in csv.DictReader(open(f"data/{table}.csv")):
             a, b = float(row["a"]), float(row["b"])
-            p = 1 / (1 + math.exp(b - 2 * a - 2 * math.sin(1000 * (WRONG))))
+            p = 1 / (1 + math.exp(b - 2 * a - (WRONG)))
             print(f"{row['id']},{p}", file=file)
 """
-WRONG = {1: "a", 2: "b"}
-"""Where each node's script errs by itself: the mean of two such scripts is better than both."""
+WRONG = {1: "2 * math.sin(1000 * a)", 2: "2 * math.sin(1000 * b)"}
+"""How each node's script errs by itself: the mean of two such scripts is better than both."""
 
 
 @asynccontextmanager
@@ -68,20 +61,3 @@ async def score(context: RunContext, node: int, wrong: str) -> None:
     if load_tree(context)[node].state == "running":
         script = Script("A plan.", _SCRIPT.replace("WRONG", wrong), "draft")
         await run_script(context, node, script, None, Limits(60.0, None))
-
-
-async def _main(folder: Path) -> None:
-    async with blended_run(folder) as (context, blending):
-        for node, wrong in WRONG.items():
-            await score(context, node, wrong)
-        await blending.as_node()
-        tree = load_tree(context)
-        print(json.dumps([astuple(replace(one, seconds=0.0)) for one in (*tree.nodes, *tree.ensembles)]))
-
-
-if __name__ == "__main__":
-    place, *boundary = sys.argv[1:]
-    if boundary:
-        moment, wanted, count = boundary
-        Doom(moment, wanted, int(count))
-    asyncio.run(_main(Path(place)))

@@ -1,7 +1,7 @@
-"""A run of four scripts that is over: `python -m tests.bot.submission.raced FOLDER [scored | MOMENT LABEL COUNT]`.
+"""A run of three scripts that is over: `python -m tests.bot.submission.raced FOLDER [scored | MOMENT LABEL COUNT]`.
 
-It makes the last choice, race included, and prints it as JSON; with `scored` it ends before. With a boundary it kills itself
-there (see `tests.chaos.doomed`).
+Its scripts are blended, raced and chosen among, what is chosen is handed in and graded, and what came of it is printed as JSON;
+with `scored` it ends before. With a boundary it kills itself there (see `tests.chaos.doomed`).
 """
 
 import asyncio
@@ -12,33 +12,53 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bot.engine.attempts import load_tree
+from bot.engine.blending import Blending
 from bot.engine.context import RunContext
-from bot.engine.scripts import Limits, run_script
-from bot.engine.strategy import Script
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.folder import RunFolder
 from bot.models.recorded import RecordedModel
-from bot.submission.last_choice import last_choice, selection_of
+from bot.replay.grading import grade_and_report
+from bot.report.run_files import EndedRun
+from bot.submission.exactly_once import file_hash
+from bot.submission.handing_in import hand_in
+from sandbox.process import ProcessSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
-from state.progress import create_node
+from state.progress import end_run
+from tests.bot.engine.blended import score
 from tests.bot.engine.parts import RUN, opened_on
 from tests.chaos.doomed import Doom
 from tests.tiny_snapshot import write_tiny
 
-_SCRIPT = """
-import csv, math, time
-time.sleep(0.5)
-for table, out in (("test", "submission"), ("validation", "validation_predictions")):
-    with open(f"{out}.csv", "w") as file:
-        print("id,label", file=file)
-        for row in csv.DictReader(open(f"data/{table}.csv")):
-            p = 1 / (1 + math.exp(float(row["b"]) - 2 * float(row["a"]) - WRONG * math.sin(NODE * 1000 * float(row["c"]))))
-            print(f"{row['id']},{p}", file=file)
-"""
 WRONG = (0.30, 0.31, 0.32, 0.33, 9.0)
 """How wrong the script of each node is: but for the last, their scores are within noise of each other."""
+_BLENDED = (2.0, 2.05, 2.1)
+"""The same, of scripts whose blend is better than each."""
+_ALIKE = {
+    *(
+        "chosen_node",
+        "handed_in",
+        "handed_in_note",
+        "second_look",
+        "safest",
+        "boldest",
+        "validation_score",
+        "final_score",
+    ),
+    *(
+        "score",
+        "win_rate",
+        "hidden_scores",
+        "selection",
+        "selection_regret",
+        "lost_by_refit",
+        "blend",
+        "guards",
+        "nodes",
+    ),
+}
+"""What a kill must not change in a result."""
 
 
 class _Still:
@@ -49,10 +69,12 @@ class _Still:
 
 
 @asynccontextmanager
-async def run_of(folder: Path, seconds: float = 600.0, wrong: tuple[float, ...] = WRONG) -> AsyncIterator[RunContext]:
+async def run_of(
+    folder: Path, seconds: float = 600.0, wrong: tuple[float, ...] = WRONG, rows: int = 600
+) -> AsyncIterator[RunContext]:
     """Give a run whose scripts have scores, at the time 0; one in the folder goes on."""
     if not (folder / "tiny").exists():
-        write_tiny(folder / "tiny", rows=600)
+        write_tiny(folder / "tiny", rows=rows)
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
     clock, model = ReplayClock(snapshot.card.deadline), RecordedModel(folder)
     async with (
@@ -61,22 +83,28 @@ async def run_of(folder: Path, seconds: float = 600.0, wrong: tuple[float, ...] 
     ):
         context = replace(opened, blender=blender, budget=replace(opened.budget, races=True, elapsed=_Still()))
         for node, much in enumerate(wrong, 1):
-            with context.store.write() as tx:
-                create_node(tx, RUN, action="draft", id=node)
-            if load_tree(context)[node].state == "running":
-                text = _SCRIPT.replace("WRONG", str(much)).replace("NODE", str(node))
-                await run_script(context, node, Script("A plan.", text, "draft"), None, Limits(60.0, None))
+            await score(context, node, f"{much} * math.sin({node} * 1000 * float(row['c']))")
         yield context
 
 
-async def _main(folder: Path, *, choose: bool) -> None:
-    async with run_of(folder) as context, aclosing(Worker()) as worker:
-        if not choose:
-            return
-        chosen = await last_choice(context, worker, over=True)
-        selection = selection_of(context)
-        assert chosen is not None and selection is not None
-        print(json.dumps([chosen.id, selection.model_dump(mode="json")]))
+async def _end(context: RunContext, folder: Path) -> str:
+    run = RunFolder(folder / "run")
+    assert context.blender is not None
+    async with aclosing(Worker()) as worker:
+        handed = await hand_in(
+            context, Blending(context, context.blender), run.submission, worker, hurried=False, over=True
+        )
+        with context.store.write() as tx:
+            end_run(tx, RUN, "finished")
+        ended = EndedRun(run, context, ProcessSandbox().describe(), context.executor.stopwatch, "finished")
+        result = await grade_and_report(ended, handed, folder / "tiny", worker)
+    return json.dumps(result.model_dump(mode="json", include=_ALIKE) | {"handed_in_file": file_hash(run.submission)})
+
+
+async def _main(folder: Path, *, scored: bool) -> None:
+    async with run_of(folder, wrong=_BLENDED, rows=2000) as context:
+        if not scored:
+            print(await _end(context, folder))
 
 
 if __name__ == "__main__":
@@ -85,4 +113,4 @@ if __name__ == "__main__":
     if boundary and not scores_only:
         moment, wanted, count = boundary
         Doom(moment, wanted, int(count))
-    asyncio.run(_main(Path(place), choose=not scores_only))
+    asyncio.run(_main(Path(place), scored=scores_only))

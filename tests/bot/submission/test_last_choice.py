@@ -1,11 +1,5 @@
-"""The last choice: finalists are raced on folds, the rows of final are read once, and a kill changes nothing."""
+"""The last choice: finalists are raced on folds, the rows of final are read once."""
 
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +15,6 @@ from bot.submission.last_choice import last_choice, selection_of
 from state.tables import Execution
 from tests.bot.engine.parts import RUN
 from tests.bot.submission.raced import WRONG, run_of
-from tests.source_tree import ROOT
-
-BOUNDARIES = (
-    *("step.ended race", "step.started execute:fold 1/5", "step.ended execute:fold 1/5", "step.started race fold 1"),
-    *("step.ended race fold 1", "step.ended execute:fold 2/5", "step.ended guards", "step.started last choice"),
-    "step.ended last choice",
-)
 
 
 @pytest.mark.integration
@@ -88,29 +75,3 @@ async def test_a_race_that_cannot_pay_is_left_out_with_the_reason(
         with context.store.read() as session:
             views = {row.view for row in session.exec(Execution.__table__.select())}  # type: ignore[attr-defined]
         assert views == {"holdout"}
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_run_killed_at_each_boundary_of_race_and_choice_chooses_the_same(tmp_path: Path, moment: str) -> None:
-    scored, killed = tmp_path / "scored", tmp_path / "killed"
-    assert _run(scored, "scored").returncode == 0
-    # What is expected of a script on a fold is what its scored run took: both have the same.
-    shutil.copytree(scored, killed)
-    calm = _live(scored)
-    for boundary in BOUNDARIES:
-        ended = _run(killed, moment, boundary, "1")
-        assert ended.returncode == -signal.SIGKILL, f"it did not come to {boundary}: {ended.stderr.decode()[-2000:]}"
-    assert _live(killed) == calm
-
-
-def _live(folder: Path) -> object:
-    ended = _run(folder)
-    assert ended.returncode == 0, ended.stderr.decode()
-    return json.loads(ended.stdout)
-
-
-def _run(folder: Path, *boundary: str) -> subprocess.CompletedProcess[bytes]:
-    folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tests.bot.submission.raced", str(folder), *boundary]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=300, check=False, env=os.environ)
