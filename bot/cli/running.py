@@ -21,7 +21,7 @@ from bot.replay.run import Show
 from bot.replay.run import replay as replay_one
 from bot.replay.settings import ReplaySettings
 from bot.report.result import RunResult
-from bot.report.words import interval
+from bot.report.words import interval, made_as
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from state.errors import BotError, Interrupted, UsageError
@@ -136,7 +136,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if not result.valid_submission:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.handed_in:
-        yield f"handed in: node {result.chosen_node}, {result.handed_in}: {result.handed_in_note}"
+        yield f"handed in: node {result.chosen_node}, {made_as(result)}: {result.handed_in_note}"
     if result.selection:
         yield f"last choice: {result.selection.why}; {result.selection.race}"
     if result.second_look:

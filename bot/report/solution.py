@@ -96,4 +96,4 @@ def _made(handed: HandedIn, blended: Blended | None) -> str:
     what = "`solution.py`" if blended is None else "The blend of these scripts"
     if handed.how is None:
         return f"{what} is the run's best; {handed.note}."
-    return f"{what} made `submission.csv` ({handed.how}: {handed.note})."
+    return f"{what} made `submission.csv`: {handed.note}."

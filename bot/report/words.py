@@ -105,7 +105,7 @@ def test(result: RunResult) -> str:
 
 
 def blend(result: RunResult) -> str:
-    """State what the run's blend is made of, and what it gained over its best member and over the best script."""
+    """State what the run's blend is made of, and what it gained over the best of its members."""
     one = result.blend
     if one is None:
         return "no scripts were blended"
@@ -121,6 +121,18 @@ def blend(result: RunResult) -> str:
         gain = result.oriented(there) - max(map(result.oriented, members_there))
         text += f"; on the {test(result)} {score(there)}, {gain:+.3g} against the best of its members there"
     return f"{text}."
+
+
+def made_as(result: RunResult) -> str:
+    """Name how the file that was handed in was made."""
+    return {"holdout": "scored file", "as-left": "file as it was left"}.get(
+        str(result.handed_in), str(result.handed_in)
+    )
+
+
+def sentence(text: str) -> str:
+    """Write a clause as a sentence of its own."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def chosen(result: RunResult) -> str:

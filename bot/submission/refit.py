@@ -56,15 +56,16 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     order = sorted(weights, key=lambda one: (-weights[one], one))
     made = dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
     done = [one for one in order if made[one].how == "refit"]
+    rest = [f"node {one}: {made[one].note}" for one in order if one not in done]
     if not done:
-        return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", "the blend of the scored files")
+        note = "; ".join(["the blend of the scored files", *rest])
+        return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
     out = context.executor.folder.executions / f"n{node}-full-blend" / "submission.csv"
     out.parent.mkdir(exist_ok=True)
     view = await context.executor.view(GUARDED)
     await worker.write_blend(
         blended.recipe, {one: file.file for one, file in made.items()}, view.data, context.card, out
     )
-    rest = [f"node {one}: {made[one].note}" for one in order if one not in done]
     note = f"the blend, {len(done)} of its {len(made)} members refitted on all data"
     return MadeFile(out, "refit", "; ".join([note, *rest]))
 
