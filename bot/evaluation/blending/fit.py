@@ -148,8 +148,9 @@ class Fit:
     def _crossed(self, recipes: Recipes, entered: Entered, folds: Rows) -> Values:
         values = combine(recipes[-1], entered, self._card)
         for fold, recipe in enumerate(recipes[:-1]):
-            rows = np.flatnonzero(folds == fold)
-            values[rows] = combine(recipe, entered, self._card, rows)
+            if recipe != recipes[-1]:
+                rows = np.flatnonzero(folds == fold)
+                values[rows] = combine(recipe, entered, self._card, rows)
         return values
 
     def _crossed_score(self, recipes: Recipes) -> float:
