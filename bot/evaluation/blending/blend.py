@@ -65,10 +65,11 @@ def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, 
                 with closing(of.read(file)) as predicted:
                     return [score_or_nan(of, predicted, rows) for rows in sets]
 
-        fit = Fit(Holdout(view, truth, scores), members, seed)
+        holdout = Holdout(view, truth, scores)
+        fit = Fit(holdout, members, seed)
         recipe, values = fit.recipes[-1], fit.predicted()
         (score,), (apart,) = scores(values, [None]), [math.nan] if final is None else scores(values, [None], final)
-        best = fit.best()
+        best = max(fit.pool.members[:3], key=lambda one: holdout.oriented(fit.form.read(one.predictions), [None])[0])
     files = {node: one.submission for node, one in fit.members.items()}
     tested = combine(recipe, lambda node, space: enter(space, fit.form.read(files[node], test=True), card), card)
     kept = [

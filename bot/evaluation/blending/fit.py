@@ -115,8 +115,10 @@ class Fit:
             raise NoBlend("Fewer than two scripts have predictions that differ and can be used.")
         self.members: Mapping[int, Member] = {one.node: one for one in self.pool.members}
         self._whole = self.form.read(self.pool.members[0].predictions)
-        self._entered = cache(self._enter)
-        self.recipes = self._best_of(self._leading() if labels is None else self._greedy(labels[self._sample]))
+        sampled = dict(zip(self.members, self.pool.sample, strict=True))
+        self._entered = cache(lambda node, space: enter(space, sampled[node], self._card))
+        tried = self._leading() if labels is None else self._greedy(labels[self._sample])
+        self.recipes = max(tried, key=self._crossed_score)
         weights = self.recipes[-1].weights
         if len(weights) == 1 and not self.recipes[-1].calibration:
             raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
@@ -125,20 +127,10 @@ class Fit:
 
     def predicted(self) -> Values:
         """Return predictions of all withheld rows: of a hold-out row by its fold's recipe, of any other by the last one."""
-
-        @lru_cache(_ENTERED)
-        def entered(node: int, space: Space) -> Values:
-            return enter(space, self.form.read(self.members[node].predictions), self._card)
-
+        entered = lru_cache(_ENTERED)(
+            lambda node, space: enter(space, self.form.read(self.members[node].predictions), self._card)
+        )
         return self._crossed(self.recipes, entered, self._all_folds)
-
-    def best(self) -> Member:
-        """Return the script that is best on all hold-out rows, of those that are best on the sample."""
-
-        def score(member: Member) -> float:
-            return self._holdout.oriented(self.form.read(member.predictions), [None])[0]
-
-        return max(self.pool.members[:3], key=score)
 
     def _sampled(self, many: int, labels: Values | None) -> Rows:
         """Return the numbers of the hold-out rows that are fitted on; a competition's grader takes all."""
@@ -153,15 +145,12 @@ class Fit:
                 chosen += [drawn[own == label][:_RARE] for label in (own.min(), own.max())]
         return np.unique(np.concatenate(chosen))
 
-    def _best_of(self, tried: Iterator[Recipes]) -> Recipes:
-        """Return the best, the first of equal ones."""
-        return max(tried, key=self._crossed_score)
-
     def _crossed(self, recipes: Recipes, entered: Entered, folds: Rows) -> Values:
         values = combine(recipes[-1], entered, self._card)
         for fold, recipe in enumerate(recipes[:-1]):
-            rows = np.flatnonzero(folds == fold)
-            values[rows] = combine(recipe, entered, self._card, rows)
+            if recipe != recipes[-1]:
+                rows = np.flatnonzero(folds == fold)
+                values[rows] = combine(recipe, entered, self._card, rows)
         return values
 
     def _crossed_score(self, recipes: Recipes) -> float:
@@ -173,9 +162,6 @@ class Fit:
         whole = self._whole.astype(values.dtype)
         whole[self._places] = values
         return self._holdout.oriented(whole, [self._sample[own] for own in sets])
-
-    def _enter(self, node: int, space: Space) -> Values:
-        return enter(space, self.pool.sample[list(self.members).index(node)], self._card)
 
     def _alone(self, node: int) -> Recipe:
         # Ranks of the script's ranks are its own order.
@@ -225,7 +211,7 @@ class Fit:
             for space in self._spaces
         ]
         yield alone
-        best = self._best_of(iter(together))
+        best = max(together, key=self._crossed_score)
         yield best
         yield self._calibrated(best, labels)
         yield self._calibrated(alone, labels)
@@ -242,7 +228,7 @@ class Fit:
             return cautious(self._crossed(tried, self._entered, self._folds), labels)
 
         best = crossed(recipes)
-        sets = self._fitted_on(_stride(len(labels)))
+        sets = self._fitted_on(-(-len(labels) // _CALIBRATED_ON))
         plain = [combine(recipe, self._entered, card, own) for recipe, own in zip(recipes, sets, strict=True)]
 
         def fitted(step: str, recipe: Recipe, own: Rows, values: Values) -> Calibration | None:
@@ -259,7 +245,3 @@ class Fit:
             if len(tried) == len(recipes) and (score := crossed(tried)) > best:
                 recipes, best = tried, score
         return recipes
-
-
-def _stride(rows: int) -> int:
-    return max(1, -(-rows // _CALIBRATED_ON))

@@ -299,3 +299,11 @@ def test_a_sample_of_many_rows_has_rows_of_each_fold(tmp_path: Path) -> None:
     truth = rng.normal(0, 1, (5_200, 20))
     found = blended(tmp_path, "median_absolute_error", truth, noisy(truth, [0.5, 0.5, 0.5]))
     assert len(found.recipe.weights) == 3, "each as good as the others, by 1,000 rows"
+
+
+def test_a_sample_of_many_rows_has_rows_of_rare_classes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    truth = (rng.random((8_000, 20)) < 0.3).astype(float)
+    truth[:, :5] = np.arange(8_000)[:, None] < 3
+    found = blended(tmp_path, "roc_auc", truth, [truth + rng.normal(0, 2, truth.shape) for _ in range(3)])
+    assert len(found.recipe.weights) == 3, "each as good as the others, and not without a score by 1,000 rows"
