@@ -1,6 +1,7 @@
 """A run's time and steps: what may still be started so that everything ends in time."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +18,7 @@ REFIT_SLACK = 1.05
 LIMIT_SLACK = 1.2
 """The same, in its time limit: nothing else needs the time by then."""
 REFITS, REFITS_SHARE = 3, 0.1
-"""Members of a blend, as slow as the best script, that time is kept for; beyond the first, within this share of a run."""
+"""Most members of a blend, as slow as the best script, that time is kept for; beyond the first, within this share of a run."""
 EXECUTION_SHARE = 1 / 6
 """Most of a run's time that one execution may take (in the papers: 1 h of 5 h)."""
 SHORTEST_EXECUTION = 5.0
@@ -26,9 +27,9 @@ SHORTEST_SHARE = 0.5
 SAMPLE_SHARE = 1 / 3
 RACE_SHARE = 0.1
 """Most of a run's time that the race of the finalists may take."""
-RACED, LONGEST_RACE = 2, 14
-"""Hold-out runs that the race is as long as: at least two scripts on one fold; at most four on one and two of them on four more,
-each a little longer than a hold-out run."""
+RACED, LONGEST_RACE = 4, 14
+"""Hold-out runs that the race is as long as: at least two scripts on two folds, as one fold adds few rows to what is known; at
+most four on one and two of them on four more, each a little longer than a hold-out run."""
 RACE_SECONDS = 5.0
 """That it takes beside: views, comparisons and guards."""
 
@@ -72,8 +73,8 @@ class RunBudget:
     """Seconds of the run's clock, by which nodes are timed, per second of the budget."""
     growth: float = GROWTH
     """As `GROWTH`, of this run; 0: nothing is refitted."""
-    refits: int = 1
-    """Most scripts that time is kept for to run again: `REFITS` where there are blends."""
+    refits: Callable[[], int] = lambda: 1
+    """Returns how many scripts may have to be run again: the members of the newest blend."""
     races: bool = False
     """Whether the finalists are raced when the search has ended."""
 
@@ -105,7 +106,7 @@ class RunBudget:
         return limit if limit >= shortest else None
 
     def race_seconds(self, best_seconds: float | None) -> float:
-        """Return the seconds kept for the race: none where two scripts on one fold would already take more.
+        """Return the seconds kept for the race: none where the shortest that tells something would take more than its share.
 
         Args:
             best_seconds: how long the best node's hold-out run took; None without one.
@@ -116,8 +117,8 @@ class RunBudget:
         return min(share, RACE_SECONDS + LONGEST_RACE * best_seconds)
 
     def race_room(self, best_seconds: float) -> float:
-        """Return the seconds that a race which begins now may take."""
-        return min(self.race_seconds(best_seconds), max(0.0, self.left() - self.kept(best_seconds)))
+        """Return the seconds that a race which begins now may take: what is left over, kept for it or not, within its share."""
+        return min(RACE_SHARE * self.seconds, max(0.0, self.left() - self.kept(best_seconds)))
 
     def baseline_seconds(self) -> float:
         """Return the time limit of the safe baseline, which is started however late it is.
@@ -133,7 +134,11 @@ class RunBudget:
             best_seconds: how long the best node's hold-out run took; None without one.
         """
         one = REFIT_SLACK * self.growth * (best_seconds or 0.0)
-        return max(one, min(self.refits * one, REFITS_SHARE * self.seconds))
+        return max(one, min(min(REFITS, self.refits()) * one, REFITS_SHARE * self.seconds))
+
+    def kept_for_end(self, best_seconds: float | None) -> float:
+        """Return the seconds kept for the race and for running again what is handed in; `best_seconds` as in `kept`."""
+        return self.race_seconds(best_seconds) + self.kept(best_seconds)
 
     def refit_limit(self, limit: float, seconds: float) -> float:
         """Return the time limit of a refit: that of its hold-out run, by which the script plans, or more if more rows need it.
@@ -152,4 +157,4 @@ class RunBudget:
 
     def usable(self, best_seconds: float | None) -> float:
         """Return the seconds that nodes may use: those left without the race and the refits at the end."""
-        return max(0.0, self.left() - self.race_seconds(best_seconds) - self.kept(best_seconds))
+        return max(0.0, self.left() - self.kept_for_end(best_seconds))

@@ -81,6 +81,12 @@ def newest_blend(store: Store, run_id: str, without: int | None = None) -> Blend
     return BlendSoFar(tuple(data["of"]), weights, **{name: data[name] for name in names})
 
 
+def members_of_newest_blend(store: Store, run_id: str) -> int:
+    """Return how many scripts the newest blend is made of; without one the best script stands alone: 1."""
+    newest = newest_blend(store, run_id)
+    return 1 if newest is None else len(newest.weights)
+
+
 def members_in_words(weights: Mapping[int, float]) -> str:
     """Return a blend's members with their weights, the heaviest first."""
     ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))

@@ -110,11 +110,15 @@ def blend(result: RunResult) -> str:
     if one is None:
         return "no scripts were blended"
     error = "" if one.noise is None else f" ± {one.noise:.2g}"
-    text = f"node {one.node} combines {members_in_words(one.weights)} by {one.space}; "
-    text += f"cross-fitted, it scores {score(one.score)}{error}"
+    made = f"combines {members_in_words(one.weights)} by {one.space}"
+    if len(one.weights) == 1:
+        made = f"is node {next(iter(one.weights))}, calibrated"
+    text = f"node {one.node} {made}; cross-fitted, it scores {score(one.score)}{error}"
     if one.gain is not None:
         beside = "" if one.gain_error is None else f" ± {one.gain_error:.2g}"
-        text += f", a gain of {one.gain:+.3g}{beside} over its best member"
+        text += (
+            f", a gain of {one.gain:+.3g}{beside} over {'its best member' if len(one.weights) > 1 else 'it as it is'}"
+        )
     hidden = {node: result.hidden_scores.get(node) for node in (one.node, *one.weights)}
     there, members_there = hidden.pop(one.node), [found for found in hidden.values() if found is not None]
     if there is not None and members_there:

@@ -67,6 +67,8 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
         blended.recipe, {one: file.file for one, file in made.items()}, view.data, context.card, out
     )
     note = f"the blend, {len(done)} of its {len(made)} members refitted on all data"
+    if len(made) == 1:
+        note = f"node {order[0]}, calibrated, refitted on all data"
     return MadeFile(out, "refit", "; ".join([note, *rest]))
 
 

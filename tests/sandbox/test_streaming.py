@@ -41,7 +41,7 @@ async def test_who_looks_on_sees_output_and_use_and_may_end_it(sandbox: Sandbox,
 
 
 async def test_the_log_can_be_read_while_the_script_runs(sandbox: Sandbox, place: Path) -> None:
-    script = "import time\nprint('first', flush=True)\ntime.sleep(1)\nprint('last', flush=True)\n"
+    script = "import time\nprint('first', flush=True)\ntime.sleep(3)\nprint('last', flush=True)\n"
     running = asyncio.create_task(sandbox.run(make_request(place, script)))
     log = place / "out" / "log.txt"
     async with asyncio.timeout(20):

@@ -11,7 +11,6 @@ from bot.engine.tree import BASELINE, NodeView
 from bot.models.quoting import line
 from state.labs import labs
 from state.tables import Lab
-from state.words import plural
 
 _FAMILIES = (
     ("blend", re.compile(r"\b(?:VotingClassifier|VotingRegressor|StackingClassifier|StackingRegressor)\b")),
@@ -146,10 +145,11 @@ def shown(value: float, noise: float | None) -> str:
 def blend_line(blend: BlendSoFar) -> str:
     """Return what a coder may see of a blend: its score and its gain, rounded as a script's are."""
     noise = "" if blend.noise is None else f" ± {blend.noise:.2g}"
-    gain = "" if blend.gain is None else f", {shown_gain(blend.gain, blend.gain_error)} over the best of its members"
-    return (
-        f"the engine's blend of {plural(len(blend.weights), 'script')}: {shown(blend.score, blend.noise)}{noise}{gain}"
-    )
+    many = len(blend.weights) > 1
+    what = f"blend of {len(blend.weights)} scripts" if many else f"calibration of node {next(iter(blend.weights))}"
+    than = "the best of its members" if many else "it as it is"
+    gain = "" if blend.gain is None else f", {shown_gain(blend.gain, blend.gain_error)} over {than}"
+    return f"the engine's {what}: {shown(blend.score, blend.noise)}{noise}{gain}"
 
 
 def share_line(context: RunContext, node: int) -> str | None:

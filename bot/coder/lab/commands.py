@@ -74,9 +74,9 @@ class Commands:
         """Return what is left of time, looks and replies, and the best score."""
         context = self.context
         best = load_tree(context).best()
-        kept = context.budget.left() - context.budget.usable(best_seconds(context, load_tree(context)))
+        kept = context.budget.kept_for_end(best_seconds(context, load_tree(context)))
         lines = [
-            f"{self.left():.0f} s of this lab left; {kept:.0f} s of the run are kept for running again what is handed in",
+            f"{self.left():.0f} s of this lab left; {kept:.0f} s of the run are kept for handing in",
             *([self.looks.progress] if self.looks.progress else []),
             f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
             f"{self.turns_left()} replies left",

@@ -235,7 +235,5 @@ class Looks:
             lines.append(share)
         lines.append(f"its output: /lab/logs/{self._log(node).name}")
         if best is not None and best.id == node:
-            lines.append(
-                f"{context.budget.kept(done.seconds):.0f} s of the run are kept now for running again what is handed in"
-            )
+            lines.append(f"{context.budget.kept_for_end(done.seconds):.0f} s of the run are kept now for handing in")
         return "\n".join([*lines, looks])

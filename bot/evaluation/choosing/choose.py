@@ -3,7 +3,8 @@
 A candidate's score is the mean of its parts' scores (hold-out, final, folds), weighted by their rows. Its difference to the best
 candidate's is taken on the parts that both have, and the standard error of that from draws of rows on which both are scored:
 the bootstrap as in `scoring.noise`, but whatever belongs together is drawn together. A script that was scored on fewer rows
-than the best one must be better by more than one standard error, as luck weighs more on few rows; a blend's score is cross-fitted.
+than the best one must be better by more than one standard error, as luck weighs more on few rows; not so a blend, whose score is
+cross-fitted.
 """
 
 import math

@@ -1,6 +1,7 @@
 """`bot status` while a daemon runs: its answer is shown, word for word what the command reads itself where there is none."""
 
 import json
+import re
 import socket
 import stat
 import time
@@ -197,5 +198,6 @@ def test_an_answer_is_shown_without_what_reads_a_database_or_the_settings(store:
     with answering(store, look):
         done, imported = test_start.bot(here, "status")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == status()
+    free = re.compile(r"has [\d.]+ GB free")
+    assert free.sub("", done.stdout) == free.sub("", status()), "others may use the disk meanwhile"
     assert imported & (test_start.SLOW | test_start.DATABASE | {"sandbox", "scrapers"}) == set()

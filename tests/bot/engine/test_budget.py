@@ -1,6 +1,6 @@
 """A run's budget: nothing is started that cannot end in time, the refit included."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -62,8 +62,9 @@ def test_time_is_kept_for_as_many_more_rows_as_a_refit_has():
 
 
 def test_time_is_kept_for_some_members_of_a_blend_within_a_tenth_of_the_run():
-    blended = RunBudget(Elapsed(0.0), 3000.0, None, growth=1.0, refits=REFITS)
+    blended = RunBudget(Elapsed(0.0), 3000.0, None, growth=1.0, refits=lambda: 8)
     assert blended.kept(20.0) == pytest.approx(REFITS * 21)
+    assert replace(blended, refits=lambda: 2).kept(20.0) == pytest.approx(2 * 21)
     assert blended.kept(200.0) == pytest.approx(300)
     assert blended.kept(2000.0) == pytest.approx(2100), "the best one in any case"
 

@@ -46,8 +46,12 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(bot: Bot, comi
     looked = {(one["node"], one["guard"]): one["verdict"] for one in result["guards"]}
     assert {looked[None, "target in features"], looked[result["chosen_node"], "printed score"]} == {"passed"}
     assert (result["chosen_node"], "beyond the leaderboard") in looked
-    for name in ("config.json", "submission.csv", "state.db", "events.jsonl", "prompts.jsonl", "solution/solution.py"):
+    for name in ("config.json", "submission.csv", "state.db", "events.jsonl", "prompts.jsonl", "solution/README.md"):
         assert (folder / name).stat().st_size > 0
+    scripts = list((folder / "solution").glob("*.py"))
+    assert scripts and all(one.stat().st_size > 0 for one in scripts), (
+        "one, or those of a blend: the race takes what time it has"
+    )
     ids = [json.loads(line)["id"] for line in (folder / "events.jsonl").read_text().splitlines()]
     assert ids == list(range(1, len(ids) + 1))
     assert "CANARY" not in (folder / "prompts.jsonl").read_text()
