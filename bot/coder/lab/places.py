@@ -35,7 +35,7 @@ class Community:
     kernels: tuple[str, ...] = ()
     """The best by score: file, score, votes and title."""
     topics: tuple[str, ...] = ()
-    """Those with the most votes: file, messages, votes and title."""
+    """Those with the most votes: file, messages, votes, size and title."""
 
 
 def write_community(context: RunContext, folder: Path) -> Community:
@@ -70,9 +70,8 @@ def write_community(context: RunContext, folder: Path) -> Community:
             "\n\n".join(f"## {line(p.author or 'somebody', 60)}, {_facts(p)}\n\n{p.text}" for p in messages)
         )
         (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
-        about = (
-            f"{len(messages)} messages · {sum(p.votes or 0 for p in messages)} votes · {line(messages[0].title, 120)}"
-        )
+        votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
+        about = f"{len(messages)} messages · {votes} votes · {size:.0f} kB · {line(messages[0].title, 120)}"
         index.append(f"- {name} · {about}{_summary(summaries, *messages)}")
         most.append(f"/lab/community/{name} · {about}")
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")

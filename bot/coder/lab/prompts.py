@@ -46,7 +46,7 @@ class LabTask(TemplatePrompt[None]):
     kernels: tuple[str, ...]
     """The best published kernels: file, score, votes and title, a line each."""
     topics: tuple[str, ...]
-    """The topics with the most votes: file, messages, votes and title, a line each."""
+    """The topics with the most votes: file, messages, votes, size and title, a line each."""
     posts: int
     folds: bool
     seconds: float

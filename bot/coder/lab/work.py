@@ -358,7 +358,7 @@ class Work:
     _waiting: asyncio.Task[None] | None = None
 
     def _footer(self, turn: int) -> str:
-        (left, kept), looks = self._times(), max(0, self.settings.looks - 1 - self.looks.used)
+        (left, _), looks = self._times(), max(0, self.settings.looks - 1 - self.looks.used)
         alone = self.assignment.alone
         line = f"[{left:.0f} s left; " + ("" if alone else f"{looks} looks and one for the end; ")
         line += f"reply {turn} of {self.settings.turns}]"
@@ -366,8 +366,15 @@ class Work:
             line += f"\n[{self.looks.progress}]"
         slowest = 2 * (best_seconds(self.context, load_tree(self.context)) or 0.0)
         if left < min(_EARLIEST_WARNING, _LATEST_WARNING + (_LATEST_WARNING if alone else slowest)):
-            line += f"\n{_ENDING_ALONE if alone else _ENDING.format(longest=left + kept)}"
+            line += f"\n{_ENDING_ALONE if alone else _ENDING.format(longest=self._longest(left))}"
         return line
+
+    def _longest(self, left: float) -> float:
+        """Return how long a script may take that is scored now, in seconds; 0: none can be scored any more."""
+        try:
+            return look_seconds(self.context, left)
+        except NoLook:
+            return 0.0
 
     async def _shorten(self, turn: int) -> None:
         """Replace old turns of a conversation that has become too long by a summary, which code writes in a step."""
