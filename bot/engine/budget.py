@@ -25,7 +25,7 @@ SHORTEST_EXECUTION = 5.0
 SHORTEST_SHARE = 0.5
 """A new script that gets less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
-RACE_SHARE = 0.1
+RACE_SHARE = 0.05
 """Most of a run's time that the race of the finalists may take."""
 RACED, LONGEST_RACE = 4, 14
 """Hold-out runs that the race is as long as: at least two scripts on two folds, as one fold adds few rows to what is known; at
