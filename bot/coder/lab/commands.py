@@ -91,7 +91,7 @@ class Commands:
                 f"public leaderboard, {len(board)} teams, on rows of the test set: "
                 + ", ".join(f"{name} {score:.6g}" for name, score in at.items())
             )
-        return "\n".join([*lines, *context.left[1:]])
+        return "\n".join([*lines, *(f"left: {one}" for one in context.left[1:])])
 
     async def _score(self, script: str, arguments: Score) -> str:
         if not arguments.background:

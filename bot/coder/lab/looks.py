@@ -235,5 +235,6 @@ class Looks:
             lines.append(share)
         lines.append(f"its output: /lab/logs/{self._log(node).name}")
         if best is not None and best.id == node:
-            lines.append(f"{context.budget.kept_for_end(done.seconds):.0f} s of the run are kept now for handing in")
+            kept = context.budget.kept_for_end(done.seconds)
+            lines.append(f"{kept:.0f} s of the run are kept now for handing in: the time left is less by that")
         return "\n".join([*lines, looks])
