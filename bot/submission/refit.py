@@ -1,7 +1,9 @@
 """The refit: what is handed in is run again on all data, and its new file is taken if it may be trusted."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -56,7 +58,9 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     order = sorted(weights, key=lambda one: (-weights[one], one))
     made = dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
     done = [one for one in order if made[one].how == "refit"]
-    rest = [f"node {one}: {made[one].note}" for one in order if one not in done]
+    rest: list[str] = []
+    for note, left in groupby((one for one in order if one not in done), lambda one: made[one].note):
+        rest.append(f"{_nodes(list(left))}: {note}")
     if not done:
         note = "; ".join(["the blend of the scored files", *rest])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
@@ -70,6 +74,10 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     if len(made) == 1:
         note = f"node {order[0]}, calibrated, refitted on all data"
     return MadeFile(out, "refit", "; ".join([note, *rest]))
+
+
+def _nodes(nodes: Sequence[int]) -> str:
+    return f"node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
 
 
 async def _refit_script(context: RunContext, node: int, worker: Worker) -> MadeFile:
