@@ -26,4 +26,4 @@ def test_the_agent_of_the_page_improves_the_baseline(tmp_path: Path) -> None:
     assert (result["agent"], result["nodes"], result["valid_submission"]) == ("greedy", 2, True)
     lines = (Path(result["run"]) / "events.jsonl").read_text(encoding="utf-8").splitlines()
     made = [event for event in map(json.loads, lines) if event["type"] == "node.created"]
-    assert [event["action"] for event in made] == ["draft", "improve"]
+    assert [event["action"] for event in made if event["action"] != "ensemble"] == ["draft", "improve"]

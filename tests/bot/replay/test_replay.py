@@ -178,7 +178,9 @@ print("validation log loss: 0.00000")
         )
     scores = {e["node"]: e["score"] for e in _events(result["run"], "node.ended")}
     assert scores[2] > 0.8, "random predictions have a log loss of about 1"
-    assert result["chosen_node"] == 1
+    blend = result["blend"] or {"node": 1, "weights": {"1": 1.0}}
+    assert result["chosen_node"] in (1, blend["node"])
+    assert blend["weights"].get("2", 0.0) < 0.2, "a blend hardly listens to it"
 
 
 def _events(run: str, kind: str) -> list[dict[str, Any]]:
