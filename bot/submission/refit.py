@@ -21,8 +21,9 @@ MARGIN = 1.2
 """A refit starts only if at least this many times the hold-out run's seconds are left, and again only with so much more time."""
 _RUNS = 2
 """Most refits of a script."""
-_WORK, _SHORT = 0.8, 2.0
-"""A refit that takes less than this share of the scored run's processor time gave something up; seconds too few to say so."""
+_WORK, _SHORT = 0.5, 2.0
+"""A refit that takes less than this share of the scored run's processor time gave something up: the same work takes up to half
+as much again on a busy machine. And seconds too few to say so."""
 _MOST_ALIKE = 5
 
 
