@@ -97,7 +97,8 @@ def candidates(
     for member in sorted(members, key=lambda one: (one.seconds, one.node)):
         try:
             values = form.read(member.predictions)
-            if len(values) > 1 and (values == values[0]).all():
+            # Nearly always the sample shows that they differ; to compare all texts takes long.
+            if len(values) > 1 and (values[sample] == values[0]).all() and (values == values[0]).all():
                 raise InvalidSubmission("It predicts the same for all withheld rows.")
         except InvalidSubmission as error:
             left_out[member.node] = str(error)

@@ -46,7 +46,7 @@ def effort_for(card: TaskCard) -> Effort:
     """Return what can be spent on a fit: less where each score is computed by the metric itself."""
     columns = len(card.prediction_columns)
     if METRICS[card.metric.name].rows:
-        return Effort(30, 20, 10, min(20_000, max(2_000, 100_000 // columns)))
+        return Effort(30, 20, 10, min(20_000, max(2_000, 40_000 // columns)))
     return Effort(10, 10, 4, min(6_000, max(1_000, 20_000 // columns)))
 
 

@@ -31,7 +31,7 @@ def pearson(y_true: Values, y_pred: Values, params: Params) -> float:
     In MLE-bench: us-patent-phrase-to-phrase-matching, where a constant submission has the score NaN and is valid all the
     same; here it has no score, and is not.
     """
-    return mean_over_columns(y_true, y_pred, lambda truth, predicted: _correlation(truth, predicted))
+    return mean_over_columns(y_true, y_pred, _correlation)
 
 
 def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -39,9 +39,7 @@ def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: google-quest-challenge, whose grader sorts by id but never compares ids.
     """
-    return mean_over_columns(
-        y_true, y_pred, lambda truth, predicted: _correlation(rankdata(truth), rankdata(predicted))
-    )
+    return mean_over_columns(rankdata(y_true, axis=0), rankdata(y_pred, axis=0), _correlation)
 
 
 def _correlation(truth: Values, predicted: Values) -> float:
