@@ -46,6 +46,7 @@ async def test_two_scripts_that_err_on_other_rows_are_blended_and_the_node_count
 
 
 @pytest.mark.asyncio
+@pytest.mark.integration
 async def test_a_blend_is_fitted_as_soon_as_a_script_is_scored_and_the_next_script_makes_another(
     tmp_path: Path,
 ) -> None:
@@ -68,6 +69,7 @@ async def test_a_blend_is_fitted_as_soon_as_a_script_is_scored_and_the_next_scri
 
 
 @pytest.mark.asyncio
+@pytest.mark.integration
 async def test_a_worker_that_dies_while_it_fits_costs_nothing_but_that_fit(tmp_path: Path) -> None:
     async with blended_run(tmp_path) as (context, blending):
         for node, wrong in WRONG.items():

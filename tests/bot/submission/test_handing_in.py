@@ -195,6 +195,7 @@ async def test_a_refit_of_shuffled_rows_is_not_handed_in(run: tuple[RunContext, 
     assert "the refit differs too much" in made.note
 
 
+@pytest.mark.integration  # seconds of processor time
 async def test_a_refit_that_gave_something_up_is_run_again_with_more_time(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
     done = await scored(context, 3, READS_ITS_CLOCK, 150.0)
@@ -207,6 +208,7 @@ async def test_a_refit_that_gave_something_up_is_run_again_with_more_time(run: t
     assert made.how == "refit" and made.file.parent.name == second.id
 
 
+@pytest.mark.integration  # seconds of processor time
 async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
     await scored(context, 3, READS_ITS_CLOCK.replace("> 200", "> 1000"), 150.0)

@@ -89,7 +89,7 @@ def test_labels_of_the_rows_that_are_scored_apart_change_nothing_else(tmp_path: 
     assert one.final != other.final
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(order=st.permutations(range(5)), copied=st.integers(0, 4), metric=st.sampled_from(["rmse", "mae", "spearman"]))
 def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], copied: int, metric: str) -> None:
     truth = quantities(100)
