@@ -10,6 +10,7 @@ from typing import Any
 from bot.engine.attempts import code, holdout_seconds, load_tree
 from bot.engine.budget import SHORTEST_EXECUTION
 from bot.engine.context import RunContext
+from bot.engine.results import nodes_in_words
 from bot.engine.scripts import best_seconds
 from bot.evaluation.answers.choices import Candidate, Choice, Predictions
 from bot.evaluation.client.worker import Worker
@@ -70,7 +71,7 @@ async def race(context: RunContext, worker: Worker) -> Raced:
         racing, why = done["racing"], done["why"]
     for node in {node for nodes in run.values() for node in nodes}:
         await context.executor.check_folds(node)
-    told = [f"{_named(nodes)} on {fold}" for fold, nodes in run.items()]
+    told = [f"{nodes_in_words(nodes)} on {fold}" for fold, nodes in run.items()]
     return Raced(finalists, tuple(run), f"raced: {', '.join(told)}; {why}" if told else f"not raced: {why}")
 
 
@@ -166,7 +167,3 @@ def _seconds(context: RunContext, node: int) -> float:
 def _expected(context: RunContext, nodes: Sequence[int]) -> float:
     """Return the seconds that scripts are expected to take on one fold."""
     return _EXPECTED * sum(_seconds(context, node) for node in nodes) / min(context.slots, len(nodes))
-
-
-def _named(nodes: Sequence[int]) -> str:
-    return f"{'node' if len(nodes) == 1 else 'nodes'} {', '.join(map(str, nodes))}"

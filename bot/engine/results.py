@@ -1,7 +1,7 @@
 """A run's results so far, for prompts: each script's score, noise, gain, seconds and error, and the newest blend."""
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func
@@ -90,7 +90,12 @@ def members_of_newest_blend(store: Store, run_id: str) -> int:
 def members_in_words(weights: Mapping[int, float]) -> str:
     """Return a blend's members with their weights, the heaviest first."""
     ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
-    return f"node{'s' if len(ordered) > 1 else ''} " + ", ".join(f"{node} ({weight:.2f})" for node, weight in ordered)
+    return nodes_in_words([f"{node} ({weight:.2f})" for node, weight in ordered])
+
+
+def nodes_in_words(nodes: Sequence[int | str]) -> str:
+    """Return nodes by number, such as "nodes 2, 5"."""
+    return f"node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
 
 
 def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:

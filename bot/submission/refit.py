@@ -1,7 +1,6 @@
 """The refit: what is handed in is run again on all data, and its new file is taken if it may be trusted."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Literal
 from bot.engine.attempts import code, load_tree
 from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
+from bot.engine.results import nodes_in_words
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, Execution, kept_execution, readable_files
 from bot.execution.run_views import FOLDS
@@ -61,7 +61,7 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     done = [one for one in order if made[one].how == "refit"]
     rest: list[str] = []
     for note, left in groupby((one for one in order if one not in done), lambda one: made[one].note):
-        rest.append(f"{_nodes(list(left))}: {note}")
+        rest.append(f"{nodes_in_words(list(left))}: {note}")
     if not done:
         note = "; ".join(["the blend of the scored files", *rest])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
@@ -75,10 +75,6 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     if len(made) == 1:
         note = f"node {order[0]}, calibrated, refitted on all data"
     return MadeFile(out, "refit", "; ".join([note, *rest]))
-
-
-def _nodes(nodes: Sequence[int]) -> str:
-    return f"node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
 
 
 async def _refit_script(context: RunContext, node: int, worker: Worker) -> MadeFile:
