@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bot.community.pool import not_asked_about, propose_news
+from bot.community.idea_pool import not_asked_about, propose_news
 from bot.community.reading import learn
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext

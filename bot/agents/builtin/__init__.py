@@ -5,8 +5,10 @@ from typing import Any
 from bot.agents.builtin import coding, ideas, posts, reports
 from bot.agents.builtin.coding import baseline_script
 from bot.coder.prompts import ReviewRun, WriteScript
-from bot.community.prompts import PlanDrafts, ProposeIdeas, WriteReport
+from bot.community.idea_prompts import ProposeIdeas
+from bot.community.plan_prompts import PlanDrafts
 from bot.community.reading import AnalyzePost
+from bot.community.report_writing import WriteReport
 from bot.engine.services import BuiltIn
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens

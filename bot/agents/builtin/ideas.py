@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from bot.agents.builtin.reports import best
 from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits
-from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
+from bot.community.idea_prompts import ProposeIdeas
+from bot.community.plan_prompts import PlanDrafts
+from bot.community.shown import IdeaText, ReportText
 from bot.execution.task import TaskText
 
 _MOST_IDEAS = 12

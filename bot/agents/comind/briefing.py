@@ -11,10 +11,11 @@ from bot.coder.brief import Brief
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment, ScriptPlaybook
-from bot.community.planning import draft_row, keep_report, plan_drafts, provenance, report_on
-from bot.community.pool import reports_of
-from bot.community.prompts import ReportAnswer
+from bot.community.planning import draft_row, plan_drafts, provenance
 from bot.community.reading import learn
+from bot.community.report_pool import keep_report, reports_of
+from bot.community.report_writing import report_on
+from bot.community.shown import ReportAnswer
 from bot.engine.attempts import attempt, code
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds

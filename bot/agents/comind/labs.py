@@ -4,10 +4,11 @@ from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.cards import shown
 from bot.coder.lab.settings import SHORTEST, LabSettings
-from bot.community.planning import draft_row, keep_report, plan_drafts, provenance
-from bot.community.pool import idea_texts, reports_of
-from bot.community.prompts import ComponentNote, ReportAnswer
+from bot.community.idea_pool import idea_texts
+from bot.community.planning import draft_row, plan_drafts, provenance
 from bot.community.reading import learn
+from bot.community.report_pool import keep_report, reports_of
+from bot.community.shown import ComponentNote, ReportAnswer
 from bot.engine.attempts import attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext

@@ -10,7 +10,7 @@ from sqlmodel import select
 from bot.agents.builtin import BuiltinModel
 from bot.agents.comind.briefing import comind
 from bot.agents.comind.policy import RoundsSettings
-from bot.community.prompts import PlanDrafts
+from bot.community.plan_prompts import PlanDrafts
 from bot.engine.attempts import load_tree
 from bot.engine.search import Search
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS

@@ -7,19 +7,14 @@ from typing import Any
 
 import pytest
 
-from bot.community.planning import draft_row, keep_report, plain_drafts, plan_drafts
-from bot.community.pool import idea_texts, propose_ideas, report_texts, reports_of
-from bot.community.prompts import (
-    ComponentNote,
-    DraftPlan,
-    DraftsAnswer,
-    IdeasAnswer,
-    PlanDrafts,
-    ProposedIdea,
-    ReportAnswer,
-)
+from bot.community.idea_pool import idea_texts, propose_ideas
+from bot.community.idea_prompts import IdeasAnswer, ProposedIdea
+from bot.community.plan_prompts import DraftPlan, DraftsAnswer, PlanDrafts
+from bot.community.planning import draft_row, plain_drafts, plan_drafts
 from bot.community.reading import worth_reading
+from bot.community.report_pool import keep_report, report_texts, reports_of
 from bot.community.settings import ReadingSettings
+from bot.community.shown import ComponentNote, ReportAnswer
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft, RunBudget
 from bot.execution.machine import Machine

@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
-from bot.community.prompts import ComponentNote, WriteReport
 from bot.community.reading import AnalyzePost
+from bot.community.report_writing import WriteReport
+from bot.community.shown import ComponentNote
 from bot.execution.monitor import MonitorRun
 from tests.bot.agents.builtin.parts import (
     MACHINE,

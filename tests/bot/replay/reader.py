@@ -5,8 +5,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from bot.community.prompts import PlanDrafts, ProposeIdeas, WriteReport
+from bot.community.idea_prompts import ProposeIdeas
+from bot.community.plan_prompts import PlanDrafts
 from bot.community.reading import AnalyzePost
+from bot.community.report_writing import WriteReport
 from bot.engine.search import Search
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from tests.bot.replay.stream_parts import MIDDLE_WORDS

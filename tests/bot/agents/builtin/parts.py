@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from bot.agents.builtin import BuiltinModel
 from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
-from bot.community.prompts import IdeaText, PlanDrafts, ProposeIdeas, ReportText
+from bot.community.idea_prompts import ProposeIdeas
+from bot.community.plan_prompts import PlanDrafts
 from bot.community.reading import AnalysisText
+from bot.community.shown import IdeaText, ReportText
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result

@@ -8,8 +8,8 @@ import pytest
 
 from bot.agents.builtin import NAME, BuiltinModel
 from bot.coder.prompts import ReviewRun
-from bot.community.prompts import WriteReport
 from bot.community.reading import AnalyzePost
+from bot.community.report_writing import WriteReport
 from bot.models import CallLimits, Item, Message
 from state.errors import ModelRefused
 from tests.bot.agents.builtin.parts import (

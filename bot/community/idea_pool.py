@@ -1,52 +1,24 @@
-"""The two pools, ideas with their evidence and reports: both only grow, and show what was known at the clock's time."""
+"""The pool of ideas with their evidence: it only grows, and shows what was known at the clock's time."""
 
 from collections.abc import Sequence
 
 from sqlmodel import select
 
 from bot.community.evidence import Evidence, evidence
-from bot.community.prompts import IdeasAnswer, IdeaText, ProposeIdeas, ReportAnswer, ReportText
+from bot.community.idea_prompts import IdeasAnswer, ProposeIdeas
 from bot.community.reading import analysis_texts, known_analyses
+from bot.community.report_pool import report_texts, reports_of
 from bot.community.settings import ReadingSettings
+from bot.community.shown import IdeaText
 from bot.engine.context import RunContext
 from bot.engine.results import typical_noise
 from bot.execution.task import TaskText
 from bot.models import Item
 from state.errors import ModelRefused
-from state.knowledge import add_idea, analyses, drafts, ideas, reports
-from state.tables import Analysis, Event, Report
+from state.knowledge import add_idea, analyses, drafts, ideas
+from state.tables import Analysis, Event
 
 _PROPOSED = "ideas.proposed"
-
-
-def reports_of(context: RunContext) -> list[Report]:
-    """Return the run's reports, oldest first."""
-    return sorted(reports(context.store, context.run_id, context.clock.as_of()), key=lambda r: int(r.id))
-
-
-def report_texts(context: RunContext) -> list[ReportText]:
-    """Return reports for a prompt, the best first; where not all fit, some failures are kept."""
-    rows = reports_of(context)
-    scored = sorted(
-        (r for r in rows if r.score is not None), key=lambda r: (-context.card.oriented(r.score or 0.0), int(r.id))
-    )
-    failed = [r for r in rows if r.score is None]
-    limit = context.settings_of(ReadingSettings).shown_reports
-    kept_failures = failed[-max(limit // 5, limit - len(scored)) :] if failed else []
-    return [_report_text(r) for r in (*scored[: limit - len(kept_failures)], *kept_failures)]
-
-
-def _report_text(row: Report) -> ReportText:
-    number = int(row.id)
-    return ReportText(
-        item=Item(f"report/{number}", row.known_at),
-        number=number,
-        title=row.title,
-        score=row.score,
-        node=row.best_node,
-        baseline=row.draft_id is None,
-        **row.model_dump(include=set(ReportAnswer.model_fields)),
-    )
 
 
 def idea_texts(context: RunContext) -> list[IdeaText]:

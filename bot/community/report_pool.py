@@ -1,0 +1,76 @@
+"""The pool of reports: it only grows, and shows what was known at the clock's time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.community.settings import ReadingSettings
+from bot.community.shown import ReportAnswer, ReportText
+from bot.engine.attempts import Attempt
+from bot.engine.context import RunContext
+from bot.models import Item
+from state.knowledge import add_report, reports
+from state.tables import Report
+
+
+def reports_of(context: RunContext) -> list[Report]:
+    """Return the run's reports, oldest first."""
+    return sorted(reports(context.store, context.run_id, context.clock.as_of()), key=lambda r: int(r.id))
+
+
+def report_texts(context: RunContext) -> list[ReportText]:
+    """Return reports for a prompt, the best first; where not all fit, some failures are kept."""
+    rows = reports_of(context)
+    scored = sorted(
+        (r for r in rows if r.score is not None), key=lambda r: (-context.card.oriented(r.score or 0.0), int(r.id))
+    )
+    failed = [r for r in rows if r.score is None]
+    limit = context.settings_of(ReadingSettings).shown_reports
+    kept_failures = failed[-max(limit // 5, limit - len(scored)) :] if failed else []
+    return [_report_text(r) for r in (*scored[: limit - len(kept_failures)], *kept_failures)]
+
+
+def _report_text(row: Report) -> ReportText:
+    number = int(row.id)
+    return ReportText(
+        item=Item(f"report/{number}", row.known_at),
+        number=number,
+        title=row.title,
+        score=row.score,
+        node=row.best_node,
+        baseline=row.draft_id is None,
+        **row.model_dump(include=set(ReportAnswer.model_fields)),
+    )
+
+
+def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the attempt with the best score, the earliest of equals; None where none has one."""
+    scored = [a for a in attempts if a.score is not None]
+    return max(scored, key=lambda a: (context.card.oriented(a.score or 0.0), -a.node), default=None)
+
+
+def keep_report(
+    context: RunContext,
+    draft_id: str | None,
+    title: str,
+    answer: ReportAnswer,
+    attempts: Sequence[Attempt],
+    known_at: datetime,
+) -> None:
+    """Store a report: number 1 is the baseline's, which has no draft, and n + 1 that of draft n.
+
+    Numbers do not depend on the order in which reports end, nor on a restart between them.
+    """
+    best = best_attempt(context, attempts)
+    number = 1 if draft_id is None else int(draft_id) + 1
+    with context.store.write() as tx:
+        add_report(
+            tx,
+            context.run_id,
+            str(number),
+            draft_id=draft_id,
+            title=title,
+            known_at=known_at,
+            best_node=best.node if best else None,
+            score=best.score if best else None,
+            **answer.model_dump(),
+        )

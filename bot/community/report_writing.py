@@ -1,0 +1,99 @@
+"""The reporter: what came of a closed draft."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bot.community.evidence import WHOLE
+from bot.community.idea_pool import idea_texts
+from bot.community.planning import provenance
+from bot.community.report_pool import best_attempt, keep_report, reports_of
+from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
+from bot.engine.attempts import Attempt
+from bot.engine.context import RunContext
+from bot.execution.task import TaskText
+from bot.models import Item
+from bot.models.parsing import json_answer
+from bot.models.template import TemplatePrompt
+from state.errors import ModelRefused, Unparsable
+from state.tables import Draft
+
+_GAIN_SECONDS = 3.0
+"""For the draws of one paired comparison."""
+
+
+@dataclass(frozen=True)
+class WriteReport(TemplatePrompt[ReportAnswer]):
+    """Ask for the report on a finished draft."""
+
+    template: ClassVar[str] = "write_report.j2"
+
+    task: TaskText
+    title: str
+    draft: str
+    attempts: tuple[Attempt, ...]
+    ideas: tuple[IdeaText, ...] = ()
+    """Of the pool."""
+    made_of: tuple[int, ...] = ()
+    """Numbers of the draft's ideas."""
+    known: tuple[Item, ...] = ()
+
+    def parse(self, text: str) -> ReportAnswer:
+        """Read the JSON answer; a component carries out an idea of the pool, or none."""
+        answer = json_answer(text, ReportAnswer)
+        known = {idea.number for idea in self.ideas}
+        unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known]
+        if unknown:
+            raise Unparsable(f"there is no idea {unknown[0]}: `idea` is one of {sorted(known)}, or null")
+        return answer
+
+    def items(self) -> Sequence[Item]:
+        """Return the draft's sources, the pool's ideas and the owner's notes."""
+        return (*self.known, *(idea.item for idea in self.ideas), *self.task.items())
+
+
+async def report_on(
+    context: RunContext, draft: Draft, attempts: Sequence[Attempt], codebase_node: int | None = None
+) -> None:
+    """Ask a model for the report on a closed draft and store it; its scores and its gain are the evaluator's.
+
+    Args:
+        context: the run.
+        draft: the draft.
+        attempts: its scripts, oldest first; without any there is no report.
+        codebase_node: the node that it builds on; None: none.
+    """
+    if any(r.draft_id == draft.id for r in reports_of(context)) or not attempts:
+        return
+    prompt = WriteReport(
+        context.task,
+        draft.title,
+        draft.description,
+        tuple(attempts),
+        tuple(idea_texts(context)),
+        tuple(draft.idea_ids),
+        provenance(context, draft),
+    )
+    try:
+        answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
+    except ModelRefused as error:
+        answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
+    gain = await _gain(context, attempts, codebase_node)
+    answer = answer.model_copy(update={"components": (*gain, *answer.components)})
+    # The draft may carry out an idea that the prompt no longer shows.
+    known_at = max(draft.known_at, item_time(prompt.items(), draft.known_at))
+    keep_report(context, draft.id, draft.title, answer, attempts, known_at)
+
+
+async def _gain(
+    context: RunContext, attempts: Sequence[Attempt], codebase_node: int | None
+) -> tuple[ComponentNote, ...]:
+    """Return the draft's gain over the script that it builds on, from a paired comparison."""
+    best = best_attempt(context, attempts)
+    if best is None or codebase_node is None or context.executor.self_reported is not None:
+        return ()
+    found = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
+    if found.gain is None or found.gain_error is None:
+        return ()
+    analysis = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
+    return (ComponentNote(name=WHOLE, analysis=analysis, gain=found.gain, gain_error=found.gain_error),)

@@ -1,0 +1,72 @@
+"""What prompts show of the pools: ideas with their evidence, and reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.models import Item
+
+
+class Reply(BaseModel):
+    """Base of the JSON answers: what is not asked for is ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+@dataclass(frozen=True)
+class IdeaText:
+    """An idea as a prompt shows it, with its evidence."""
+
+    item: Item
+    """`idea/<number>`."""
+    number: int
+    text: str
+    support: float
+    """0 to 10, as of `Evidence`."""
+    times_used: int
+    gains: tuple[float, ...] = ()
+    """Measured of the idea itself, as of `Evidence`."""
+
+
+class ComponentNote(Reply):
+    """One main component of a solution, and its effect."""
+
+    name: str
+    analysis: str
+    idea: int | None = None
+    """Number of the draft's idea that it carries out, if any."""
+    gain: float | None = None
+    """Gain of the score, above 0 is better, from a comparison that differs in this component alone."""
+    gain_error: float | None = None
+    """Standard error of the gain, where the engine has measured it."""
+
+
+class ReportAnswer(Reply):
+    """The report on a draft."""
+
+    method: str = Field(min_length=1, max_length=6_000)
+    components: tuple[ComponentNote, ...] = ()
+    numbers: str = ""
+    limitations: str = ""
+    next_steps: str = ""
+
+
+class ReportText(ReportAnswer):
+    """A report as a prompt shows it."""
+
+    item: Item
+    """`report/<number>`."""
+    number: int
+    title: str
+    score: float | None
+    node: int | None = None
+    """The draft's best."""
+    baseline: bool = False
+    """Whether it is the safe baseline's, which has no draft."""
+
+
+def item_time(items: Sequence[Item], fallback: datetime) -> datetime:
+    """Return the latest time of the items, the fallback if there are none."""
+    return max((item.time for item in items), default=fallback)
