@@ -3,7 +3,7 @@
 from itertools import chain
 from itertools import count as counted
 
-from bot.community.idea_pool import idea_texts, propose_ideas
+from bot.community.idea_pool import idea_texts
 from bot.community.plan_prompts import DraftPlan, DraftsAnswer, PlanDrafts
 from bot.community.report_pool import report_texts, reports_of
 from bot.community.shown import item_time
@@ -43,7 +43,6 @@ async def plan_drafts(
     """
     if draft_row(context, first) is not None:
         return
-    await propose_ideas(context, f"propose:{first}", context.task, seconds)
     prompt = PlanDrafts(
         context.task,
         context.preview,

@@ -110,6 +110,8 @@ class Search:
                 await self._wait()
         finally:
             await self._cancel_running()
+            if self._strategy.close is not None:
+                await self._strategy.close()
             if fitting is not None:
                 fitting.cancel()
                 await asyncio.gather(fitting, return_exceptions=True)

@@ -76,6 +76,8 @@ class Strategy:
     playbooks: Mapping[ActionKind, Playbook]
     finish: Callable[[Tree], Awaitable[None]]
     """Finishes work after the last node, such as reports."""
+    close: Callable[[], Awaitable[None]] | None = None
+    """Ends what goes on beside the nodes."""
     hands_in_own: bool = False
     """Whether it makes the file to hand in itself, in place of the engine's choice among scored scripts."""
     reads_posts: bool = False

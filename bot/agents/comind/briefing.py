@@ -11,8 +11,8 @@ from bot.coder.brief import Brief
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment, ScriptPlaybook
+from bot.community.intake import Intake
 from bot.community.planning import draft_row, plan_drafts, provenance
-from bot.community.reading import learn
 from bot.community.report_pool import keep_report, reports_of
 from bot.community.report_writing import report_on
 from bot.community.shown import ReportAnswer
@@ -33,8 +33,9 @@ _PLAIN = (
 class CoMindBriefing:
     """Briefs a coder that writes scripts: task, draft and earlier results, never the pools."""
 
-    def __init__(self, context: RunContext, policy: RoundsPolicy) -> None:
+    def __init__(self, context: RunContext, policy: RoundsPolicy, intake: Intake) -> None:
         self._context = context
+        self._intake = intake
         self._policy = policy
         self._lock = asyncio.Lock()
         self._reporting: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -46,6 +47,8 @@ class CoMindBriefing:
         if action.kind == "draft":
             async with self._lock:
                 await self._open_round(action.draft_id, tree)
+            # Beside the drafts, and ready for the next round.
+            self._intake.begin("kernels", self._round_of(action.draft_id))
         draft = draft_row(self._context, action.draft_id)
         if draft is None:
             raise BotError(f"draft {action.draft_id} was not planned")
@@ -70,14 +73,18 @@ class CoMindBriefing:
             if all(n.state != "running" for n in nodes) and self._policy.is_closed(nodes, remaining):
                 await self._report(draft_id, tree)
 
+    def _round_of(self, draft_id: int) -> int:
+        return (draft_id - 1) // self._context.settings_of(RoundsSettings).drafts_per_round + 1
+
     async def _open_round(self, draft_id: int, tree: Tree) -> None:
-        context = self._context
+        context, number = self._context, self._round_of(draft_id)
         size = context.settings_of(RoundsSettings).drafts_per_round
-        number = (draft_id - 1) // size + 1
         if draft_row(context, draft_id) is not None:
             return
         self._script_seconds(tree, "reporter", "proposer", "coordinator")
-        await self._learn(tree)
+        self._keep_baseline(tree)
+        await self._intake.ready("posts", number)
+        await self._intake.ready("kernels", number - 1)
         await self._write_reports(range(1, (number - 1) * size + 1), tree)
         remaining = self._remaining(tree)
         count = min(number * size + 1 - draft_id, self._policy.drafts_that_fit(tree, remaining, context.slots))
@@ -107,10 +114,9 @@ class CoMindBriefing:
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from failures
 
-    async def _learn(self, tree: Tree) -> None:
-        """Read posts, and store the baseline as the first report, so that a draft may extend it."""
+    def _keep_baseline(self, tree: Tree) -> None:
+        """Store the baseline as the first report, so that a draft may extend it."""
         context = self._context
-        await learn(context)
         if not reports_of(context) and tree[BASELINE].valid:
             first = attempt(context, BASELINE)
             answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}", limitations=_PLAIN)
@@ -152,8 +158,8 @@ class CoMindBriefing:
 def comind(context: RunContext) -> Strategy:
     """Return CoMind's policy and playbooks: labs, or scripts alone."""
     settings = context.settings_of(RoundsSettings)
-    policy, labs = RoundsPolicy(settings), LabsBriefing(context)
-    briefing = CoMindBriefing(context, policy)
+    policy, intake = RoundsPolicy(settings), Intake(context)
+    labs, briefing = LabsBriefing(context, intake), CoMindBriefing(context, policy, intake)
     scripts = ScriptPlaybook(context, briefing)
     # Both, as a live run may go on with another model or sandbox than it had when it began what is unfinished.
     playbooks: Mapping[ActionKind, Playbook] = {
@@ -161,5 +167,5 @@ def comind(context: RunContext) -> Strategy:
         **dict.fromkeys(("draft", "debug", "improve"), scripts),
     }
     if settings.coder == "lab":
-        return Strategy("comind", LabsPolicy(), playbooks, labs.finish, reads_posts=True, opens_labs=True)
-    return Strategy("comind", policy, playbooks, briefing.finish, reads_posts=True)
+        return Strategy("comind", LabsPolicy(), playbooks, labs.finish, intake.close, reads_posts=True, opens_labs=True)
+    return Strategy("comind", policy, playbooks, briefing.finish, intake.close, reads_posts=True)

@@ -5,8 +5,8 @@ from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.cards import shown
 from bot.coder.lab.settings import SHORTEST, LabSettings
 from bot.community.idea_pool import idea_texts
+from bot.community.intake import Intake
 from bot.community.planning import draft_row, plan_drafts, provenance
-from bot.community.reading import learn
 from bot.community.report_pool import keep_report, reports_of
 from bot.community.shown import ComponentNote, ReportAnswer
 from bot.engine.attempts import attempt
@@ -42,14 +42,18 @@ _PLAIN = "A safe baseline, written before anything was known of this task: somet
 class LabsBriefing:
     """Plans each lab when it opens, and keeps its report when it closes."""
 
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, intake: Intake) -> None:
         self._context = context
+        self._intake = intake
 
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
         """Return the draft that the lab works on: the first opens with what is published, the others are planned."""
         if action.draft_id is None:
             raise ValueError("every lab of CoMind belongs to a draft")
         context = self._context
+        # Beside the lab, and ready for the next one's plan.
+        self._intake.begin("posts", action.draft_id)
+        self._intake.begin("kernels", action.draft_id)
         if draft_row(context, action.draft_id) is None:
             await self._plan(action.draft_id, action.parents, tree)
         draft = draft_row(context, action.draft_id)
@@ -80,7 +84,8 @@ class LabsBriefing:
             title, text = (_ON, _ON_TEXT) if parents else (_NEW, _NEW_TEXT)
             self._keep(draft_id, f"{title} ({draft_id})", text, built_on)
             return
-        await learn(context)
+        await self._intake.ready("posts", draft_id - 1)
+        await self._intake.ready("kernels", draft_id - 1)
         if not reports_of(context) and tree[BASELINE].valid:
             first = attempt(context, BASELINE)
             answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}", limitations=_PLAIN)

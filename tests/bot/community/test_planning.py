@@ -126,18 +126,18 @@ async def test_the_pool_only_grows_and_a_repeated_idea_is_not_added_twice(store:
 
 
 async def test_a_round_is_planned_once_and_a_repeated_title_makes_a_draft_of_its_own(store: Store):
-    here = context(store, Scripted(ideas("one"), plans("Same", "Same")))
+    here = context(store, Scripted(plans("Same", "Same")))
     await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
     await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first is not None
     assert second is not None
     assert (first.title, second.title) == ("Same", "Same (2)")
-    assert len(here.asker.prompts) == 2
+    assert len(here.asker.prompts) == 1
 
 
 async def test_a_refused_plan_becomes_plain_drafts_and_the_run_goes_on(store: Store):
-    here = context(store, Scripted(ModelRefused("no"), ModelRefused("no")))
+    here = context(store, Scripted(ModelRefused("no")))
     keep_report(here, None, "Baseline", ReportAnswer(method="plain"), [done(1, 0.5)], here.card.enabled_at)
     await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
     first, second = draft_row(here, 1), draft_row(here, 2)
@@ -155,6 +155,7 @@ def test_plain_drafts_share_out_the_ideas(store: Store):
 
 async def test_what_a_report_measured_of_an_idea_counts_and_not_the_score_of_its_draft(store: Store):
     here = context(store, Scripted(ideas("one", "two", "three"), plans("First", "Second")))
+    await propose_ideas(here, "propose:1", here.task)
     await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
     parts = (
         ComponentNote(name="one", analysis="it brought nothing", idea=1, gain=-0.01),

@@ -14,6 +14,7 @@ from sqlmodel import col, select
 
 from bot.agents.comind.briefing import CoMindBriefing
 from bot.agents.comind.policy import RoundsPolicy
+from bot.community.intake import Intake
 from bot.community.settings import ReadingSettings
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
@@ -44,10 +45,12 @@ class Planned:
     """A playbook that plans as CoMind does, and gives each node a score without running anything."""
 
     context: RunContext
+    intake: Intake = field(init=False)
     briefing: CoMindBriefing = field(init=False)
 
     def __post_init__(self) -> None:
-        self.briefing = CoMindBriefing(self.context, RoundsPolicy())
+        self.intake = Intake(self.context)
+        self.briefing = CoMindBriefing(self.context, RoundsPolicy(), self.intake)
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
         await self.briefing.assign(action, node, tree)
@@ -64,7 +67,7 @@ async def started(
     async with opened_on(snapshot, folder, steps, clock, model, settings=[ReadingSettings(newest=10)]) as context:
         work = Planned(context)
         playbooks = dict.fromkeys(("draft", "debug", "improve"), work)
-        strategy = Strategy("planned", RoundsPolicy(), playbooks, nothing_is_left)  # type: ignore[arg-type]
+        strategy = Strategy("planned", RoundsPolicy(), playbooks, nothing_is_left, work.intake.close)  # type: ignore[arg-type]
         model.search = Search(context, strategy, 1, Stream(context, clock, 1, reads=True))
         yield context, model.search
 

@@ -1,0 +1,50 @@
+"""What a run takes in from its community: posts are read and ideas drawn from them, and kernels run, in numbered batches."""
+
+import asyncio
+from typing import Literal
+
+from bot.community.idea_pool import propose_ideas
+from bot.community.reading import learn
+from bot.engine.context import RunContext
+
+Part = Literal["posts", "kernels"]
+
+
+class Intake:
+    """Batches that go on beside the search: each is begun at one point of it and awaited at a later one.
+
+    So a plan's inputs do not depend on how fast things are. What a batch does is a step or a row, so that one that was cut
+    off by the end of the process is begun again without paying or running anything twice.
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._begun: dict[tuple[Part, int], asyncio.Task[None]] = {}
+
+    def begin(self, part: Part, number: int) -> None:
+        """Begin a batch (from 1), unless it was begun; one that failed is begun again by `ready` alone."""
+        if number >= 1 and (part, number) not in self._begun:
+            self._begun[part, number] = asyncio.create_task(self._batch(part, number))
+
+    async def ready(self, part: Part, number: int) -> None:
+        """Wait until all batches up to this one are done, and begin those that were not; raises as `Asker.ask`."""
+        for each in range(1, number + 1):
+            self.begin(part, each)
+            task = self._begun[part, each]
+            await asyncio.wait({task})
+            if task.cancelled() or task.exception() is not None:
+                del self._begun[part, each]
+            task.result()
+
+    async def close(self) -> None:
+        """Cancel what goes on."""
+        for task in self._begun.values():
+            task.cancel()
+        await asyncio.gather(*self._begun.values(), return_exceptions=True)
+
+    async def _batch(self, part: Part, number: int) -> None:
+        if number > 1:
+            await self.ready(part, number - 1)
+        if part == "posts":
+            await learn(self._context)
+            await propose_ideas(self._context, f"propose:{number}", self._context.task)
