@@ -1,4 +1,4 @@
-"""Knowledge: a run's analyses, ideas, drafts and reports, written with their events and read as of a time."""
+"""Knowledge: a run's analyses, reproduced kernels, ideas, drafts and reports, written with their events and read as of a time."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,9 +8,9 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from state.store import Store, Transaction
-from state.tables import Analysis, Draft, Idea, IdeaUse, Report
+from state.tables import Analysis, Draft, Idea, IdeaUse, Report, Reproduction
 
-DerivedT = TypeVar("DerivedT", Analysis, Idea, Draft, Report)
+DerivedT = TypeVar("DerivedT", Analysis, Idea, Draft, Report, Reproduction)
 
 
 def add_analysis(
@@ -146,6 +146,14 @@ def add_report(
     return row
 
 
+def add_reproduction(tx: Transaction, row: Reproduction) -> None:
+    """Store what came of a kernel's version; another row under its id replaces it. See `_check` for errors."""
+    _check(tx, row.known_at)
+    merged = tx.session.merge(row)
+    fields = {"kernel": row.id, "state": row.state, "reason": row.reason, "published": row.published}
+    tx.record("kernel.reproduced", run_id=row.run_id, node=row.node, measured=merged.measured, **fields)
+
+
 def analyses(store: Store, run_id: str, as_of: datetime) -> list[Analysis]:
     """Return the run's analyses that are known at `as_of`, by id."""
     return _known(store, Analysis, run_id, as_of)
@@ -164,6 +172,11 @@ def drafts(store: Store, run_id: str, as_of: datetime) -> list[Draft]:
 def reports(store: Store, run_id: str, as_of: datetime) -> list[Report]:
     """Return the run's reports that are known at `as_of`, by id."""
     return _known(store, Report, run_id, as_of)
+
+
+def reproductions(store: Store, run_id: str, as_of: datetime) -> list[Reproduction]:
+    """Return what came of the kernels that the run tried to reproduce and that are known at `as_of`, by id."""
+    return _known(store, Reproduction, run_id, as_of)
 
 
 def _known(store: Store, table: type[DerivedT], run_id: str, as_of: datetime) -> list[DerivedT]:

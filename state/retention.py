@@ -21,7 +21,7 @@ BY_COMPETITION = (
     *("reading", "polledtopic", "polledkernel", "watermark"),
 )
 """Tables of collected data, and of data derived from that alone."""
-BY_RUN = ("analysis", "idea", "ideause", "draft", "report")
+BY_RUN = ("analysis", "reproduction", "idea", "ideause", "draft", "report")
 """Tables of what runs derived from posts."""
 
 _RUNS = "SELECT id FROM run WHERE competition = :competition"

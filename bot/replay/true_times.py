@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlmodel import Session, select
 
 from state.store import Store
-from state.tables import Analysis, Draft, Idea, KernelVersion, Message, Node, Report, Topic
+from state.tables import Analysis, Draft, Idea, KernelVersion, Message, Node, Report, Reproduction, Topic
 from state.words import iso
 
 Times = Mapping[str, datetime | None]
@@ -47,6 +47,8 @@ def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Seq
     """Yield item, time and sources."""
     for analysis in session.exec(select(Analysis).where(Analysis.run_id == run_id)):
         yield f"analysis/{analysis.id}", analysis.known_at, [f"{analysis.post_kind}/{analysis.post_id}"]
+    for made in session.exec(select(Reproduction).where(Reproduction.run_id == run_id)):
+        yield f"reproduction/{made.id}", made.known_at, [made.id]
     for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):
         yield f"idea/{idea.id}", idea.known_at, idea.sources
     for draft in session.exec(select(Draft).where(Draft.run_id == run_id)):

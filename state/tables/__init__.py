@@ -14,7 +14,7 @@ from state.tables.community import (
     SketchBand,
     Topic,
 )
-from state.tables.ideas import Analysis, Draft, Idea, IdeaUse, Report
+from state.tables.ideas import Analysis, Draft, Idea, IdeaUse, Report, Reproduction
 from state.tables.notices import Letter, LetterPart, Notification
 from state.tables.operation import Control, Note, Pulse, Task
 from state.tables.polling import Author, PolledKernel, PolledTopic, Reading, RequestCount, Watermark
@@ -52,6 +52,7 @@ __all__ = [
     "Pulse",
     "Reading",
     "Report",
+    "Reproduction",
     "RequestCount",
     "Run",
     "SketchBand",

@@ -1,4 +1,4 @@
-"""What a run derives from a community: analyses, ideas, drafts, reports."""
+"""What a run derives from a community: analyses, reproduced kernels, ideas, drafts, reports."""
 
 from datetime import datetime
 from typing import Any
@@ -76,3 +76,28 @@ class Report(SQLModel, table=True):
     score: float | None = None
     known_at: datetime
     created_at: datetime
+
+
+class Reproduction(SQLModel, table=True):
+    """What came of a public kernel's version (`id`, such as `kernel/10`) in this run: `ran`, `failed` or `recognised`.
+
+    A recognised one was never run, for the `reason`, and has no `node`. Scores are in the metric's own sign.
+    """
+
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    title: str
+    state: str
+    reason: str = ""
+    node: int | None = None
+    published: float | None = None
+    """Its public score as known when it was chosen."""
+    measured: float | None = None
+    """The evaluator's score on withheld rows that stood in for the test rows."""
+    noise: float | None = None
+    """Standard error of `measured`; None: unknown."""
+    seconds: float = 0.0
+    """Of its last run."""
+    repaired: bool = False
+    """Whether a model changed its script after a first run had failed."""
+    known_at: datetime

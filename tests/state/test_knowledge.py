@@ -11,9 +11,20 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
-from state.knowledge import add_analysis, add_draft, add_idea, add_report, analyses, drafts, ideas, reports
+from state.knowledge import (
+    add_analysis,
+    add_draft,
+    add_idea,
+    add_report,
+    add_reproduction,
+    analyses,
+    drafts,
+    ideas,
+    reports,
+    reproductions,
+)
 from state.store import Store, Transaction
-from state.tables import IdeaUse
+from state.tables import IdeaUse, Reproduction
 from tests.state.communities import HOURS
 from tests.state.conftest import START, StandingClock
 
@@ -34,6 +45,7 @@ def add_one_of_each(tx: Transaction, run: str, id: str, known_at: datetime) -> N
     add_idea(tx, run, text="i", sources=["message/1"], known_at=known_at)
     add_draft(tx, run, id, title="t", description="d", idea_ids=[1], known_at=known_at)
     add_report(tx, run, id, draft_id=id, title="t", method="m", known_at=known_at)
+    add_reproduction(tx, Reproduction(run_id=run, id=id, title="t", state="ran", known_at=known_at))
 
 
 @settings(max_examples=25, deadline=None)
@@ -50,6 +62,7 @@ def test_what_was_derived_from_later_things_is_not_seen_and_all_else_is(
     assert [row.known_at for row in ideas(shared, run, as_of)] == wanted
     assert [row.known_at for row in drafts(shared, run, as_of)] == wanted
     assert [row.known_at for row in reports(shared, run, as_of)] == wanted
+    assert [row.known_at for row in reproductions(shared, run, as_of)] == wanted
 
 
 def test_nothing_can_be_derived_from_after_the_clock(store: Store, run_id: str, clock: StandingClock) -> None:
@@ -63,6 +76,8 @@ def test_nothing_can_be_derived_from_after_the_clock(store: Store, run_id: str, 
             add_draft(tx, run_id, "d", title="t", description="d", idea_ids=[], known_at=late)
         with pytest.raises(ValueError, match="after"):
             add_report(tx, run_id, "r", draft_id=None, title="t", method="m", known_at=late)
+        with pytest.raises(ValueError, match="after"):
+            add_reproduction(tx, Reproduction(run_id=run_id, id="k", title="t", state="ran", known_at=late))
     assert ideas(store, run_id, late) == []
 
 
@@ -70,7 +85,7 @@ def test_runs_do_not_see_each_others_knowledge(store: Store, run_id: str) -> Non
     with store.write() as tx:
         add_one_of_each(tx, run_id, "1", START)
     assert len(ideas(store, run_id, END)) == 1
-    assert [f(store, "another", END) for f in (analyses, ideas, drafts, reports)] == [[], [], [], []]
+    assert [f(store, "another", END) for f in (analyses, ideas, drafts, reports, reproductions)] == [[]] * 5
 
 
 def test_a_draft_names_the_ideas_it_uses_and_can_be_revised(store: Store, run_id: str) -> None:
@@ -97,7 +112,7 @@ def test_what_is_derived_is_recorded_as_an_event(store: Store, run_id: str) -> N
     with store.write() as tx:
         add_one_of_each(tx, run_id, "1", START)
     events = [event["type"] for event in store.export_events(run_id)][1:]
-    assert events == ["analysis.added", "idea.added", "draft.added", "report.added"]
+    assert events == ["analysis.added", "idea.added", "draft.added", "report.added", "kernel.reproduced"]
 
 
 def test_a_time_without_a_zone_is_no_clock(store: Store, run_id: str) -> None:
