@@ -77,7 +77,7 @@ def add_draft(
     description: str,
     idea_ids: Sequence[int],
     known_at: datetime,
-    codebase_report: str | None = None,
+    codebase_node: int | None = None,
     novel: bool = False,
     round: int = 0,
 ) -> Draft:
@@ -90,7 +90,7 @@ def add_draft(
             title=title,
             description=description,
             idea_ids=list(idea_ids),
-            codebase_report=codebase_report,
+            codebase_node=codebase_node,
             novel=novel,
             round=round,
             known_at=known_at,

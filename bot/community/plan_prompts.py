@@ -24,7 +24,7 @@ class DraftPlan(Reply):
     description: str = Field(min_length=10, max_length=6_000)
     ideas: tuple[int, ...] = ()
     codebase: int | None = None
-    """Number of the report whose code it extends."""
+    """The node whose script it extends."""
 
 
 class DraftsAnswer(Reply):
@@ -68,28 +68,36 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     blends: bool = False
     """Whether the engine blends what is scored."""
     blend: BlendSoFar | None = None
+    parents: tuple[int, ...] = ()
+    """The nodes that the draft starts from, where that is fixed."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""
         answer = json_answer(text, DraftsAnswer)
         if len(answer.drafts) != self.count:
             raise Unparsable(f"exactly {self.count} drafts are asked for, not {len(answer.drafts)}")
-        ideas, reports = {i.number for i in self.ideas}, {r.number for r in self.reports}
+        ideas, nodes = {i.number for i in self.ideas}, self.nodes()
         for draft in answer.drafts:
             if not set(draft.ideas) <= ideas:
                 raise Unparsable(
                     f"draft {draft.title!r} names an idea that does not exist: {sorted(set(draft.ideas) - ideas)}"
                 )
-            if draft.codebase is not None and draft.codebase not in reports:
-                raise Unparsable(f"draft {draft.title!r} names report {draft.codebase}, which does not exist")
+            if draft.codebase is not None and draft.codebase not in nodes:
+                raise Unparsable(
+                    f"draft {draft.title!r} extends node {draft.codebase}: `codebase` is one of {sorted(nodes)}, or null"
+                )
         self._check_mix(answer.drafts)
         return answer
+
+    def nodes(self) -> set[int]:
+        """Return the nodes that a draft may extend."""
+        return {report.node for report in self.reports if report.node is not None} | {*self.parents}
 
     def _check_mix(self, drafts: Sequence[DraftPlan]) -> None:
         if self.count < 2 or all(report.baseline for report in self.reports):
             return
         if all(draft.codebase is None for draft in drafts):
-            raise Unparsable("one draft must extend the best report: give its number as `codebase`")
+            raise Unparsable("one draft must extend the best report: give its node as `codebase`")
         if all(draft.codebase is not None for draft in drafts):
             raise Unparsable("one draft must be new: `codebase` null, and an approach absent from the reports")
 

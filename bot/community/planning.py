@@ -1,11 +1,12 @@
 """Planning: a round of distinct drafts from ideas and reports."""
 
+from collections.abc import Sequence
 from itertools import chain
 from itertools import count as counted
 
 from bot.community.idea_pool import idea_texts
 from bot.community.plan_prompts import DraftPlan, DraftsAnswer, PlanDrafts
-from bot.community.report_pool import report_texts, reports_of
+from bot.community.report_pool import code_source, report_texts
 from bot.community.shown import item_time
 from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext
@@ -28,6 +29,7 @@ async def plan_drafts(
     *,
     lab_seconds: float | None = None,
     start: str = "",
+    parents: Sequence[int] = (),
 ) -> None:
     """Ask a model for the drafts of a round and store them, unless they are stored already.
 
@@ -40,6 +42,7 @@ async def plan_drafts(
         seconds: time limit of one script.
         lab_seconds: time of the lab that works on it; None: scripts alone.
         start: a sentence on what it starts from, where that is fixed.
+        parents: the nodes that it starts from, where that is fixed.
     """
     if draft_row(context, first) is not None:
         return
@@ -58,12 +61,14 @@ async def plan_drafts(
         start,
         context.blender is not None,
         context.blend,
+        tuple(parents),
     )
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
     except ModelRefused as error:
         context.say(f"no plan, so that plain drafts are used: {error}")
         answer = plain_drafts(prompt)
+    sources = [source for node in parents if (source := code_source(context, node)) is not None]
     titles = {d.title for d in drafts(context.store, context.run_id, context.clock.as_of())}
     with context.store.write() as tx:
         for offset, plan in enumerate(answer.drafts):
@@ -76,9 +81,9 @@ async def plan_drafts(
                 title=title,
                 description=plan.description,
                 idea_ids=plan.ideas,
-                known_at=item_time(_inputs(prompt, plan), context.card.enabled_at),
-                codebase_report=str(plan.codebase) if plan.codebase is not None else None,
-                novel=plan.codebase is None,
+                known_at=item_time([*_inputs(prompt, plan), *sources], context.card.enabled_at),
+                codebase_node=parents[0] if parents else plan.codebase,
+                novel=not parents and plan.codebase is None,
                 round=round_number,
             )
 
@@ -102,7 +107,7 @@ def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
                 title="Plain extension" if extends else f"Plain start {place + 1}",
                 description="\n".join([start, *(f"- {idea.text}" for idea in chosen)])[:6_000],
                 ideas=tuple(i.number for i in chosen),
-                codebase=scored[0].number if extends else None,
+                codebase=scored[0].node if extends else None,
             )
         )
     return DraftsAnswer(drafts=tuple(drafts))
@@ -110,7 +115,7 @@ def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
 
 def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
     items = [i.item for i in prompt.ideas if i.number in plan.ideas]
-    items += [r.item for r in prompt.reports if r.number == plan.codebase]
+    items += [r.item for r in prompt.reports if plan.codebase is not None and r.node == plan.codebase]
     # A plan that names nothing may come from anything in the prompt.
     return items or list(prompt.items())
 
@@ -128,8 +133,8 @@ def draft_row(context: RunContext, draft_id: int) -> Draft | None:
 
 
 def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
-    """Return the ideas that a draft carries out and the report that it extends, with their times."""
+    """Return the ideas that a draft carries out and the report on the code that it extends, with their times."""
     texts = {i.number: i.item for i in idea_texts(context)}
     items = [texts[n] for n in draft.idea_ids if n in texts]
-    items += [Item(f"report/{r.id}", r.known_at) for r in reports_of(context) if r.id == draft.codebase_report]
-    return tuple(items)
+    extended = None if draft.codebase_node is None else code_source(context, draft.codebase_node)
+    return (*items, extended) if extended is not None else tuple(items)

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from bot.community.settings import ReadingSettings
 from bot.community.shown import ReportAnswer, ReportText
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import Attempt, load_tree
 from bot.engine.context import RunContext
 from bot.models import Item
-from state.knowledge import add_report, reports
+from state.knowledge import add_report, drafts, reports
 from state.tables import Report
 
 
@@ -40,6 +40,17 @@ def _report_text(row: Report) -> ReportText:
         baseline=row.draft_id is None,
         **row.model_dump(include=set(ReportAnswer.model_fields)),
     )
+
+
+def code_source(context: RunContext, node: int) -> Item | None:
+    """Return what brought a node's script: the report on its draft, or the draft while that has none; None if nothing did."""
+    draft = load_tree(context)[node].draft_id
+    of = None if draft is None else str(draft)
+    found = next((r for r in reports_of(context) if r.draft_id == of), None)
+    if found is not None:
+        return Item(f"report/{found.id}", found.known_at)
+    known = drafts(context.store, context.run_id, context.clock.as_of())
+    return next((Item(f"draft/{d.id}", d.known_at) for d in known if d.id == of), None)
 
 
 def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:

@@ -51,8 +51,9 @@ def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Seq
         yield f"reproduction/{made.id}", made.known_at, [made.id]
     for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):
         yield f"idea/{idea.id}", idea.known_at, idea.sources
+    reports = session.exec(select(Report).where(Report.run_id == run_id)).all()
     for draft in session.exec(select(Draft).where(Draft.run_id == run_id)):
-        extended = [f"report/{draft.codebase_report}"] if draft.codebase_report else []
+        extended = [f"report/{report.id}" for report in reports if report.best_node == (draft.codebase_node or 0)]
         yield f"draft/{draft.id}", draft.known_at, [*(f"idea/{number}" for number in draft.idea_ids), *extended]
-    for report in session.exec(select(Report).where(Report.run_id == run_id)):
+    for report in reports:
         yield f"report/{report.id}", report.known_at, [f"draft/{report.draft_id}"] if report.draft_id else []

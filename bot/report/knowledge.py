@@ -41,7 +41,7 @@ class DraftRow:
     title: str
     description: str
     ideas: tuple[int, ...]
-    codebase_report: str | None
+    codebase_node: int | None
     nodes: tuple[int, ...]
     best: NodeRow | None
     report: Report | None
@@ -121,7 +121,7 @@ def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: 
         title=shortened(row.title, LONGEST_TITLE),
         description=shortened(row.description, limit),
         ideas=tuple(row.idea_ids),
-        codebase_report=row.codebase_report,
+        codebase_node=row.codebase_node,
         nodes=tuple(n.id for n in own),
         best=max(scored, key=lambda n: (result.oriented(n.validation or 0.0), -n.id), default=None),
         report=report,

@@ -46,14 +46,14 @@ class IdeaUse(SQLModel, table=True):
 
 
 class Draft(SQLModel, table=True):
-    """A plan made of selected ideas, perhaps on top of a report's code (`codebase_report`, a report's id)."""
+    """A plan made of selected ideas, perhaps on top of a node's script (`codebase_node`): one of ours, or a reproduced kernel."""
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     title: str
     description: str
     idea_ids: list[int] = Field(default_factory=list, sa_type=JSON)
-    codebase_report: str | None = None
+    codebase_node: int | None = None
     novel: bool = False
     round: int = 0
     known_at: datetime

@@ -61,7 +61,7 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
         "title": textwrap.shorten(f"{'Extended: ' if base else ''}{', '.join(titles)}", 80, placeholder=" …"),
         "description": "\n".join([start, *lines, end])[:6_000],
         "ideas": [i.number for i in chosen],
-        "codebase": base.number if base else None,
+        "codebase": base.node if base else None,
     }
 
 

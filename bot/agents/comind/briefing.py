@@ -60,7 +60,7 @@ class CoMindBriefing:
             attempts=tuple(attempt(self._context, n) for n in ordered),
             known=provenance(self._context, draft),
             left=self._policy.left(nodes, self._remaining(tree)),
-            compared=None if action.parents else self._codebase_node(draft),
+            compared=None if action.parents else draft.codebase_node,
         )
 
     def _remaining(self, tree: Tree) -> Remaining:
@@ -132,10 +132,10 @@ class CoMindBriefing:
         ended = [n.id for n in nodes if n.state in ("valid", "buggy")]
         async with self._reporting[draft_id]:
             attempts = [attempt(self._context, n) for n in ended]
-            await report_on(self._context, draft, attempts, self._codebase_node(draft))
+            await report_on(self._context, draft, attempts, draft.codebase_node)
 
     def _brief(self, draft: Draft) -> Brief:
-        context, node = self._context, self._codebase_node(draft)
+        context, node = self._context, draft.codebase_node
         return Brief(
             task=context.task,
             preview=context.preview,
@@ -144,11 +144,6 @@ class CoMindBriefing:
             draft=draft.description,
             codebase=None if node is None else code(context, node),
         )
-
-    def _codebase_node(self, draft: Draft) -> int | None:
-        """Return the node that the draft builds on, or None."""
-        report = next((r for r in reports_of(self._context) if r.id == draft.codebase_report), None)
-        return None if report is None else report.best_node
 
     async def finish(self, tree: Tree) -> None:
         """Write the missing reports."""

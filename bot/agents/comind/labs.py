@@ -7,8 +7,8 @@ from bot.coder.lab.settings import SHORTEST, LabSettings
 from bot.community.idea_pool import idea_texts
 from bot.community.intake import Intake
 from bot.community.planning import draft_row, plan_drafts, provenance
-from bot.community.report_pool import keep_report, reports_of
-from bot.community.shown import ComponentNote, ReportAnswer
+from bot.community.report_pool import code_source, keep_report, reports_of
+from bot.community.shown import ComponentNote, ReportAnswer, item_time
 from bot.engine.attempts import attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext
@@ -18,7 +18,6 @@ from bot.engine.tree import BASELINE, Tree
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
 from state.labs import lab
-from state.tables import Report
 
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
@@ -73,16 +72,16 @@ class LabsBriefing:
         )
 
     async def _plan(self, draft_id: int, parents: tuple[int, ...], tree: Tree) -> None:
-        context, built_on = self._context, self._report_on(parents, tree)
+        context = self._context
         if draft_id == 1:
             # Nothing is waited for: the coder reads the public scripts itself.
-            self._keep(draft_id, _OPENING, _OPENING_TEXT, None)
+            self._keep(draft_id, _OPENING, _OPENING_TEXT, ())
             return
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
             # No model is asked: the time that is left is better spent on experiments.
             title, text = (_ON, _ON_TEXT) if parents else (_NEW, _NEW_TEXT)
-            self._keep(draft_id, f"{title} ({draft_id})", text, built_on)
+            self._keep(draft_id, f"{title} ({draft_id})", text, parents)
             return
         await self._intake.ready("posts", draft_id - 1)
         await self._intake.ready("kernels", draft_id - 1)
@@ -95,17 +94,13 @@ class LabsBriefing:
             raise BudgetExceeded("no time is left to plan and run another lab")
         left = DraftLeft(scripts=5, seconds=context.budget.usable(best), gainless=5, failed=5)
         room = context.settings_of(LabSettings).seconds(context.budget.seconds, context.budget.usable(best))
-        start = f"{_start(parents, built_on)} {_about_families(parents, tree)}".strip()
-        await plan_drafts(context, draft_id, draft_id, 1, left, seconds, lab_seconds=room, start=start)
+        start = f"{_start(parents)} {_about_families(parents, tree)}".strip()
+        await plan_drafts(context, draft_id, draft_id, 1, left, seconds, lab_seconds=room, start=start, parents=parents)
 
-    def _report_on(self, parents: tuple[int, ...], tree: Tree) -> Report | None:
-        """Return the report on the draft of the script that a lab starts from; None without such a script or report."""
-        draft = str(tree[parents[0]].draft_id) if parents else None
-        return next((r for r in reports_of(self._context) if draft is not None and r.draft_id == draft), None)
-
-    def _keep(self, draft_id: int, title: str, text: str, built_on: Report | None) -> None:
+    def _keep(self, draft_id: int, title: str, text: str, parents: tuple[int, ...]) -> None:
         """Keep a draft that no model is asked for."""
         context = self._context
+        sources = [source for node in parents if (source := code_source(context, node)) is not None]
         with context.store.write() as tx:
             add_draft(
                 tx,
@@ -114,8 +109,8 @@ class LabsBriefing:
                 title=title,
                 description=text,
                 idea_ids=(),
-                known_at=context.card.enabled_at if built_on is None else built_on.known_at,
-                codebase_report=None if built_on is None else built_on.id,
+                known_at=item_time(sources, context.card.enabled_at),
+                codebase_node=next(iter(parents), None),
                 novel=False,
                 round=draft_id,
             )
@@ -148,12 +143,11 @@ class LabsBriefing:
         """Do nothing: reports are made by code when a lab closes."""
 
 
-def _start(parents: tuple[int, ...], built_on: Report | None) -> str:
+def _start(parents: tuple[int, ...]) -> str:
     """Return the sentence on what a draft starts from."""
     if not parents:
         return "It is an approach absent from all reports: `codebase` is null."
-    which = "" if built_on is None else f" (`codebase` is {built_on.id})"
-    start = f"It starts from the script of node {parents[0]}, which its coder is handed{which}"
+    start = f"It starts from the script of node {parents[0]}, which its coder is handed (`codebase` is {parents[0]})"
     if len(parents) > 1:
         start += f", and takes from node {parents[1]}, whose script lies beside it, what the first one lacks"
     return f"{start}."

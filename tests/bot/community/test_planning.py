@@ -143,7 +143,7 @@ async def test_a_refused_plan_becomes_plain_drafts_and_the_run_goes_on(store: St
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first is not None
     assert second is not None
-    assert first.codebase_report == "1"
+    assert first.codebase_node == 1
     assert second.novel
 
 

@@ -41,7 +41,7 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
             return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
         case PlanDrafts():
             numbers = [idea.number for idea in prompt.ideas]
-            base = prompt.reports[0].number if prompt.reports else None
+            base = prompt.reports[0].node if prompt.reports else None
             plans = [{"title": f"Draft {place}", "codebase": None if place else base} for place in range(prompt.count)]
             return {"drafts": [plan | {"description": "all that we know", "ideas": numbers} for plan in plans]}
         case WriteReport():

@@ -57,7 +57,7 @@ class StreamAnswers(Answers):
 
 
 def _draft(user: str, ideas: list[int], place: int) -> dict[str, Any]:
-    reports = re.findall(r"^## Report (\d+) ", user, re.MULTILINE)
+    reports = re.findall(r" of node (\d+)$", user, re.MULTILINE)
     number = 10 * len(ideas) + place
     base = int(reports[0]) if place == 0 and reports else None
     words = f"logistic regression number {number} on a and b"

@@ -87,7 +87,7 @@ def outcome(context: RunContext) -> dict[str, Any]:
         "moves": [(move.decision, iso(move.as_of), move.node) for move in made],
         "nodes": [(node.id, node.action, node.parents, node.draft_id, node.status) for node in nodes],
         "ideas": [(idea.text, idea.sources, iso(idea.known_at)) for idea in ideas(context.store, RUN, as_of)],
-        "drafts": [(d.id, d.idea_ids, d.codebase_report, iso(d.known_at)) for d in drafts(context.store, RUN, as_of)],
+        "drafts": [(d.id, d.idea_ids, d.codebase_node, iso(d.known_at)) for d in drafts(context.store, RUN, as_of)],
     }
 
 

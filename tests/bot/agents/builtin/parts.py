@@ -72,7 +72,13 @@ def report(number: int, score: float | None, method: str = "A plain model.", nex
     """A report of the pool."""
     item = Item(f"report/{number}", NOW)
     return ReportText(
-        item=item, number=number, title=f"Draft {number}", method=method, score=score, next_steps=next_steps
+        item=item,
+        number=number,
+        title=f"Draft {number}",
+        method=method,
+        score=score,
+        node=number,
+        next_steps=next_steps,
     )
 
 
