@@ -17,8 +17,8 @@ _NAME = "clock"
 class ClockAdvance:
     """One move of the clock."""
 
-    decision: int
-    """Number of the decision before which it was made, from 0."""
+    number: int
+    """That of the decision before which it was made, from 0, or the next free one where it was made between decisions."""
     as_of: datetime
     """The time up to which posts may be known from then on."""
     node: int
@@ -27,17 +27,17 @@ class ClockAdvance:
     """The machine's time when it was made."""
 
 
-def add_clock_advance(tx: Transaction, run_id: str, decision: int, as_of: datetime, node: int) -> ClockAdvance:
-    """Record how far the clock moves before a decision and before the node of this number.
+def add_clock_advance(tx: Transaction, run_id: str, number: int, as_of: datetime, node: int) -> ClockAdvance:
+    """Record how far the clock moves, and the number of the next node.
 
     Raises:
-        ValueError: it was moved before this decision already.
+        ValueError: there is a move of this number already.
     """
-    if start_step(tx, run_id, _NAME, attempt=decision) is not None:
-        raise ValueError(f"the clock was moved before decision {decision} already")
-    finish_step(tx, run_id, _NAME, {"as_of": iso(as_of), "node": node}, attempt=decision)
-    tx.record("clock.moved", run_id=run_id, as_of=iso(as_of), decision=decision, before=node)
-    return ClockAdvance(decision, as_of, node, tx.now())
+    if start_step(tx, run_id, _NAME, attempt=number) is not None:
+        raise ValueError(f"the clock's move {number} was made already")
+    finish_step(tx, run_id, _NAME, {"as_of": iso(as_of), "node": node}, attempt=number)
+    tx.record("clock.moved", run_id=run_id, as_of=iso(as_of), move=number, before=node)
+    return ClockAdvance(number, as_of, node, tx.now())
 
 
 def clock_advances(session: Session, run_id: str) -> list[ClockAdvance]:

@@ -20,6 +20,7 @@ from bot.engine.heartbeat import beating, last_beat
 from bot.engine.pacing import Pacing
 from bot.engine.search import Search
 from bot.engine.services import Machinery, RunPlan, open_context
+from bot.engine.strategy import Strategy
 from bot.evaluation.client.worker import Worker
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
@@ -86,7 +87,7 @@ async def replay(
         ):
             show.attach(context, stopwatch)
             agent = open_agent(run.settings.agent, context)
-            search = Search(context, agent, run.settings.parallel, _pacing(run, context, reads=agent.reads_posts))
+            search = Search(context, agent, run.settings.parallel, _pacing(run, context, agent))
             with _interruptible(search):
                 if ended is None:
                     await search.run()
@@ -105,10 +106,10 @@ def _clock(run: PreparedRun) -> Clock:
     return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
 
 
-def _pacing(run: PreparedRun, context: RunContext, *, reads: bool) -> Pacing | None:
+def _pacing(run: PreparedRun, context: RunContext, agent: Strategy) -> Pacing | None:
     if not isinstance(context.clock, StreamClock):
         return None
-    return Stream(context, context.clock, run.settings.parallel, reads=reads)
+    return Stream(context, context.clock, run.settings.parallel, reads=agent.reads_posts, labs=agent.opens_labs)
 
 
 async def _end(

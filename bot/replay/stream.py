@@ -1,20 +1,27 @@
 """Pace `stream`: a replay's clock moves with the budget, and new posts are taken in as in a live run."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from bot.agents.comind.policy import RoundsSettings
 from bot.community.news import looks, take_in_news
+from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.pacing import Unpaced
 from bot.engine.scripts import best_seconds
 from bot.engine.tree import Tree
 from state.clock import StreamClock
 from state.clock_advances import ClockAdvance, add_clock_advance, clock_advances
+from state.errors import BotError
 from state.words import iso
 
 _ARRIVED = 0.9
 """Share of the budget by which the clock reaches the cutoff at the latest."""
+
+
+_STEP_SHARE, _LEAST_STEP = 0.02, 5.0
+"""Share of the run's time, and least seconds, between two moves beside a lab."""
 
 
 def clock_progress(begun: float, total: float, round_size: int) -> float:
@@ -33,9 +40,9 @@ def clock_progress(begun: float, total: float, round_size: int) -> float:
 
 
 class Stream(Unpaced):
-    """Pacing of a replay whose clock moves, only before a decision, so that a node has one time throughout."""
+    """Pacing of a replay whose clock moves: before a decision, so that a script has one time throughout, and beside labs."""
 
-    def __init__(self, context: RunContext, clock: StreamClock, slots: int, *, reads: bool) -> None:
+    def __init__(self, context: RunContext, clock: StreamClock, slots: int, *, reads: bool, labs: bool = False) -> None:
         """Resume a run where an earlier start of the bot left it.
 
         Args:
@@ -43,14 +50,16 @@ class Stream(Unpaced):
             clock: its clock, at its start.
             slots: nodes that are worked on at a time.
             reads: whether the agent uses posts.
+            labs: whether it works in labs, which go on for long, and to which news come meanwhile.
         """
         self._context = context
         self._clock = clock
         self._slots = slots
+        self._labs = labs
         self._reads = reads and context.community_at is not None
         self._moves: dict[int, ClockAdvance] = {}
         self._looked: set[int] = set()
-        """Decisions before which this start of the bot has looked for news."""
+        """Moves after which this start of the bot has looked for news."""
         self._renewed: int | None = None
         self._unused = False
         """Whether posts were read for which no round was opened."""
@@ -59,13 +68,28 @@ class Stream(Unpaced):
         found = looks(context)
         for move in made:
             clock.move(move.as_of)
-            self._moves[move.decision] = move
-            if move.decision in found:
-                self._note_news(move, found[move.decision])
+            self._moves[move.number] = move
+            if move.number in found:
+                self._note_news(move, found[move.number])
 
     def renewed_after(self) -> int | None:
         """Return the last node that was started before the latest posts worth another round."""
         return self._renewed
+
+    async def changed(self) -> None:
+        """Return when the clock has moved beside a lab and what is new was read; without labs never."""
+        context = self._context
+        if not self._labs or self._clock.as_of() >= self._clock.cutoff:
+            await asyncio.Event().wait()
+        await asyncio.sleep(max(_LEAST_STEP, _STEP_SHARE * context.budget.seconds))
+        number = max(context.decisions.count, 1 + max(self._moves, default=-1))
+        if not self._move(number, load_tree(context)) or not self._reads:
+            return
+        try:
+            self._note_news(self._moves[number], await take_in_news(context, number))
+            self._looked.add(number)
+        except BotError as error:  # the next look takes in what this one did not
+            context.say(f"what was posted was not read: {error}")
 
     async def before_decision(self, number: int, tree: Tree) -> None:
         """Move the clock as far as the budget is spent, and take in new posts; raises what `Asker.ask` raises."""

@@ -23,7 +23,7 @@ def test_advances_are_read_back_in_order_and_each_has_its_event(tmp_path: Path) 
             found = clock_advances(session, "r")
             assert clock_advances(session, "another") == []
         events = [event for event in store.export_events("r") if event["type"] == "clock.moved"]
-    assert [(move.decision, move.as_of, move.node) for move in found] == [(0, FIRST, 2), (3, SECOND, 5)]
+    assert [(move.number, move.as_of, move.node) for move in found] == [(0, FIRST, 2), (3, SECOND, 5)]
     assert [(event["as_of"], event["before"]) for event in events] == [
         ("2017-11-01T00:00:00Z", 2),
         ("2017-11-20T07:30:00Z", 5),

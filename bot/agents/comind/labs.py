@@ -8,7 +8,7 @@ from bot.community.idea_pool import idea_texts
 from bot.community.intake import Intake
 from bot.community.planning import draft_row, plan_drafts, provenance
 from bot.community.report_pool import code_source, keep_report, reports_of
-from bot.community.shown import ComponentNote, ReportAnswer, item_time
+from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext
@@ -65,10 +65,7 @@ class LabsBriefing:
             codebase=next(iter(action.parents), None),
             parents=action.parents[1:],
             known=provenance(context, draft),
-            ideas=tuple(
-                f"{'*' if idea.number in chosen else '-'} idea {idea.number} (support {idea.support:.1f} of 10): {idea.text}"
-                for idea in idea_texts(context)
-            ),
+            ideas=lambda: [(_idea_line(idea, idea.number in chosen), idea.item) for idea in idea_texts(context)],
         )
 
     async def _plan(self, draft_id: int, parents: tuple[int, ...], tree: Tree) -> None:
@@ -151,6 +148,10 @@ def _start(parents: tuple[int, ...]) -> str:
     if len(parents) > 1:
         start += f", and takes from node {parents[1]}, whose script lies beside it, what the first one lacks"
     return f"{start}."
+
+
+def _idea_line(idea: IdeaText, chosen: bool) -> str:
+    return f"{'*' if chosen else '-'} idea {idea.number} (support {idea.support:.1f} of 10): {idea.text}"
 
 
 def _about_families(parents: tuple[int, ...], tree: Tree) -> str:

@@ -1,5 +1,6 @@
 """What a lab works on, and who decides it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +21,8 @@ class LabAssignment:
     """Further nodes that it is to know, such as the second parent of a crossover."""
     known: tuple[Item, ...] = ()
     """What the draft was made of."""
-    ideas: tuple[str, ...] = ()
+    ideas: Callable[[], Sequence[tuple[str, Item]]] = tuple
+    """Returns the pool's ideas as of the clock, a line each."""
     alone: bool = False
     """Whether the coder has the competition's own files and nothing of the engine: no command `lab`, no hold-out, no posts."""
 

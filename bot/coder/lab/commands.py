@@ -1,7 +1,7 @@
 """The engine's side of the command `lab`, for one lab."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status, Wait
@@ -13,6 +13,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.evaluation.answers.board import thresholds
+from bot.models import Item
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.labs import add_hint, add_note, keep_report, lab
 
@@ -32,8 +33,10 @@ class Commands:
     """Returns the seconds that the lab has left."""
     turns_left: Callable[[], int]
     lease: LabLease
-    ideas: Callable[[], tuple[str, ...]]
-    """Returns the pool's ideas for this draft, as of the clock."""
+    ideas: Callable[[], Sequence[tuple[str, Item]]]
+    """Returns the pool's ideas for this draft, as of the clock, a line each."""
+    shown: list[Item] = field(default_factory=list)
+    """Ideas that were shown since the last observation."""
     turn: int = 0
     done: bool = False
     """Whether the coder has ended its work."""
@@ -58,7 +61,9 @@ class Commands:
         if isinstance(arguments, Board):
             return "\n".join(board(self.context, self.number, arguments.all))
         if isinstance(arguments, Ideas):
-            return "\n".join(self.ideas()) or "there are no ideas for this draft"
+            ideas = self.ideas()
+            self.shown += [item for _, item in ideas]
+            return "\n".join(text for text, _ in ideas) or "there are no ideas yet"
         if isinstance(arguments, Score):
             return await self._score(call.script or "", arguments)
         if isinstance(arguments, Wait):
@@ -181,3 +186,8 @@ class Commands:
         news = list(self.news)
         self.news.clear()
         return news
+
+    def take_shown(self) -> list[Item]:
+        """Return the ideas that were shown since the last call."""
+        shown, self.shown = self.shown, []
+        return shown

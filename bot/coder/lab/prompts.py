@@ -89,7 +89,9 @@ class LabTurn:
     turns: tuple[tuple[str, str], ...]
     """Replies with their observations, oldest first."""
     known: tuple[Item, ...] = ()
-    """All that the coder could have read in its lab."""
+    """All that the coder could have read in its lab when it opened."""
+    fresh: tuple[Item, ...] = ()
+    """What the last observation brought, or lies in the lab since then."""
 
     tool: ClassVar[Tool] = SHELL
 
@@ -110,4 +112,4 @@ class LabTurn:
 
     def items(self) -> Sequence[Item]:
         """Return what the coder could have read: with the first turn, as it stays so, and may be thousands of posts."""
-        return () if self.turns else self.known
+        return self.fresh if self.turns else self.known

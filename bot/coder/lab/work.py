@@ -17,6 +17,7 @@ from bot.coder.lab.commands import Commands
 from bot.coder.lab.failures import failures
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook, look_seconds
+from bot.coder.lab.news import LabNews
 from bot.coder.lab.places import Community, copy_work, write_bank, write_community
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
 from bot.coder.lab.server import LabServer
@@ -80,6 +81,8 @@ class Work:
     left_out: int = 0
     """Turns that are no longer sent, as the conversation became too long."""
     summary: str | None = None
+    fresh: tuple[Item, ...] = ()
+    """What the last observation brought of dated things."""
     unscored: bool = True
     """Whether `work/solution.py` may be a script that the last look will score."""
 
@@ -99,6 +102,7 @@ class Work:
         self.opened = await context.steps.once("lab.open", self._open, node=number)
         self.head = tuple(Message(one["role"], one["content"]) for one in self.opened["head"])
         self.known = tuple(Item(id, datetime.fromisoformat(at)) for id, at in self.opened["known"])
+        self.news = LabNews(context, self.folder / "community", self.opened["news"])
         self.looks = Looks(
             context,
             number,
@@ -117,7 +121,7 @@ class Work:
             lambda: self._times()[0],
             lambda: max(0, self.settings.turns - len(self.turns) - self.left_out),
             self.lease,
-            lambda: self.assignment.ideas,
+            self.assignment.ideas,
         )
         async with AsyncExitStack() as stack:
             self.stack = stack
@@ -191,7 +195,7 @@ class Work:
             looks=self.settings.looks,
             score_seconds=limit,
             command_seconds=self._command_seconds(seconds),
-            ideas=bool(self.assignment.ideas),
+            ideas=not alone,
             blends=context.blender is not None,
             lab=not alone,
         )
@@ -203,6 +207,7 @@ class Work:
             "known": [[id, at.isoformat()] for id, at in known.items()],
             "ends_at": context.budget.elapsed.wall() + seconds,
             "seconds": seconds,
+            "news": LabNews(context, folder / "community").begin(),
         }
 
     def _inherit(self, node: int) -> int:
@@ -268,13 +273,15 @@ class Work:
             await self._shorten(turn)
             try:
                 async with asyncio.timeout(max(1.0, left)):
-                    prompt = LabTurn(self._shown_head, tuple(self.turns), self.known)
+                    prompt = LabTurn(self._shown_head, tuple(self.turns), self.known, self.fresh)
                     reply = await context.asker.ask(prompt, role="coder", name=f"turn:{turn}", node=self.number)
             except TimeoutError:
                 return "its time was used up"
             except ModelRefused as error:
                 return f"the model gave no answer: {error}"
             seen = await self._observe(turn, reply)
+            self.fresh = tuple(Item(id, datetime.fromisoformat(at)) for id, at in seen["items"])
+            self.news.mark = seen["news"]
             self.turns.append((reply.text, seen["text"]))
             prose = 0 if reply.command is not None else prose + 1
 
@@ -307,8 +314,11 @@ class Work:
                 facts = {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)
-            news = self.commands.take_news()
-            text = "\n".join([text, *(f"[meanwhile] {one}" for one in news), self._footer(turn)])
+            lines = [f"[meanwhile] {one}" for one in self.commands.take_news()]
+            if not self.assignment.alone:
+                lines += [f"[news] {one}" for one in await asyncio.to_thread(self.news.lines)]
+            text = "\n".join([text, *lines, self._footer(turn)])
+            items = {item.id: item.time for item in (*self.news.take_items(), *self.commands.take_shown())}
             with context.store.write() as tx:
                 end_turn(
                     tx,
@@ -319,7 +329,12 @@ class Work:
                     seconds=round(time.monotonic() - started, 3),
                     **facts,
                 )
-            return {"text": text, "done": self.commands.done}
+            return {
+                "text": text,
+                "done": self.commands.done,
+                "items": [[id, at.isoformat()] for id, at in items.items()],
+                "news": self.news.mark,
+            }
 
         seen = await context.steps.once("lab.turn", make, node=self.number, attempt=turn)
         self.commands.done = bool(seen["done"])

@@ -84,7 +84,7 @@ def outcome(context: RunContext) -> dict[str, Any]:
         made = clock_advances(session, RUN)
     return {
         "as of": iso(as_of),
-        "moves": [(move.decision, iso(move.as_of), move.node) for move in made],
+        "moves": [(move.number, iso(move.as_of), move.node) for move in made],
         "nodes": [(node.id, node.action, node.parents, node.draft_id, node.status) for node in nodes],
         "ideas": [(idea.text, idea.sources, iso(idea.known_at)) for idea in ideas(context.store, RUN, as_of)],
         "drafts": [(d.id, d.idea_ids, d.codebase_node, iso(d.known_at)) for d in drafts(context.store, RUN, as_of)],
@@ -164,6 +164,32 @@ async def test_the_clock_of_a_run_without_steps_moves_with_its_time(snapshot: Sn
         watch.seconds = 0.92 * context.budget.seconds
         await stream.before_decision(2, tree)
         assert clock.as_of() == clock.cutoff
+
+
+async def test_beside_a_lab_the_clock_moves_between_decisions_and_a_resumed_run_goes_on_from_there(
+    snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.replay.stream._LEAST_STEP", 0.01)
+    monkeypatch.setattr("bot.replay.stream._STEP_SHARE", 0.0)
+    async with started(snapshot, tmp_path, steps=None) as (opened, _):
+        clock = opened.clock
+        assert isinstance(clock, StreamClock)
+        watch = HandWatch(60.0)
+        context = replace(opened, budget=replace(opened.budget, elapsed=watch))
+        stream, stood = Stream(context, clock, 1, reads=True, labs=True), []
+        for share in (0.3, 0.6, 1.0):
+            watch.seconds = share * context.budget.seconds
+            await stream.changed()
+            stood.append(clock.as_of())
+        assert stood == sorted(set(stood))
+        assert stood[-1] == clock.cutoff
+        with context.store.read() as session:
+            assert [move.number for move in clock_advances(session, RUN)] == [0, 1, 2]
+        again = StreamClock(clock.start, clock.cutoff)
+        Stream(context, again, 1, reads=True, labs=True)
+        assert again.as_of() == clock.cutoff
+        assert set(clocks_of_calls(context)) <= {iso(one) for one in stood}
+        assert clocks_of_calls(context), "what was posted meanwhile was read"
 
 
 async def test_an_agent_that_reads_nothing_learns_nothing(snapshot: Snapshot, tmp_path: Path) -> None:

@@ -1,0 +1,129 @@
+"""News for a running lab: what became known while it was open, a line each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlmodel import col, func, select
+
+from bot.coder.lab.places import write_community
+from bot.engine.context import RunContext
+from bot.models import Item
+from bot.models.quoting import line
+from state.community import Post
+from state.knowledge import analyses, reproductions
+from state.tables import Event
+from state.words import iso
+
+_STRONG = 8.0
+"""Effectiveness, from 0 to 10, of an analysis that is worth a line of its own."""
+_MOST = 3
+"""Lines of one kind at a time."""
+_TYPES = ("analysis.added", "idea.added", "kernel.reproduced")
+
+
+@dataclass
+class LabNews:
+    """What is new since the last look: posts by the clock, what was derived from them by the run's events."""
+
+    context: RunContext
+    folder: Path
+    """The lab's community folder, which is kept up to date."""
+    mark: dict[str, Any] = field(default_factory=dict)
+    """How far the last look went: `as_of`, number of the last event, best public score of a script and of the board."""
+    items: list[Item] = field(default_factory=list)
+    """What lies before the coder since the last `take_items`."""
+
+    def begin(self) -> dict[str, Any]:
+        """Return the mark of a lab that opens now."""
+        context, view = self.context, self.context.community
+        scores = [p.public_score for p in view.posts() if p.public_score is not None] if view else []
+        with context.store.read() as session:
+            last = session.exec(select(func.max(Event.seq)).where(Event.run_id == context.run_id)).one()
+        self.mark = {
+            "as_of": iso(context.clock.as_of()),
+            "event": last or 0,
+            "kernel": max(scores, key=context.card.oriented, default=None),
+        }
+        self._board()
+        return self.mark
+
+    def take_items(self) -> list[Item]:
+        """Return what the coder was shown or handed since the last call."""
+        items, self.items = self.items, []
+        return items
+
+    def lines(self) -> list[str]:
+        """Return the news since the last look, the weightiest first, and move the mark."""
+        events, posts = self._events(), self._posts()
+        lines = [*self._board(), *self._kernels(posts), *self._measured(events), *self._read(events)]
+        if posts:
+            lines.append(f"{len(posts)} new post{'s' if len(posts) != 1 else ''}: see /lab/community/index.md")
+        if added := sum(event.type == "idea.added" for event in events):
+            lines.append(f"{added} idea{'s were' if added != 1 else ' was'} added: `lab ideas`")
+        if posts or any(event.type != "idea.added" for event in events):
+            self.items += write_community(self.context, self.folder).items
+        return lines
+
+    def _events(self) -> list[Event]:
+        context = self.context
+        since = select(Event).where(Event.run_id == context.run_id, Event.seq > self.mark["event"])
+        with context.store.read() as session:
+            found = list(session.exec(since.where(col(Event.type).in_(_TYPES)).order_by(col(Event.seq))))
+        if found:
+            self.mark["event"] = found[-1].seq
+        return found
+
+    def _posts(self) -> list[Post]:
+        """Return the posts that the clock has made visible."""
+        view, since = self.context.community, datetime.fromisoformat(self.mark["as_of"])
+        if view is None or view.as_of <= since:
+            return []
+        self.mark["as_of"] = iso(view.as_of)
+        return view.newest(10_000, since)
+
+    def _kernels(self, posts: list[Post]) -> list[str]:
+        """Return a line on each new public script that beats all before it by its public score."""
+        oriented = self.context.card.oriented
+        lines = []
+        for post in posts:
+            best, score = self.mark["kernel"], post.public_score
+            if score is not None and (best is None or oriented(score) > oriented(best)):
+                self.mark["kernel"] = score
+                before = "" if best is None else f", the best before was {best:g}"
+                lines.append(f"a new public script has {score:g} on the leaderboard{before}: {line(post.title, 120)}")
+        return lines[-_MOST:]
+
+    def _measured(self, events: list[Event]) -> list[str]:
+        """Return a line on each public script that was run here."""
+        new = {event.data["kernel"] for event in events if event.type == "kernel.reproduced"}
+        rows = [r for r in self._known(reproductions) if r.id in new and r.measured is not None]
+        self.items += [Item(row.id, row.known_at) for row in rows]
+        return [
+            f"the public script {line(row.title, 120)!r} was run here as it is: {row.measured:.5g} on the withheld rows"
+            + ("" if row.published is None else f" ({row.published:g} on the leaderboard)")
+            + f", {row.seconds:.0f} s; what ran lies in /lab/community/measured/"
+            for row in rows[:_MOST]
+        ]
+
+    def _read(self, events: list[Event]) -> list[str]:
+        """Return a line on each post that was read meanwhile and promises much."""
+        new = {event.data["analysis"] for event in events if event.type == "analysis.added"}
+        rows = [one for one in self._known(analyses) if one.id in new and one.effectiveness >= _STRONG]
+        rows = sorted(rows, key=lambda one: (-one.effectiveness, one.id))[:_MOST]
+        self.items += [Item(row.id, row.known_at) for row in rows]
+        return [f"posted ({row.id}), as we read it: {line(row.summary, 300)}" for row in rows]
+
+    def _known(self, of: Callable[..., list[Any]]) -> list[Any]:
+        context = self.context
+        return of(context.store, context.run_id, context.clock.as_of())
+
+    def _board(self) -> list[str]:
+        """Return a line on a new best of the public leaderboard; there is none in a replay."""
+        scores = self.context.executor.settings.board()
+        before, self.mark["board"] = self.mark.get("board"), scores[0] if scores else None
+        if not scores or before is None or scores[0] == before:
+            return []
+        return [f"the public leaderboard's best is {scores[0]:g} now; it was {before:g}"]
