@@ -70,6 +70,10 @@ class NoBlend(BotError):
     """Predictions that cannot be blended; the text says why."""
 
 
+class UnsupportedKernel(BotError):
+    """A public kernel that cannot run here; the text says why."""
+
+
 class InfrastructureFailure(BotError):
     """The engine's own failure (sandbox, worker, disk), never that of the code it ran."""
 

@@ -58,6 +58,17 @@ class Decisions:
         [(number, _)] = await self._decide(lambda _: [action])
         return number
 
+    async def reproduce(self, kernels: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the nodes that run public kernels (items such as `kernel/10`); the same when asked again."""
+        known = self._kernels()
+        if new := [Action("reproduce", kernel=one) for one in kernels if one not in known]:
+            await self._decide(lambda _: new)
+            known = self._kernels()
+        return {kernel: known[kernel] for kernel in kernels}
+
+    def _kernels(self) -> dict[str, int]:
+        return {action.kernel: number for number, action in self if action.kernel is not None}
+
     def lab_of(self, node: int) -> int | None:
         """Return the number of the lab that made a node; None: no lab did."""
         for number, one in self:

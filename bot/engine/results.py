@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import func
 from sqlmodel import col, select
 
+from bot.engine.tree import APART
 from bot.evaluation.answers import Noise
 from bot.execution.record import GUARDED, Execution, last_execution, step_of
 from state.store import Store
@@ -108,7 +109,7 @@ def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tu
     """
     query = select(Node).where(Node.run_id == run_id, col(Node.status).in_(("valid", "buggy")))
     with store.read() as session:
-        nodes = session.exec(query.where(Node.action != "ensemble").order_by(col(Node.id))).all()
+        nodes = session.exec(query.where(col(Node.action).not_in(APART)).order_by(col(Node.id))).all()
         titles = dict(session.exec(select(Draft.id, Draft.title).where(Draft.run_id == run_id)).all())
     scored = [node for node in nodes if node.score is not None]
     scored.sort(key=lambda node: (-oriented(node.score or 0.0), node.id))

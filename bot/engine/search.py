@@ -16,7 +16,7 @@ from bot.engine.patience import Patience, may_pass
 from bot.engine.scripts import best_seconds, run_script
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
-from bot.engine.tree import BASELINE, Tree
+from bot.engine.tree import APART, BASELINE, Tree
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
 from state.labs import close_lab, labs
 from state.progress import create_node, end_node, restart_node
@@ -124,7 +124,8 @@ class Search:
         self._ended_before = max(states, default=0)
         closed = {one.id: one.ended_at is not None for one in labs(context.store, context.run_id)}
         for number, action in self._decisions:
-            if action.kind == "ensemble":  # made when it may be handed in
+            # A blend is made when it may be handed in, and kernels are run beside the search.
+            if action.kind in APART:
                 continue
             if action.kind == "lab":
                 if not closed.get(number):

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from bot.engine.tree import Tree
 
 ScriptKind = Literal["draft", "debug", "improve"]
-ActionKind = Literal["draft", "debug", "improve", "lab", "ensemble"]
+ActionKind = Literal["draft", "debug", "improve", "lab", "ensemble", "reproduce"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Action:
     """The lab that scores this node's script; None: the policy chose the node, or it opens a lab."""
     look: int = 0
     """Its number among the lab's scored scripts, from 1; of an ensemble, how many scripts it was chosen from."""
+    kernel: str | None = None
+    """The public kernel's version that it runs, such as `kernel/10`; None: it runs none."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import func
 from sqlmodel import col, select
 
+from bot.engine.tree import APART
 from sandbox import ExitReason
 from state.store import Store
 from state.tables import Node, Step
@@ -62,7 +63,7 @@ def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -
     faults = func.json_extract(col(Step.result), "$.fault")
     reasons = func.json_extract(col(Step.result), "$.reason")
     nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
-    nodes = nodes.where(Node.action != "ensemble")
+    nodes = nodes.where(col(Node.action).not_in(APART))
     with store.read() as session:
         rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(most)).all()
         known = select(Step.node, faults, reasons).where(

@@ -9,6 +9,8 @@ from typing import Literal
 
 BASELINE = 1
 """Number of a run's first node."""
+APART = ("ensemble", "reproduce")
+"""Actions of nodes that are no scripts of ours: they count toward no steps, and no policy chose them."""
 NodeState = Literal["running", "valid", "buggy", "failed"]
 
 
@@ -60,10 +62,17 @@ class Tree:
     """The scripts."""
     ensembles: tuple[NodeView, ...] = ()
     """The blends of scripts that may be handed in; they are no one's parents, and no policy goes by them."""
+    reproduced: tuple[NodeView, ...] = ()
+    """Public kernels as they ran here: never handed in, blended or the best, but a draft may start from one."""
+
+    @cached_property
+    def all(self) -> tuple[NodeView, ...]:
+        """All nodes, those that are no scripts of ours included."""
+        return (*self.nodes, *self.ensembles, *self.reproduced)
 
     @cached_property
     def _by_id(self) -> dict[int, NodeView]:
-        return {node.id: node for node in (*self.nodes, *self.ensembles)}
+        return {node.id: node for node in self.all}
 
     @cached_property
     def _parents(self) -> frozenset[int]:
@@ -146,7 +155,8 @@ class TreeCache:
             self._nodes |= changed
             if grown:
                 self._nodes = dict(sorted(self._nodes.items()))
-            scripts = tuple(node for node in self._nodes.values() if node.action != "ensemble")
-            self._tree = Tree(scripts, tuple(node for node in self._nodes.values() if node.action == "ensemble"))
+            kept = self._nodes.values()
+            apart = (tuple(node for node in kept if node.action == kind) for kind in APART)
+            self._tree = Tree(tuple(node for node in kept if node.action not in APART), *apart)
         self.seen = seen
         return self._tree

@@ -23,6 +23,7 @@ from bot.execution.record import (
     DEBUG,
     GUARDED,
     PREDICTIONS,
+    REPRODUCED,
     Execution,
     Score,
     failure_sentence,
@@ -214,13 +215,13 @@ class Executor:
             other: a node to compare with; None, or one without predictions: no comparison.
             seconds: for draws; see `bot.evaluation.scoring.noise.score_noise`.
         """
-        return await self._noise(self.predictions_of(node), other, seconds)
+        return await self._noise(GUARDED, self.predictions_of(node), other, seconds)
 
-    async def _noise(self, predictions: Path, other: int | None, seconds: float) -> Noise:
+    async def _noise(self, name: str, predictions: Path, other: int | None, seconds: float) -> Noise:
         theirs = None if other is None else self.predictions_of(other)
         there = theirs if theirs is not None and theirs.is_file() else None
         try:
-            view = await self.view(GUARDED)
+            view = await self.view(name)
             return await self._worker.score_noise(view, predictions, there, self.settings.seed, seconds)
         except InvalidSubmission as error:
             return Noise(note=str(error))
@@ -345,7 +346,7 @@ class Executor:
         found = await self._files(view, data, request.out, outcome)
         score = None
         if found.valid and found.score is not None:
-            noise = await self._noise_of(request.execution_id, found, compared, noise_seconds)
+            noise = await self._noise_of(view, request.execution_id, found, compared, noise_seconds)
             guards: tuple[Finding, ...] = ()
             if view == GUARDED:
                 guards = await self._guarding.check_execution(node, request.execution_id, data, found, outcome.output)
@@ -384,12 +385,15 @@ class Executor:
             record_findings(tx, self._run_id, score.guards if score else (), node)
         return execution
 
-    async def _noise_of(self, execution: str, found: ScoredFiles, compared: int | None, seconds: float) -> Noise:
+    async def _noise_of(
+        self, view: str, execution: str, found: ScoredFiles, compared: int | None, seconds: float
+    ) -> Noise:
         """Estimate a score's noise; if that fails, the score has none, as it is no reason for another run."""
         if seconds <= 0 or self.self_reported is not None:
             return Noise()
         try:
-            return await self._noise(readable_files(self.folder, execution, found)[0], compared, seconds)
+            files = readable_files(self.folder, execution, found)
+            return await self._noise(view, files[1 if view == REPRODUCED else 0], compared, seconds)
         except InfrastructureFailure as error:
             return Noise(note=str(error))
 
@@ -403,7 +407,7 @@ class Executor:
             kind = ViewName.parse(view).kind
             bank = self.folder.bank if kind in (GUARDED, "fold") else None
             return await self._worker.score_execution(
-                data, submission if kind == "swap" else out / PREDICTIONS, submission, bank
+                data, submission if kind == REPRODUCED else out / PREDICTIONS, submission, bank
             )
         # The printed score counts if the submission could be handed in.
         try:

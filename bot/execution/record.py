@@ -15,6 +15,8 @@ GUARDED = "holdout"
 """The view whose score guides the search, and which guards check."""
 DEBUG = "sample"
 """The view of a debug run."""
+REPRODUCED = "swap"
+"""The view on which a public kernel is scored by its submission alone, as withheld rows stand in for the test rows."""
 PREDICTIONS = "validation_predictions.csv"
 
 _LAST_LINE = 300

@@ -47,7 +47,8 @@ def _needed(session: Session, run: Run, best: int) -> set[int] | None:
     if lower is None:
         return None
     score = col(Node.score).asc() if lower else col(Node.score).desc()
-    scored = select(Node.id).where(Node.run_id == run.id, Node.status == "valid", col(Node.score).is_not(None))
+    scored = select(Node.id).where(Node.run_id == run.id, col(Node.score).is_not(None))
+    scored = scored.where(Node.status == "valid", Node.action != "reproduce")
     running = select(Node.id).where(Node.run_id == run.id, Node.status == "running")
     sent = select(Submission.node).where(Submission.run_id == run.id)
     needed = {

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlmodel import col, func, select
 
-from bot.engine.tree import Tree
+from bot.engine.tree import APART, Tree
 from state.clock import Clock
 from state.errors import BudgetExceeded
 from state.store import Store
@@ -200,7 +200,7 @@ class LivePacing:
         day = self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
         with self.store.read() as session:
             begun = select(func.count()).where(Node.run_id == self.run_id, col(Node.created_at) >= day)
-            left = self.nodes_per_day - session.exec(begun.where(Node.action != "ensemble")).one()
+            left = self.nodes_per_day - session.exec(begun.where(col(Node.action).not_in(APART))).one()
             if self.labs_per_day is None:
                 return left
             # The first node of a draft is the one that opens its lab.

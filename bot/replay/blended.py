@@ -18,7 +18,7 @@ from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat
 from bot.engine.services import Machinery
 from bot.engine.strategy import Action, Remaining
-from bot.engine.tree import BASELINE, Tree
+from bot.engine.tree import APART, BASELINE, Tree
 from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
@@ -224,7 +224,7 @@ def _scripts(one: StoredRun) -> Sequence[_Script]:
     """Return a run's scripts with a score and predictions in its bank, in order."""
     found = []
     with read_only(one.folder.database) as session:
-        valid = select(Node).where(Node.run_id == one.id, Node.status == "valid", Node.action != "ensemble")
+        valid = select(Node).where(Node.run_id == one.id, Node.status == "valid", col(Node.action).not_in(APART))
         for node in session.exec(valid.order_by(col(Node.id))).all():
             done = kept_execution(session, one.id, node.id)
             if done is not None and done.score is not None and done.score.predictions is not None and node.code_sha:

@@ -104,7 +104,7 @@ class Stream(Unpaced):
         context, to = self._context, self._clock.at(self._progress(tree))
         if to <= self._clock.as_of():
             return False
-        node = max((one.id for one in (*tree.nodes, *tree.ensembles)), default=0) + 1
+        node = max((one.id for one in tree.all), default=0) + 1
         with context.store.write() as tx:
             move = add_clock_advance(tx, context.run_id, number, to, node)
         self._clock.move(move.as_of)

@@ -13,7 +13,7 @@ from bot.budgets.figures import figures, share
 from bot.engine.attempts import code, load_tree
 from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
-from bot.engine.tree import NodeView, Tree
+from bot.engine.tree import APART, NodeView, Tree
 from bot.evaluation.answers import Grade, HiddenScore
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.worker import Worker
@@ -102,8 +102,9 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
     tree, (nodes, executions, run) = load_tree(context), _rows(context)
     graded_there = graded.grade.model_dump()
     hidden = None if graded_there.get("score_kind") == "public" else graded.grade.score
-    scripts = [one for one in nodes if one.action != "ensemble"]
+    scripts = [one for one in nodes if one.action not in APART]
     valid = [one for one in scripts if one.status == "valid"]
+    ours = [one for one in nodes if one.status == "valid" and one.action != "reproduce"]
     ended_nodes = [one for one in scripts if one.status != "running"]
     totals, budget, times = context.asker.totals, context.budget, _times(ended, run, executions, len(valid))
     done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
@@ -157,7 +158,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),
         timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
         tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
-        best_over_time=_best_over_time(context, [one for one in nodes if one.status == "valid"], graded.nodes, run),
+        best_over_time=_best_over_time(context, ours, graded.nodes, run),
         rank_correlation=graded.rank_correlation,
         selection=selection_of(context) if ended.status == "finished" else None,
         selection_regret=graded.selection_regret,

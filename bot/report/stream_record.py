@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlmodel import select
+from sqlmodel import col, select
 
 from bot.community.reading import known_analyses
 from bot.engine.context import RunContext
+from bot.engine.tree import APART
 from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord
 from state.clock import StreamClock
 from state.clock_advances import ClockAdvance, clock_advances
@@ -22,7 +23,7 @@ def stream_record(context: RunContext) -> StreamRecord | None:
     with context.store.read() as session:
         run = session.get_one(Run, context.run_id)
         made = [ClockAdvance(-1, clock.start, 1, run.created_at), *clock_advances(session, run.id)]
-        nodes = session.exec(select(Node).where(Node.run_id == run.id, Node.action != "ensemble")).all()
+        nodes = session.exec(select(Node).where(Node.run_id == run.id, col(Node.action).not_in(APART))).all()
         ideas = session.exec(select(Idea).where(Idea.run_id == run.id)).all()
         drafts = session.exec(select(Draft).where(Draft.run_id == run.id)).all()
     return StreamRecord(

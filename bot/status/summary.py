@@ -7,6 +7,7 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.budgets.kinds import Kind
+from bot.engine.tree import APART
 from bot.execution.folder import lower_is_better
 from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, shares_reached
 from bot.status.accounts import Account, Allowance, accounts
@@ -114,7 +115,7 @@ def _day(
 
 def _nodes(session: Session, slug: str, start: datetime, end: datetime) -> int:
     query = select(func.count()).select_from(Node).join(Run, col(Run.id) == col(Node.run_id))
-    query = query.where(Run.competition == slug, Node.action != "ensemble")
+    query = query.where(Run.competition == slug, col(Node.action).not_in(APART))
     return session.exec(query.where(Node.created_at >= start, Node.created_at < end)).one()
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from bot.engine.tree import APART
 from state.live import live_runs
 from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
 from state.words import iso
@@ -71,13 +72,14 @@ def pool_of(session: Session, run_id: str) -> Pool:
 
 def nodes_of(session: Session, run_id: str, *, lower: bool | None) -> Nodes:
     """Return a run's nodes; `lower`: whether a lower score is better, None if unknown."""
-    scripts = select(Node.status, func.count()).where(Node.run_id == run_id, Node.action != "ensemble")
+    scripts = select(Node.status, func.count()).where(Node.run_id == run_id, col(Node.action).not_in(APART))
     rows = session.exec(scripts.group_by(Node.status)).all()
     known: dict[str, int] = {status: count for status, count in rows if status in Nodes.__dataclass_fields__}
     best = None
     if lower is not None:
         order = col(Node.score).asc() if lower else col(Node.score).desc()
         query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))
+        query = query.where(Node.action != "reproduce")
         best = session.exec(query.order_by(order, col(Node.id)).limit(1)).first()
     return Nodes(**known, best=best[0] if best else None, best_score=best[1] if best else None)
 
@@ -102,7 +104,7 @@ def best_over_time(
     """Return each new best validation score with its time, up to a time, earliest first."""
     query = select(Node.ended_at, Node.score).where(
         Node.run_id == run_id, Node.status == "valid", col(Node.score).is_not(None), col(Node.ended_at) <= until
-    )
+    ).where(Node.action != "reproduce")
     found: list[tuple[datetime, float]] = []
     for at, score in () if lower is None else session.exec(query.order_by(col(Node.ended_at), col(Node.id))):
         if at is None or score is None:

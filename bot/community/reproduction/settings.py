@@ -1,0 +1,14 @@
+"""Settings of running public kernels."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ReproductionSettings(BaseModel):
+    """How many public kernels are run, and for how long."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kernels: int = Field(default=3, ge=0, description="public kernels run at a time; 0: none is run")
+    share: float = Field(
+        default=0.1, gt=0, le=0.5, description="of the run's time, for all public kernels together; one gets half of it"
+    )
