@@ -6,6 +6,7 @@ from bot.agents import AgentName
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.tree.policy import TreeSearchSettings
 from bot.coder.lab.settings import LabSettings
+from bot.community.reproduction.settings import ReproductionSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import RunSettings
 
@@ -15,6 +16,7 @@ class AgentRunSettings(RunSettings):
 
     agent: AgentName = "comind"
     reading: ReadingSettings = ReadingSettings()
+    reproduction: ReproductionSettings = ReproductionSettings()
     rounds: RoundsSettings = RoundsSettings()
     tree_search: TreeSearchSettings = TreeSearchSettings()
     lab: LabSettings = LabSettings()
@@ -22,4 +24,4 @@ class AgentRunSettings(RunSettings):
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:
         """Settings that the engine passes on to the agent."""
-        return self.reading, self.rounds, self.tree_search, self.lab
+        return self.reading, self.reproduction, self.rounds, self.tree_search, self.lab

@@ -36,6 +36,8 @@ class Machine:
     """Name and memory of the GPUs that a script may lease."""
     disk_gb: float = 2.0
     """Gigabytes that a script may write."""
+    names: frozenset[str] = frozenset()
+    """Names of all packages that scripts find, in lower case with hyphens."""
     surprises: tuple[str, ...] = ()
     """How the packages' versions differ from what most code expects, a sentence each."""
 
@@ -67,5 +69,6 @@ def this_machine(
         packages=listed,
         gpu_models=gpu_models if gpus else (),
         disk_gb=limits.written_bytes / 1e9,
+        names=frozenset(versions),
         surprises=surprises(listed),
     )

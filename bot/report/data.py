@@ -145,7 +145,9 @@ def _nodes(
     run = session.get(Run, result.run_id)
     if run is None:
         raise UsageError(f"the database does not know the run {result.run_id}.")
-    rows = session.exec(select(Node).where(Node.run_id == run.id, Node.action != "reproduce").order_by(col(Node.id))).all()
+    rows = session.exec(
+        select(Node).where(Node.run_id == run.id, Node.action != "reproduce").order_by(col(Node.id))
+    ).all()
     return node_rows(rows, executions, result, board, run)
 
 

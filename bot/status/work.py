@@ -102,9 +102,11 @@ def best_over_time(
     session: Session, run_id: str, until: datetime, *, lower: bool | None
 ) -> list[tuple[datetime, float]]:
     """Return each new best validation score with its time, up to a time, earliest first."""
-    query = select(Node.ended_at, Node.score).where(
-        Node.run_id == run_id, Node.status == "valid", col(Node.score).is_not(None), col(Node.ended_at) <= until
-    ).where(Node.action != "reproduce")
+    query = (
+        select(Node.ended_at, Node.score)
+        .where(Node.run_id == run_id, Node.status == "valid", col(Node.score).is_not(None), col(Node.ended_at) <= until)
+        .where(Node.action != "reproduce")
+    )
     found: list[tuple[datetime, float]] = []
     for at, score in () if lower is None else session.exec(query.order_by(col(Node.ended_at), col(Node.id))):
         if at is None or score is None:

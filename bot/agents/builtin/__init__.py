@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from bot.agents.builtin import coding, ideas, posts, reports
+from bot.agents.builtin import coding, ideas, kernels, posts, reports
 from bot.agents.builtin.coding import baseline_script
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.idea_prompts import ProposeIdeas
 from bot.community.plan_prompts import PlanDrafts
 from bot.community.reading import AnalyzePost
 from bot.community.report_writing import WriteReport
+from bot.community.reproduction.repair import RepairKernel
 from bot.engine.services import BuiltIn
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens
@@ -46,6 +47,8 @@ class BuiltinModel:
                 return ideas.plan(prompt)
             case WriteScript():
                 return coding.reply(prompt, self._seed)
+            case RepairKernel():
+                return kernels.repair(prompt)
             case ReviewRun():
                 return reports.review(prompt)
             case WriteReport():

@@ -77,7 +77,9 @@ def _cells(text: str) -> Iterator[str]:
         elif part.language and part.language != "text":
             others.add(part.language)
     if others & {"r", "julia", "sql"}:
-        raise UnsupportedKernel(f"it is written in {', '.join(sorted(one.upper() if one == 'r' else one for one in others))}")
+        raise UnsupportedKernel(
+            f"it is written in {', '.join(sorted(one.upper() if one == 'r' else one for one in others))}"
+        )
 
 
 def _plain(cell: str, dropped: list[str]) -> str:

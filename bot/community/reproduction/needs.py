@@ -8,12 +8,38 @@ from pathlib import PurePosixPath
 from state.errors import UnsupportedKernel
 
 _INPUT = re.compile(r"(?:\.\./input|/kaggle/input)/([^/'\"{}*\s]+)(/?)([^'\"\s]*)")
-_TABLE = re.compile(r"\.(?:csv|tsv|json|parquet|feather|h5|hdf5|pkl|pickle|npy|npz|zip|gz|7z|txt|bin|vec)$", re.IGNORECASE)
-_OTHERS_FILE = re.compile(r"(?:sub(?:mission)?s?|blend|stack|ensemble|lb|best|pred(?:iction)?s?)[^/]*\.csv$|\d\.\d{2,}[^/]*\.csv$", re.IGNORECASE)
-_NETWORK = frozenset(
-    "urlopen urlretrieve requests.get requests.post requests.Session wget.download gdown.download load_dataset"
-    " hf_hub_download snapshot_download load_state_dict_from_url hub.load hub.KerasLayer dataset_download".split()
+TABLE = re.compile(
+    r"\.(?:csv|tsv|json|parquet|feather|h5|hdf5|pkl|pickle|npy|npz|zip|gz|7z|txt|bin|vec)$", re.IGNORECASE
 )
+_OTHERS_FILE = re.compile(
+    r"(?:sub(?:mission)?s?|blend|stack|ensemble|lb|best|pred(?:iction)?s?)[^/]*\.csv$|\d\.\d{2,}[^/]*\.csv$",
+    re.IGNORECASE,
+)
+_NETWORK = frozenset(
+    {
+        "urlopen", "urlretrieve", "requests.get", "requests.post", "requests.Session", "wget.download", "gdown.download",
+        "load_dataset", "hf_hub_download", "snapshot_download", "load_state_dict_from_url", "hub.load", "hub.KerasLayer",
+        "dataset_download",
+    }
+)  # fmt: skip
+_PACKAGES = frozenset(
+    {
+        "bayes_opt", "catboost", "category_encoders", "cv2", "eli5", "fastai", "fasttext", "gensim", "h2o", "hyperopt",
+        "imblearn", "keras", "lightgbm", "mlxtend", "nltk", "optuna", "pytorch_lightning", "shap", "skimage", "spacy", "statsmodels",
+        "tensorflow", "textblob", "tf_keras", "timm", "torch", "torchvision", "tpot", "transformers", "umap",
+        "vecstack", "xgboost",
+    }
+)  # fmt: skip
+"""What kernels import most that is not on every machine, by the name in an import."""
+_PROVIDED_BY = {
+    "cv2": ("opencv-python", "opencv-python-headless", "opencv-contrib-python"),
+    "imblearn": ("imbalanced-learn",),
+    "keras": ("keras", "tensorflow"),
+    "skimage": ("scikit-image",),
+    "umap": ("umap-learn",),
+    "xgboost": ("xgboost", "xgboost-cpu"),
+    "bayes_opt": ("bayesian-optimization",),
+}
 _SHELL_NETWORK = re.compile(r"^[!%]\s*(?:sudo\s+)?(wget|curl|git\s+clone|kaggle|gdown|apt-get|apt|conda)\b")
 _INSTALL = re.compile(r"^[!%]\s*(?:python3? -m )?pip3?\s+install\b(.*)")
 _WRITES = re.compile(r"\.to_csv\b|\bsavetxt\b|\bwriter?\(|\.write_csv\b|['\"]w[bt+]*['\"]|>\s*\w+\.csv")
@@ -46,7 +72,10 @@ def check_needs(
             raise UnsupportedKernel(f"it needs the network: {found[1]}")
         if (found := _INSTALL.match(command)) and (absent := list(_absent(found[1], packages))):
             raise UnsupportedKernel(f"it installs what is not here: {_listed(absent)}")
-    if call := next(_network_calls(ast.parse(code)), None):
+    tree = ast.parse(code)
+    if lacking := list(dict.fromkeys(_lacking(tree, packages))):
+        raise UnsupportedKernel(f"it needs packages that are not here: {_listed(lacking)}")
+    if call := next(_network_calls(tree), None):
         raise UnsupportedKernel(f"it needs the network: {call}")
     if not _WRITES.search(code):
         raise UnsupportedKernel("it writes no submission")
@@ -54,20 +83,20 @@ def check_needs(
 
 def _missing(code: str, files: Collection[str], competition: str) -> Iterator[str]:
     """Yield paths below Kaggle's input folder that are neither the competition's nor one of its files or folders."""
-    known = {part for path in files for part in _stems(path)}
+    known = {part for path in files for part in stems(path)}
     for node in ast.walk(ast.parse(code)):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             continue
         for first, slash, rest in _INPUT.findall(node.value):
             if first == competition and rest:
                 first, slash, rest = PurePosixPath(rest).parts[0], "/", "/".join(PurePosixPath(rest).parts[1:])
-                if not _TABLE.search(first):
+                if not TABLE.search(first):
                     continue
-            if first != competition and first.removesuffix(".zip") not in known and (slash or _TABLE.search(first)):
+            if first != competition and first.removesuffix(".zip") not in known and (slash or TABLE.search(first)):
                 yield f"{first}/{rest}".rstrip("/")
 
 
-def _stems(path: str) -> Iterator[str]:
+def stems(path: str) -> Iterator[str]:
     """Yield the first part of a path, with and without the endings of archives, and the names of tables without theirs."""
     first = PurePosixPath(path).parts[0]
     yield first
@@ -76,13 +105,28 @@ def _stems(path: str) -> Iterator[str]:
     yield PurePosixPath(first).stem
 
 
+def _lacking(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
+    """Yield the packages that a kernel imports without an alternative, and that are not here."""
+    plain = {_plain(one) for one in packages}
+    for node in tree.body:
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+        for root in (name.split(".")[0] for name in names):
+            if root in _PACKAGES and not plain & set(_PROVIDED_BY.get(root, (_plain(root),))):
+                yield root
+
+
+def _plain(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
 def _absent(arguments: str, packages: Collection[str]) -> Iterator[str]:
-    plain = {re.sub(r"[-_.]+", "-", one).lower() for one in packages}
+    plain = {_plain(one) for one in packages}
     for argument in arguments.split():
         if argument.startswith(("-", ">", "2>", "#")):
             continue
         named = _NAME.match(argument.split("/")[-1])
-        name = re.sub(r"[-_.]+", "-", named[0]).lower() if named else argument
+        name = _plain(named[0]) if named else argument
         if name not in plain and name not in ("pip", "setuptools", "wheel"):
             yield name
 
@@ -95,9 +139,9 @@ def _network_calls(tree: ast.AST) -> Iterator[str]:
         last = name.split(".")[-1]
         if last in _NETWORK or ".".join(name.split(".")[-2:]) in _NETWORK:
             yield name
-        elif last == "from_pretrained" and node.args and _is_hub_name(node.args[0]):
-            yield f"{name} downloads weights"
-        elif any(_downloads(one) for one in node.keywords):
+        elif any(_downloads(one) for one in node.keywords) or (
+            last == "from_pretrained" and node.args and _is_hub_name(node.args[0])
+        ):
             yield f"{name} downloads weights"
 
 

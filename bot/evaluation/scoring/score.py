@@ -51,7 +51,7 @@ def score_execution(
     scored = _score(view, predictions)
     asked, invalid = _submitted(view, submission)
     valid = invalid is None
-    message = " ".join(filter(None, (scored.fault, invalid))) or None
+    message = " ".join(dict.fromkeys(filter(None, (scored.fault, invalid)))) or None
     kept: tuple[str, ...] = ()
     if bank and predictions and submission and valid and scored.score is not None:
         kept = keep(scored.values, predictions, bank), keep(asked, submission, bank)

@@ -1,0 +1,63 @@
+"""Which public kernels are worth running: the strongest, and of these the most different."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from state.community import Post, Repeat
+
+_VOTES = 0.3
+"""Weight of a kernel's place by votes beside that by score."""
+_LIKENESS = 0.5
+"""What a kernel loses that calls the same functions as one that was tried; scores are places from 0 to 1."""
+_CALLED = re.compile(r"\b([A-Za-z_]\w{2,})\(|^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+
+
+def in_order(
+    kernels: Sequence[Post], tried: Collection[str], oriented: Callable[[float], float], repeats: Mapping[str, Repeat]
+) -> Iterator[Post]:
+    """Yield the kernels that were not tried, the most promising first; each one counts as tried for the next.
+
+    Args:
+        kernels: versions of kernels, the latest of each.
+        tried: items of the versions that were tried.
+        oriented: turns a score so that more is better.
+        repeats: near-copies, by item, which are left out once another of the same text was tried.
+    """
+    by_item = {post.item: post for post in kernels}
+    scores = _places({p.item: oriented(p.public_score) for p in kernels if p.public_score is not None})
+    votes = _places({p.item: float(p.votes) for p in kernels if p.votes is not None})
+    worth = {item: (1 - _VOTES) * scores.get(item, 0.0) + _VOTES * votes.get(item, 0.0) for item in by_item}
+    called = {item: _called(post.text) for item, post in by_item.items()}
+    texts = {_original(item, repeats) for item in tried}
+    left, likeness = {item for item in by_item if item not in tried}, dict.fromkeys(by_item, 0.0)
+    latest = [item for item in tried if item in called]
+    while left:
+        for item in left:
+            likeness[item] = max([likeness[item], *(_alike(called[item], called[one]) for one in latest)])
+        chosen = max(left, key=lambda item: (worth[item] - _LIKENESS * likeness[item], by_item[item].time, item))
+        left.discard(chosen)
+        latest = []
+        if _original(chosen, repeats) not in texts:
+            texts.add(_original(chosen, repeats))
+            latest = [chosen]
+            yield by_item[chosen]
+
+
+def _places(values: Mapping[str, float]) -> dict[str, float]:
+    """Return each one's place from 0 to 1, the highest value's; equal values share one."""
+    ordered = sorted(set(values.values()))
+    return {item: (ordered.index(value) + 1) / len(ordered) for item, value in values.items()}
+
+
+def _called(text: str) -> frozenset[str]:
+    return frozenset(name for pair in _CALLED.findall(text) for name in pair if name)
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one | other else 0.0
+
+
+def _original(item: str, repeats: Mapping[str, Repeat]) -> str:
+    while item in repeats:
+        item = repeats[item].original
+    return item

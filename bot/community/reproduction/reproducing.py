@@ -1,0 +1,249 @@
+"""Running public kernels in the sandbox and scoring them: a batch at a time, within a share of the run's time."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlmodel import col, func, select
+
+from bot.community.reproduction.adapting import adapted, with_head, without_head
+from bot.community.reproduction.choosing import in_order
+from bot.community.reproduction.repair import RepairKernel
+from bot.community.reproduction.settings import ReproductionSettings
+from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
+from bot.engine.scripts import NOISE_SECONDS, NOISE_SHARE, best_seconds
+from bot.execution.record import REPRODUCED, Execution, step_of
+from bot.models import Item
+from sandbox import ExitReason
+from state.community import Post
+from state.errors import BudgetExceeded, ModelRefused, UnsupportedKernel, UnsupportedLayout
+from state.knowledge import add_reproduction, reproductions
+from state.progress import NodeStatus, create_node, end_node
+from state.tables import Reproduction, Step
+
+_STEP = "reproduce"
+_PER_KERNEL = 0.5
+"""Share of the time for all kernels that one may take."""
+_LEAST = 5.0
+"""Seconds below which none is begun."""
+_MOST_FILES = 3_000
+"""Paths of data that are looked at; of more, pictures mostly, their folders are enough."""
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_PYTHON_2_MODULES = ("cPickle", "StringIO", "Queue", "urllib2", "cStringIO", "ConfigParser", "HTMLParser")
+_OFFLINE = re.compile(
+    r"URLError|ConnectionError|Temporary failure in name resolution|Network is unreachable|gaierror|Max retries exceeded"
+)
+_NO_NLTK = re.compile(r"Resource .*not found|nltk_data|Can't find model '")
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What came of running one kernel."""
+
+    script: str
+    done: Execution
+    repaired: bool = False
+
+
+async def reproduce_batch(context: RunContext, number: int) -> list[int]:
+    """Run the next public kernels and score them on withheld rows that stand in for the test rows; return their nodes.
+
+    Asked again with the same number, it goes on with the same kernels where it was; what had ended is not run again. No
+    node stays unfinished: one is made once its kernel has ended.
+
+    Args:
+        context: the run.
+        number: the batch's, from 1.
+
+    Raises:
+        InfrastructureFailure: our own machinery failed.
+        ModelMisconfigured, ModelUnavailable: no model answers for the repair.
+    """
+    settings = context.settings_of(ReproductionSettings)
+    if context.community is None or settings.kernels == 0:
+        return []
+    try:
+        view = await context.executor.view(REPRODUCED)
+    except UnsupportedLayout as error:
+        context.say(f"no public kernel is run, as none could be scored: {error}")
+        return []
+    if context.executor.self_reported is not None:
+        return []
+    files = _paths(view.data)
+
+    async def choose() -> dict[str, Any]:
+        return {"kernels": _choose(context, files, settings.kernels)}
+
+    chosen = (await context.steps.once(_STEP, choose, attempt=number))["kernels"]
+    # Numbered at once, before anything is waited for: what the search decides meanwhile comes after them.
+    nodes = await context.decisions.reproduce(chosen)
+    made = []
+    for post in sorted(context.community.find(chosen), key=lambda one: nodes[one.item]):
+        try:
+            made += await _reproduce(context, post, nodes[post.item], files)
+        except BudgetExceeded as error:
+            context.say(f"no further public kernel is run: {error}")
+            break
+    return made
+
+
+def _paths(data: Path) -> tuple[str, ...]:
+    found = []
+    for path in data.rglob("*"):
+        found.append(path.relative_to(data).as_posix())
+        if len(found) == _MOST_FILES:
+            break
+    top = (path.name for path in data.iterdir())
+    return tuple(sorted({*found, *top}))
+
+
+def _choose(context: RunContext, files: tuple[str, ...], count: int) -> list[str]:
+    """Return the items of the next kernels to run; those that cannot run here are recorded on the way, and not counted."""
+    community, as_of = context.community, context.clock.as_of()
+    if community is None:
+        return []
+    rows = {row.id for row in reproductions(context.store, context.run_id, as_of)}
+    earlier = context.steps.finished(_STEP).values()
+    tried = rows | {item for batch in earlier for item in batch["kernels"]}
+    kernels = [post for post in community.posts() if post.kind == "kernel"]
+    chosen: list[str] = []
+    for post in in_order(kernels, tried, context.card.oriented, community.repeats()):
+        if len(chosen) == count:
+            break
+        try:
+            adapted(post, files, context.card.slug, context.machine.names)
+        except UnsupportedKernel as error:
+            _keep(context, post, "recognised", str(error))
+        else:
+            chosen.append(post.item)
+    return chosen
+
+
+def _keep(context: RunContext, post: Post, state: str, reason: str) -> None:
+    row = Reproduction(
+        run_id=context.run_id,
+        id=post.item,
+        title=post.title,
+        state=state,
+        reason=reason,
+        published=post.public_score,
+        known_at=post.time,
+    )
+    with context.store.write() as tx:
+        add_reproduction(tx, row)
+    context.say(f"{post.item} is not run: {reason}")
+
+
+async def _reproduce(context: RunContext, post: Post, node: int, files: tuple[str, ...]) -> list[int]:
+    """Run one kernel, repaired once where that may help, and keep what came of it."""
+    known = reproductions(context.store, context.run_id, context.clock.as_of())
+    if any(row.id == post.item for row in known):
+        return []
+    script = adapted(post, files, context.card.slug, context.machine.names)
+    context.say(f"node {node}: runs {post.item}, {post.title}")
+    ran = _Ran(script, await _run(context, node, script, 0))
+    reason = _reason(ran.done)
+    if ran.done.score is None and reason is None:
+        ran = await _repaired(context, post, node, ran, files)
+        reason = _reason(ran.done)
+    done, score = ran.done, ran.done.score
+    row = Reproduction(
+        run_id=context.run_id,
+        id=post.item,
+        title=post.title,
+        state="failed" if score is None else "ran",
+        reason="" if score is not None else reason or done.fault or "",
+        node=node,
+        published=post.public_score,
+        measured=None if score is None else score.value,
+        noise=None if score is None else score.noise.score_error,
+        seconds=done.seconds,
+        repaired=ran.repaired,
+        known_at=post.time,
+    )
+    plan = f"Public kernel, as it runs here: {post.title} ({post.item})."
+    with context.store.write() as tx:
+        create_node(tx, context.run_id, id=node, action="reproduce", plan=plan, code=ran.script)
+        status: NodeStatus = "buggy" if score is None else "valid"
+        end_node(tx, context.run_id, node, status, score=row.measured, error=done.error, seconds=done.seconds)
+        add_reproduction(tx, row)
+    result = row.reason if score is None else f"score {score.value:.6g}, published {post.public_score}"
+    context.say(f"node {node}: {post.item}: {result}, {done.seconds:.0f} s")
+    return [node]
+
+
+async def _run(context: RunContext, node: int, script: str, attempt: int) -> Execution:
+    async def limit() -> dict[str, Any]:
+        return {"seconds": _seconds(context)}
+
+    # A step, so that a resumed run has the same limit.
+    seconds = float((await context.steps.once("limits", limit, node=node, attempt=attempt))["seconds"])
+    noise = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
+    return await context.executor.execute(node, script, REPRODUCED, seconds, noise_seconds=noise, attempt=attempt)
+
+
+def _seconds(context: RunContext) -> float:
+    """Return the time limit of a kernel that begins now.
+
+    Raises:
+        BudgetExceeded: too little is left of the share of the run that kernels may take, or of the run.
+    """
+    share = context.settings_of(ReproductionSettings).share * context.budget.seconds
+    seconds = func.json_extract(col(Step.result), "$.seconds")
+    ran = select(func.sum(seconds)).where(Step.run_id == context.run_id, Step.name == step_of(REPRODUCED))
+    with context.store.read() as session:
+        spent = session.exec(ran).one() or 0.0
+    run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
+    limit = min(_PER_KERNEL * share, share - spent, run or 0.0)
+    if limit < min(_LEAST, _PER_KERNEL * share):
+        raise BudgetExceeded("their share of the run's time is used up")
+    return limit
+
+
+def _reason(done: Execution) -> str | None:
+    """Return why a kernel failed where the cause is known and nothing that a repair mends; None otherwise."""
+    if done.score is not None:
+        return None
+    fault, output = done.fault or "", done.output
+    if done.reason is ExitReason.TIMED_OUT:
+        return f"it takes longer than {done.limit or 0:.0f} s, the most that one kernel may take here"
+    if done.reason not in (ExitReason.ERROR, ExitReason.FINISHED):
+        return fault
+    if (absent := _NO_MODULE.search(fault)) and "." not in absent[1] and absent[1] not in _PYTHON_2_MODULES:
+        return f"it needs the package {absent[1]}, which is not here"
+    if _OFFLINE.search(fault) or _OFFLINE.search(output[:2_000]):
+        return f"it needs the network: {fault}"
+    if _NO_NLTK.search(output[:2_000]):
+        return "it needs a package's data or models that are not here"
+    return None
+
+
+async def _repaired(context: RunContext, post: Post, node: int, ran: _Ran, files: tuple[str, ...]) -> _Ran:
+    """Return what came of the kernel as a model changed it; where it has no answer or no time is left, as it was."""
+    done = ran.done
+    prompt = RepairKernel(
+        task=context.task,
+        machine=context.machine,
+        item=Item(post.item, post.time),
+        script=without_head(ran.script),
+        files=tuple(sorted({path.split("/")[0] for path in files})),
+        fault=done.fault or "",
+        trace=_trace(done.output),
+        seconds=done.limit or 0.0,
+    )
+    try:
+        _seconds(context)
+        code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
+        script = with_head(code, post.item, files, context.card.slug)
+        return _Ran(script, await _run(context, node, script, 1), repaired=True)
+    except (ModelRefused, BudgetExceeded) as error:
+        context.say(f"node {node}: {post.item} is not repaired: {error}")
+        return ran
+
+
+def _trace(output: str) -> str:
+    """Return the traceback alone: what else a kernel prints may hold rows of the data."""
+    trace = output.partition("\n\n[output before]\n")[0]
+    return trace if trace.startswith("Traceback") else ""
