@@ -19,6 +19,8 @@ class Brief:
     draft: str
     codebase: str | None = None
     """Source of the script that the draft builds on, if any."""
+    public: str | None = None
+    """The public kernel that this source is of, such as `kernel/10`; None: a script of the run."""
     earlier: str = ""
     """Earlier solutions, from a strategy without drafts of its own; else empty."""
     results: tuple[Result, ...] = ()

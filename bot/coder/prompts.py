@@ -58,6 +58,8 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """The engine's newest blend of it."""
     known: tuple[Item, ...] = ()
     """Sources of the draft, for the audit."""
+    public: str | None = None
+    """The public kernel that `codebase` is of; None: a script of the run."""
 
     def parse(self, text: str) -> ScriptAnswer:
         """Read the plan before the fenced script; raises Unparsable when there is no script that compiles."""

@@ -39,6 +39,7 @@ async def write_script(
         title=brief.title,
         draft=brief.draft,
         codebase=brief.codebase if not shown else None,
+        public=brief.public,
         earlier=brief.earlier,
         attempts=shown,
         budget=budget,

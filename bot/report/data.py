@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from state.engine import reading
 from state.errors import SnapshotError, UsageError
 from state.series import last_reading
 from state.store import read_blob
-from state.tables import Execution, Node, Run
+from state.tables import Execution, Node, Reproduction, Run
 
 LONGEST_CODE = 150_000
 """Most characters of the submitted script on a page."""
@@ -55,6 +56,8 @@ class ReportData:
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
     labs: tuple[LabStory, ...]
+    kernels: tuple[Reproduction, ...]
+    """Public kernels that were run here, or recognised as unable to run, the best measured first."""
     known: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, in order of time; those that a node used come first."""
     roles: tuple[RoleSpending, ...]
@@ -101,6 +104,7 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
         labs=lab_stories(session, result.run_id),
+        kernels=_kernels(session, result),
         known=_known(session, result),
         roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
@@ -137,6 +141,12 @@ def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tup
         competition = Competition.model_validate({"title": slug, **config.get("card", {}), "url": url})
     board = read_board(session, slug, lower_is_better=result.is_lower_better)
     return competition, tuple(board.scores) if board and board.complete else ()
+
+
+def _kernels(session: Session, result: RunResult) -> tuple[Reproduction, ...]:
+    rows = session.exec(select(Reproduction).where(Reproduction.run_id == result.run_id)).all()
+    order = {row.id: math.inf if row.measured is None else -result.oriented(row.measured) for row in rows}
+    return tuple(sorted(rows, key=lambda row: (order[row.id], row.id)))
 
 
 def _nodes(

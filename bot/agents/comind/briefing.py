@@ -22,6 +22,7 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, ActionKind, Playbook, Remaining, Strategy
 from bot.engine.tree import BASELINE, Tree
 from state.errors import BotError, BudgetExceeded
+from state.knowledge import reproductions
 from state.tables import Draft
 
 _PLAIN = (
@@ -136,6 +137,7 @@ class CoMindBriefing:
 
     def _brief(self, draft: Draft) -> Brief:
         context, node = self._context, draft.codebase_node
+        kernels = reproductions(context.store, context.run_id, context.clock.as_of())
         return Brief(
             task=context.task,
             preview=context.preview,
@@ -143,6 +145,7 @@ class CoMindBriefing:
             title=draft.title,
             draft=draft.description,
             codebase=None if node is None else code(context, node),
+            public=next((row.id for row in kernels if node is not None and row.node == node), None),
         )
 
     async def finish(self, tree: Tree) -> None:

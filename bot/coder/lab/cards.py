@@ -9,8 +9,9 @@ from bot.engine.context import RunContext
 from bot.engine.results import BlendSoFar, Result, newest_blend
 from bot.engine.tree import BASELINE, NodeView
 from bot.models.quoting import line
+from state.knowledge import reproductions
 from state.labs import labs
-from state.tables import Lab
+from state.tables import Lab, Reproduction
 
 _FAMILIES = (
     ("blend", re.compile(r"\b(?:VotingClassifier|VotingRegressor|StackingClassifier|StackingRegressor)\b")),
@@ -76,23 +77,42 @@ def kin(context: RunContext, lab: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*lineage, *siblings[-_KIN:], *(one.id for one in ranked[:_BEST]))))
 
 
-def board(context: RunContext, lab: int, everything: bool = False) -> list[str]:
+def board(context: RunContext, lab: int, everything: bool = False, with_kernels: bool = False) -> list[str]:
     """Return the board's lines: a lab's own nodes and those of its kin, and experiments of the labs that made them.
 
     Args:
         context: the run.
         lab: whose board it is.
         everything: all nodes that the run's table of results shows, and all labs' experiments.
+        with_kernels: the best public kernels too, as they were measured here.
     """
     kept = {*context.decisions.of_lab(lab), *kin(context, lab)}
     blend = context.blend
     lines = [card(one, blend) for one in context.results if everything or one.node in kept]
     lines += [blend_line(blend)] if blend is not None else []
+    if with_kernels:
+        lines += [f"public {row.id} (node {row.node}) · {text}" for row, text in measured(context)[:_BEST]]
     related = {context.decisions.lab_of(node) for node in kept}
     for row in labs(context.store, context.run_id)[-_LABS:]:
         if everything or row.id in related:
             lines += _hint_lines(context, row, _NEWEST_HINTS if row.id == lab else 0)
     return [f"[{_COLUMNS}]", *lines] if lines else ["nothing has been scored yet"]
+
+
+def measured(context: RunContext) -> list[tuple[Reproduction, str]]:
+    """Return the public kernels that were run here and have a score, the best first, each with a line of what it scored."""
+    rows = reproductions(context.store, context.run_id, context.clock.as_of())
+    ran = sorted(
+        (row for row in rows if row.measured is not None), key=lambda r: -context.card.oriented(r.measured or 0.0)
+    )
+    lines = []
+    for row in ran:
+        published = "unknown" if row.published is None else f"{row.published:g}"
+        noise = "" if row.noise is None else f" ± {row.noise:.2g}"
+        score = f"{shown(row.measured or 0.0, row.noise)}{noise} measured here (published: {published})"
+        repaired = ", repaired" if row.repaired else ""
+        lines.append(f"{score} · {row.seconds:.0f} s{repaired} · {line(row.title, 120)}")
+    return list(zip(ran, lines, strict=True))
 
 
 def _hint_lines(context: RunContext, row: Lab, newest: int) -> list[str]:

@@ -59,7 +59,7 @@ class Commands:
         if isinstance(arguments, Status):
             return self.status()
         if isinstance(arguments, Board):
-            return "\n".join(board(self.context, self.number, arguments.all))
+            return "\n".join(board(self.context, self.number, arguments.all, with_kernels=True))
         if isinstance(arguments, Ideas):
             ideas = self.ideas()
             self.shown += [item for _, item in ideas]

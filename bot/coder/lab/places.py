@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.coder.lab.cards import shown
+from bot.coder.lab.cards import measured, shown
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.execution.record import GUARDED, PREDICTIONS
@@ -15,12 +15,12 @@ from bot.models.quoting import clean, line
 from sandbox.collect import collect
 from sandbox.lab.remains import KEPT_BYTES
 from state.community import Post
-from state.knowledge import analyses
+from state.knowledge import analyses, reproductions
 
 MOST_KERNELS, MOST_TOPICS = 150, 300
 MOST_BYTES = 400_000
 """Of one post's file."""
-_BEST_KERNELS, _MOST_VOTED = 2, 8
+_BEST_MEASURED, _BEST_KERNELS, _MOST_VOTED = 3, 2, 8
 _MOST_FILES = 2_000
 """Of a lab's work that its child begins with."""
 _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
@@ -32,8 +32,10 @@ class Community:
 
     items: tuple[Item, ...] = ()
     """All that a coder could read there."""
+    measured: tuple[str, ...] = ()
+    """The best that were run here: file, measured and published score, seconds and title."""
     kernels: tuple[str, ...] = ()
-    """The best by score: file, score, votes and title."""
+    """The best others by score: file, score, votes and title."""
     topics: tuple[str, ...] = ()
     """Those with the most votes: file, messages, votes, size and title."""
 
@@ -48,6 +50,8 @@ def write_community(context: RunContext, folder: Path) -> Community:
     kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
     (folder / "topics").mkdir(exist_ok=True)
+    ran = _write_measured(context, folder / "measured")
+    tried = {row.id: row for row in reproductions(context.store, context.run_id, context.clock.as_of())}
     index, best, most = ["# Public scripts, best score first", ""], list[str](), list[str]()
     for post in kernels:
         text = _bounded(post.text)
@@ -56,8 +60,11 @@ def write_community(context: RunContext, folder: Path) -> Community:
         name = f"kernels/{_plain(post.id)}.{suffix}"
         (folder / name).write_text(text, encoding="utf-8")
         about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {line(post.title, 120)}"
-        best.append(f"/lab/community/{about}")
-        index.append(f"- {about}{_summary(summaries, post)}")
+        row = tried.get(post.item)
+        if row is None:
+            best.append(f"/lab/community/{about}")
+        reason = f" · does not run here: {line(row.reason, 200)}" if row is not None and row.reason else ""
+        index.append(f"- {about}{reason}{_summary(summaries, post)}")
     topics: dict[str, list[Post]] = {}
     for post in posts:
         if post.kind == "message" and post.topic_id is not None:
@@ -74,11 +81,27 @@ def write_community(context: RunContext, folder: Path) -> Community:
         about = f"{len(messages)} messages · {votes} votes · {size:.0f} kB · {line(messages[0].title, 120)}"
         index.append(f"- {name} · {about}{_summary(summaries, *messages)}")
         most.append(f"/lab/community/{name} · {about}")
+    if ran:
+        index = ["# Public scripts that were run here", "", *(f"- {one}" for one in ran), "", *index]
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     shown_posts = [*kernels, *(p for _, messages in ranked for p in messages)]
     return Community(
-        tuple(Item(p.item, p.time) for p in shown_posts), tuple(best[:_BEST_KERNELS]), tuple(most[:_MOST_VOTED])
+        tuple(Item(p.item, p.time) for p in shown_posts),
+        tuple(f"/lab/community/{one}" for one in ran[:_BEST_MEASURED]),
+        tuple(best[:_BEST_KERNELS]),
+        tuple(most[:_MOST_VOTED]),
     )
+
+
+def _write_measured(context: RunContext, folder: Path) -> list[str]:
+    """Write the public scripts that were run here, as they ran, and return a line each, the best first."""
+    lines = []
+    for row, text in measured(context):
+        folder.mkdir(exist_ok=True)
+        name = f"{_plain(row.id.partition('/')[2])}.py"
+        (folder / name).write_text(_bounded(code(context, row.node or 0)), encoding="utf-8")
+        lines.append(f"measured/{name} · {text}")
+    return lines
 
 
 def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:

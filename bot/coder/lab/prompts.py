@@ -44,7 +44,7 @@ class LabTask(TemplatePrompt[None]):
     notes: tuple[str, ...]
     """Notes that other labs left."""
     kernels: tuple[str, ...]
-    """The best published kernels: file, score, votes and title, a line each."""
+    """The best published kernels that were not run here: file, score, votes and title, a line each."""
     topics: tuple[str, ...]
     """The topics with the most votes: file, messages, votes, size and title, a line each."""
     posts: int
@@ -61,6 +61,10 @@ class LabTask(TemplatePrompt[None]):
     """Whether the pool has ideas for the draft."""
     blends: bool = False
     """Whether the engine blends what is scored."""
+    measured: tuple[str, ...] = ()
+    """The best that were run here: file, measured and published score, seconds and title, a line each."""
+    public: bool = False
+    """Whether the script that the draft starts from is a public kernel."""
     lab: bool = True
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
 

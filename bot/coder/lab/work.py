@@ -187,6 +187,8 @@ class Work:
             failures=() if alone else failures(context),
             notes=() if alone else lab_notes(context, self.number),
             kernels=community.kernels,
+            measured=community.measured,
+            public=any(node.id == self.assignment.codebase for node in load_tree(context).reproduced),
             topics=community.topics,
             posts=len(community.items),
             folds=folds is not None,

@@ -25,8 +25,8 @@ _NETWORK = frozenset(
 _PACKAGES = frozenset(
     {
         "bayes_opt", "catboost", "category_encoders", "cv2", "eli5", "fastai", "fasttext", "gensim", "h2o", "hyperopt",
-        "imblearn", "keras", "lightgbm", "mlxtend", "nltk", "optuna", "pytorch_lightning", "shap", "skimage", "spacy", "statsmodels",
-        "tensorflow", "textblob", "tf_keras", "timm", "torch", "torchvision", "tpot", "transformers", "umap",
+        "imblearn", "keras", "lightgbm", "mlxtend", "nltk", "optuna", "pytorch_lightning", "shap", "skimage", "spacy",
+        "statsmodels", "tensorflow", "textblob", "tf_keras", "timm", "torch", "torchvision", "tpot", "transformers", "umap",
         "vecstack", "xgboost",
     }
 )  # fmt: skip
