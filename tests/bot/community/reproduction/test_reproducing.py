@@ -1,0 +1,133 @@
+"""Public kernels are run on withheld rows, within their share of the run; what cannot run here is named."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from bot.agents.builtin import BuiltinModel
+from bot.coder.lab.places import write_community
+from bot.community.reproduction.reproducing import reproduce_batch
+from bot.community.reproduction.settings import ReproductionSettings
+from bot.engine.attempts import code, load_tree
+from bot.engine.context import RunContext
+from bot.engine.tree import BASELINE
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.record import REPRODUCED, kept_execution
+from bot.models import CallLimits, Completion, Prompt
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import Clock, ReplayClock, StreamClock
+from state.knowledge import reproductions
+from state.tables import Reproduction
+from tests.bot.community.reproduction.kernels import KERNELS, LATE, write_kernels
+from tests.bot.engine.parts import RUN, opened_on
+
+FIRST = 101
+"""Id of the first kernel."""
+
+
+class Heard(BuiltinModel):
+    """The built-in model, which keeps what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.asked: list[str] = []
+
+    async def complete(self, prompt: Prompt[Any], *, role: str, limits: CallLimits) -> Completion[Any]:
+        """Answer as the built-in model does."""
+        self.asked.append("\n".join(one.content for one in prompt.messages()))
+        return await super().complete(prompt, role=role, limits=limits)
+
+
+@asynccontextmanager
+async def run_on(
+    folder: Path,
+    *settings: BaseModel,
+    clock: Callable[[Snapshot], Clock] | None = None,
+    model: BuiltinModel | None = None,
+    seconds: float = 2_000.0,
+) -> AsyncIterator[RunContext]:
+    """Give a run on the made-up table with the twenty kernels; one in the folder goes on."""
+    there = folder / "tiny-table"
+    snapshot = Snapshot.load(there if there.is_dir() else write_kernels(there), METRIC_DIRECTIONS)
+    at = clock(snapshot) if clock else ReplayClock(snapshot.card.deadline)
+    async with opened_on(
+        snapshot, folder, None, at, model or BuiltinModel(0), settings=settings, seconds=seconds
+    ) as context:
+        yield context
+
+
+def rows(context: RunContext) -> dict[str, Reproduction]:
+    return {row.title: row for row in reproductions(context.store, RUN, context.clock.as_of())}
+
+
+@pytest.mark.integration
+async def test_twenty_kernels_as_real_ones_are_run_or_are_named(tmp_path: Path) -> None:
+    model = Heard()
+    async with run_on(tmp_path, ReproductionSettings(kernels=20, share=0.5), model=model) as context:
+        nodes = await reproduce_batch(context, 1)
+        found = rows(context)
+        for kernel in KERNELS:
+            row = found[kernel.name]
+            outcome = "repaired" if row.repaired and row.state == "ran" else row.state
+            assert outcome == kernel.outcome, (kernel.name, row.reason)
+            assert kernel.reason in row.reason
+            assert (row.measured is not None and row.measured < 0.5) == (row.state == "ran"), kernel.name
+            assert (row.node is None) == (row.state == "recognised")
+        assert sorted(nodes) == sorted(row.node for row in found.values() if row.node is not None)
+        tree = load_tree(context)
+        assert [node.id for node in tree.reproduced] == nodes
+        assert [node.id for node in tree.nodes] == [BASELINE], "they are no scripts of ours"
+        assert tree.best_candidate() == tree[BASELINE]
+        assert not list(context.executor.folder.bank.glob("*")), "nothing of them can be blended"
+        assert LATE not in "".join(code(context, node) for node in nodes)
+        # What a kernel printed, rows of the test set among it, is in no prompt.
+        assert len(model.asked) == 3
+        assert not any("r0240" in text for text in model.asked)
+        written = write_community(context, tmp_path / "community")
+        assert "measured here (published: 0.402)" in "\n".join(written.measured)
+        script = (tmp_path / written.measured[0].split(" ")[0].removeprefix("/lab/")).read_text()
+        assert script == code(context, max(tree.reproduced, key=lambda node: (node.fitness, -node.id)).id)
+        assert "does not run here: it is written in Python 2" in (tmp_path / "community/index.md").read_text()
+
+
+@pytest.mark.integration
+async def test_a_batch_that_is_asked_for_again_runs_nothing_twice_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    settings = ReproductionSettings(kernels=2, share=0.5)
+    async with run_on(tmp_path, settings) as context:
+        first = await reproduce_batch(context, 1)
+        assert len(first) == 2
+        assert await reproduce_batch(context, 1) == []
+    async with run_on(tmp_path, settings) as context:
+        assert await reproduce_batch(context, 1) == []
+        second = await reproduce_batch(context, 2)
+        assert len(second) == 2
+        assert not set(first) & set(second)
+        with context.store.read() as session:
+            for node in (*first, *second):
+                assert kept_execution(session, RUN, node, REPRODUCED) is not None
+                assert kept_execution(session, RUN, node) is None, "it has no hold-out run"
+
+
+async def test_without_time_none_is_run_and_what_cannot_run_is_named_all_the_same(tmp_path: Path) -> None:
+    async with run_on(tmp_path, ReproductionSettings(kernels=20), seconds=1.0) as context:
+        assert await reproduce_batch(context, 1) == []
+        assert {row.state for row in rows(context).values()} == {"recognised"}
+        assert load_tree(context).reproduced == ()
+        # Their numbers are theirs all the same, so that later nodes have the same ones in a run that is killed.
+        assert len([action for _, action in context.decisions if action.kind == "reproduce"]) == 10
+
+
+async def test_nothing_is_run_where_it_is_turned_off(tmp_path: Path) -> None:
+    async with run_on(tmp_path, ReproductionSettings(kernels=0)) as context:
+        assert await reproduce_batch(context, 1) == []
+        assert context.decisions.count == 0
+
+
+async def test_nothing_is_known_before_its_kernel_was_published(tmp_path: Path) -> None:
+    async with run_on(tmp_path, clock=lambda one: StreamClock(one.card.enabled_at, one.card.deadline)) as context:
+        assert await reproduce_batch(context, 1) == []
+        assert rows(context) == {}
