@@ -152,6 +152,7 @@ def replay(
         "calls_in_flight": settings.models.in_flight,
         "watch": settings.watch,
         "lab": settings.lab,
+        "reproduction": settings.reproduction,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
     }

@@ -5,6 +5,7 @@ from typing import Literal
 
 from bot.community.idea_pool import propose_ideas
 from bot.community.reading import learn
+from bot.community.reproduction.reproducing import reproduce_batch
 from bot.engine.context import RunContext
 
 Part = Literal["posts", "kernels"]
@@ -48,3 +49,5 @@ class Intake:
         if part == "posts":
             await learn(self._context)
             await propose_ideas(self._context, f"propose:{number}", self._context.task)
+        else:
+            await reproduce_batch(self._context, number)

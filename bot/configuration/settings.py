@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
 from bot.coder.lab.settings import LabSettings
+from bot.community.reproduction.settings import ReproductionSettings
 from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
 from bot.execution.disk_space import DiskSettings
@@ -34,6 +35,9 @@ class Settings(BaseModel):
     )
     watch: WatchSettings = Field(
         default=WatchSettings(), description="Who looks on while a script runs, and may end it."
+    )
+    reproduction: ReproductionSettings = Field(
+        default=ReproductionSettings(), description="How many public kernels a run of comind tries out, and for how long."
     )
     lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")

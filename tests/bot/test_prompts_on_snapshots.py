@@ -35,6 +35,8 @@ def on(prompt: Any, card: Any) -> Any:
 def test_every_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str) -> None:
     card = Snapshot.load(Path(needs.snapshots()) / slug, METRIC_DIRECTIONS).card
     for prompt in PROMPTS:
+        if prompt.name == "repair_kernel":  # whoever repairs a kernel is to change nothing for a better score
+            continue
         text = "\n".join(message.content for message in on(prompt, card).messages())
         assert card.metric.direction in text, prompt.name
         if prompt.name == "monitor_run":  # it judges a run by its output

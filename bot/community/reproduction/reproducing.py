@@ -64,14 +64,9 @@ async def reproduce_batch(context: RunContext, number: int) -> list[int]:
     settings = context.settings_of(ReproductionSettings)
     if context.community is None or settings.kernels == 0:
         return []
-    try:
-        view = await context.executor.view(REPRODUCED)
-    except UnsupportedLayout as error:
-        context.say(f"no public kernel is run, as none could be scored: {error}")
-        return []
     if context.executor.self_reported is not None:
         return []
-    files = _paths(view.data)
+    files = _paths(context.executor.settings.data)
 
     async def choose() -> dict[str, Any]:
         return {"kernels": _choose(context, files, settings.kernels)}
@@ -79,6 +74,11 @@ async def reproduce_batch(context: RunContext, number: int) -> list[int]:
     chosen = (await context.steps.once(_STEP, choose, attempt=number))["kernels"]
     # Numbered at once, before anything is waited for: what the search decides meanwhile comes after them.
     nodes = await context.decisions.reproduce(chosen)
+    try:
+        await context.executor.view(REPRODUCED)
+    except UnsupportedLayout as error:
+        context.say(f"no public kernel is run, as none could be scored: {error}")
+        return []
     made = []
     for post in sorted(context.community.find(chosen), key=lambda one: nodes[one.item]):
         try:

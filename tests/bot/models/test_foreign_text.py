@@ -13,10 +13,13 @@ from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
 from bot.community.reading import AnalyzePost
 from bot.community.report_writing import WriteReport
+from bot.community.reproduction.repair import RepairKernel
 from bot.community.shown import ComponentNote
 from bot.execution.monitor import MonitorRun
+from bot.models import Item
 from tests.bot.agents.builtin.parts import (
     MACHINE,
+    NOW,
     RESULT,
     TASK,
     analysis,
@@ -93,6 +96,7 @@ PROMPTS = [
         ideas=True,
     ),
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
+    RepairKernel(TASK, MACHINE, Item("kernel/1", NOW), "x = np.int(1)", ("train.csv",), "no int", "Traceback", 60.0),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
 ]
 
