@@ -37,7 +37,8 @@ class Settings(BaseModel):
         default=WatchSettings(), description="Who looks on while a script runs, and may end it."
     )
     reproduction: ReproductionSettings = Field(
-        default=ReproductionSettings(), description="How many public kernels a run of comind tries out, and for how long."
+        default=ReproductionSettings(),
+        description="How many public kernels a run of comind tries out, and for how long.",
     )
     lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")

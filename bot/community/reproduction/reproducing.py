@@ -69,6 +69,10 @@ async def reproduce_batch(context: RunContext, number: int) -> list[int]:
     files = _paths(context.executor.settings.data)
 
     async def choose() -> dict[str, Any]:
+        try:
+            _seconds(context)
+        except BudgetExceeded:
+            return {"kernels": []}
         return {"kernels": _choose(context, files, settings.kernels)}
 
     chosen = (await context.steps.once(_STEP, choose, attempt=number))["kernels"]
@@ -142,8 +146,7 @@ async def _reproduce(context: RunContext, post: Post, node: int, files: tuple[st
     if any(row.id == post.item for row in known):
         return []
     script = adapted(post, files, context.card.slug, context.machine.names)
-    context.say(f"node {node}: runs {post.item}, {post.title}")
-    ran = _Ran(script, await _run(context, node, script, 0))
+    ran = _Ran(script, await _run(context, node, post.item, script, 0))
     reason = _reason(ran.done)
     if ran.done.score is None and reason is None:
         ran = await _repaired(context, post, node, ran, files)
@@ -174,12 +177,13 @@ async def _reproduce(context: RunContext, post: Post, node: int, files: tuple[st
     return [node]
 
 
-async def _run(context: RunContext, node: int, script: str, attempt: int) -> Execution:
+async def _run(context: RunContext, node: int, item: str, script: str, attempt: int) -> Execution:
     async def limit() -> dict[str, Any]:
         return {"seconds": _seconds(context)}
 
     # A step, so that a resumed run has the same limit.
     seconds = float((await context.steps.once("limits", limit, node=node, attempt=attempt))["seconds"])
+    context.say(f"node {node}: runs {item}, for {seconds:.0f} s at the most")
     noise = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
     return await context.executor.execute(node, script, REPRODUCED, seconds, noise_seconds=noise, attempt=attempt)
 
@@ -237,7 +241,7 @@ async def _repaired(context: RunContext, post: Post, node: int, ran: _Ran, files
         _seconds(context)
         code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
         script = with_head(code, post.item, files, context.card.slug)
-        return _Ran(script, await _run(context, node, script, 1), repaired=True)
+        return _Ran(script, await _run(context, node, post.item, script, 1), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
         context.say(f"node {node}: {post.item} is not repaired: {error}")
         return ran

@@ -112,13 +112,23 @@ async def test_a_batch_that_is_asked_for_again_runs_nothing_twice_and_the_next_o
                 assert kept_execution(session, RUN, node) is None, "it has no hold-out run"
 
 
-async def test_without_time_none_is_run_and_what_cannot_run_is_named_all_the_same(tmp_path: Path) -> None:
-    async with run_on(tmp_path, ReproductionSettings(kernels=20), seconds=1.0) as context:
+async def test_without_time_none_is_chosen(tmp_path: Path) -> None:
+    async with run_on(tmp_path, seconds=1.0) as context:
         assert await reproduce_batch(context, 1) == []
-        assert {row.state for row in rows(context).values()} == {"recognised"}
-        assert load_tree(context).reproduced == ()
-        # Their numbers are theirs all the same, so that later nodes have the same ones in a run that is killed.
-        assert len([action for _, action in context.decisions if action.kind == "reproduce"]) == 10
+        assert rows(context) == {}
+        assert context.decisions.count == 0
+
+
+@pytest.mark.integration
+async def test_a_batch_ends_with_its_share_and_its_nodes_keep_their_numbers(tmp_path: Path) -> None:
+    # One kernel of 3 s is what this share leaves room for.
+    async with run_on(tmp_path, ReproductionSettings(kernels=5, share=0.05), seconds=120.0) as context:
+        made = await reproduce_batch(context, 1)
+        assert 1 <= len(made) < 5
+        numbered = [number for number, action in context.decisions if action.kind == "reproduce"]
+        assert numbered == [2, 3, 4, 5, 6]
+        assert made == numbered[: len(made)]
+        assert await context.decisions.reproduce(["kernel/101"]) == {"kernel/101": 2}
 
 
 async def test_nothing_is_run_where_it_is_turned_off(tmp_path: Path) -> None:
