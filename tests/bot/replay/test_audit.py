@@ -105,6 +105,16 @@ def test_a_prediction_that_a_visible_post_prints_is_no_leak(run: Path, tiny: Pat
     assert audit(run).exit_code == 0
 
 
+def test_a_reproduction_that_is_dated_before_its_kernel_is_found(run: Path):
+    with sqlite3.connect(run / "state.db") as database:
+        changed = database.execute("UPDATE reproduction SET known_at = replace(known_at, '2020-01-07', '2020-01-02')")
+        assert changed.rowcount == 1
+    database.close()
+    done = audit(run)
+    assert done.exit_code == 1
+    assert "reproduction/kernel/21 is of 2020-01-02T00:00:00Z, but was made of kernel/21" in done.stdout
+
+
 def test_a_missing_prompt_is_found(run: Path):
     path = run / "prompts.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))

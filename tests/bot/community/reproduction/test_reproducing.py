@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from bot.agents.builtin import BuiltinModel
+from bot.coder.lab.cards import board
 from bot.coder.lab.places import write_community
 from bot.community.reproduction.reproducing import reproduce_batch
 from bot.community.reproduction.settings import ReproductionSettings
@@ -91,6 +92,7 @@ async def test_twenty_kernels_as_real_ones_are_run_or_are_named(tmp_path: Path) 
         assert "measured here (published: 0.402)" in "\n".join(written.measured)
         script = (tmp_path / written.measured[0].split(" ")[0].removeprefix("/lab/")).read_text()
         assert script == code(context, max(tree.reproduced, key=lambda node: (node.fitness, -node.id)).id)
+        assert "(published: 0.402)" in "\n".join(board(context, 1, with_kernels=True))
         assert "does not run here: it is written in Python 2" in (tmp_path / "community/index.md").read_text()
 
 
