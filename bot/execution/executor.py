@@ -105,6 +105,11 @@ class Executor:
         self._checking = asyncio.Lock()
 
     @property
+    def contains(self) -> bool:
+        """Whether its sandbox contains what it runs; if not, strangers' code must not run."""
+        return self._sandbox.describe().isolation != "none"
+
+    @property
     def self_reported(self) -> str | None:
         """Why this run's scores are those that its scripts print; None: the evaluator's. Set with the first view."""
         return self._views.self_reported

@@ -51,7 +51,8 @@ async def reproduce_batch(context: RunContext, number: int) -> list[int]:
     """Run the next public kernels and score them on withheld rows that stand in for the test rows; return their nodes.
 
     Asked again with the same number, it goes on with the same kernels where it was; what had ended is not run again. No
-    node stays unfinished: one is made once its kernel has ended.
+    node stays unfinished: one is made once its kernel has ended. Without a sandbox that contains them, and where no labels
+    are withheld, none is run.
 
     Args:
         context: the run.
@@ -64,7 +65,7 @@ async def reproduce_batch(context: RunContext, number: int) -> list[int]:
     settings = context.settings_of(ReproductionSettings)
     if context.community is None or settings.kernels == 0:
         return []
-    if context.executor.self_reported is not None:
+    if not context.executor.contains or context.executor.self_reported is not None:
         return []
     files = _paths(context.executor.settings.data)
 

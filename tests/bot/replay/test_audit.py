@@ -107,8 +107,11 @@ def test_a_prediction_that_a_visible_post_prints_is_no_leak(run: Path, tiny: Pat
 
 def test_a_reproduction_that_is_dated_before_its_kernel_is_found(run: Path):
     with sqlite3.connect(run / "state.db") as database:
-        changed = database.execute("UPDATE reproduction SET known_at = replace(known_at, '2020-01-07', '2020-01-02')")
-        assert changed.rowcount == 1
+        made = database.execute(
+            "INSERT INTO reproduction SELECT run.id, 'kernel/21', 'Linear', 'ran', '', 2, .46, .45, NULL, 1.0, 0,"
+            " replace(kernelversion.created_at, '2020-01-07', '2020-01-02') FROM run, kernelversion WHERE kernelversion.id = '21'"
+        )
+        assert made.rowcount == 1
     database.close()
     done = audit(run)
     assert done.exit_code == 1

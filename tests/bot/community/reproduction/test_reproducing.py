@@ -19,10 +19,14 @@ from bot.engine.tree import BASELINE
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.record import REPRODUCED, kept_execution
 from bot.models import CallLimits, Completion, Prompt
+from sandbox import Sandbox
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.process import ProcessSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock, ReplayClock, StreamClock
 from state.knowledge import reproductions
 from state.tables import Reproduction
+from tests import needs
 from tests.bot.community.reproduction.kernels import KERNELS, LATE, write_kernels
 from tests.bot.engine.parts import RUN, opened_on
 
@@ -50,13 +54,17 @@ async def run_on(
     clock: Callable[[Snapshot], Clock] | None = None,
     model: BuiltinModel | None = None,
     seconds: float = 2_000.0,
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[RunContext]:
     """Give a run on the made-up table with the twenty kernels; one in the folder goes on."""
+    if sandbox is None:
+        needs.bubblewrap()
+        sandbox = BubblewrapSandbox()
     there = folder / "tiny-table"
     snapshot = Snapshot.load(there if there.is_dir() else write_kernels(there), METRIC_DIRECTIONS)
     at = clock(snapshot) if clock else ReplayClock(snapshot.card.deadline)
     async with opened_on(
-        snapshot, folder, None, at, model or BuiltinModel(0), settings=settings, seconds=seconds
+        snapshot, folder, None, at, model or BuiltinModel(0), settings=settings, seconds=seconds, sandbox=sandbox
     ) as context:
         yield context
 
@@ -114,6 +122,7 @@ async def test_a_batch_that_is_asked_for_again_runs_nothing_twice_and_the_next_o
                 assert kept_execution(session, RUN, node) is None, "it has no hold-out run"
 
 
+@pytest.mark.integration
 async def test_without_time_none_is_chosen(tmp_path: Path) -> None:
     async with run_on(tmp_path, seconds=1.0) as context:
         assert await reproduce_batch(context, 1) == []
@@ -133,12 +142,20 @@ async def test_a_batch_ends_with_its_share_and_its_nodes_keep_their_numbers(tmp_
         assert await context.decisions.reproduce(["kernel/101"]) == {"kernel/101": 2}
 
 
+@pytest.mark.integration
 async def test_nothing_is_run_where_it_is_turned_off(tmp_path: Path) -> None:
     async with run_on(tmp_path, ReproductionSettings(kernels=0)) as context:
         assert await reproduce_batch(context, 1) == []
         assert context.decisions.count == 0
 
 
+async def test_strangers_code_is_not_run_where_nothing_contains_it(tmp_path: Path) -> None:
+    async with run_on(tmp_path, sandbox=ProcessSandbox()) as context:
+        assert await reproduce_batch(context, 1) == []
+        assert rows(context) == {}
+
+
+@pytest.mark.integration
 async def test_nothing_is_known_before_its_kernel_was_published(tmp_path: Path) -> None:
     async with run_on(tmp_path, clock=lambda one: StreamClock(one.card.enabled_at, one.card.deadline)) as context:
         assert await reproduce_batch(context, 1) == []
