@@ -44,7 +44,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
     if view is None:
         return Community()
     posts = view.posts()
-    summaries = {one.post_id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
+    summaries = {one.id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
     kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
     (folder / "topics").mkdir(exist_ok=True)
@@ -57,7 +57,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         (folder / name).write_text(text, encoding="utf-8")
         about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {line(post.title, 120)}"
         best.append(f"/lab/community/{about}")
-        index.append(f"- {about}{_summary(summaries, post)}")
+        index.append(f"- {about}{_summary(summaries, post.item)}")
     topics: dict[str, list[Post]] = {}
     for post in posts:
         if post.kind == "message" and post.topic_id is not None:
@@ -72,7 +72,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
         votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
         about = f"{len(messages)} messages · {votes} votes · {size:.0f} kB · {line(messages[0].title, 120)}"
-        index.append(f"- {name} · {about}{_summary(summaries, *messages)}")
+        index.append(f"- {name} · {about}{_summary(summaries, f'topic/{topic}')}")
         most.append(f"/lab/community/{name} · {about}")
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     shown_posts = [*kernels, *(p for _, messages in ranked for p in messages)]
@@ -95,8 +95,8 @@ def _facts(post: Post) -> str:
     return ", ".join([*score, *votes]) or "no votes known"
 
 
-def _summary(summaries: Mapping[str, str], *posts: Post) -> str:
-    found = next((summaries[p.id] for p in posts if p.id in summaries), None)
+def _summary(summaries: Mapping[str, str], item: str) -> str:
+    found = summaries.get(item)
     return f": {line(found, 300)}" if found else ""
 
 
