@@ -19,6 +19,8 @@ _LEAST_NEW = 20
 """New words without which a document is not read."""
 _HALF_NEW = 100
 """New words that make a document worth half as much as one that is all news."""
+_IDLE_LINE = re.compile(r"^\s*(?:(?:import|from) \w.*|plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: ).*\n?", re.MULTILINE)
+"""A line of a script that says little of what it does: imports, plots, warnings."""
 _TIERS = {"CONTRIBUTOR": 0.2, "EXPERT": 0.5, "MASTER": 0.8, "GRANDMASTER": 1.0, "STAFF": 0.8}
 
 
@@ -101,10 +103,11 @@ def most_telling(
 ) -> Iterator[Document]:
     """Yield unread documents, the most telling first, counting those already yielded as read; those without news never.
 
-    The worth of a document is (1 + 2·votes + tier + score + 2·fresh) · new, each from 0 to 1:
+    The worth of a document is (1 + 2·votes + tier + score + 2·fresh) · new / ∜length, each but the length from 0 to 1:
     votes on a logarithmic scale, 1 for the most voted; the opening author's tier, 1 for a grandmaster; the rank of the public
     score among the unread kernels, 1 for the best; fresh is 1 if it has grown since `fresh_since`, as what is new has no votes
-    yet; and new is n / (n + 100), where n counts its words and figures that nothing read so far has.
+    yet; new is n / (n + 100), where n counts its words and figures that nothing read so far has. Of two that promise as much
+    the shorter goes first, as reading is paid by length.
 
     Args:
         unread: what may be read.
@@ -121,7 +124,8 @@ def most_telling(
         tier = _TIERS.get((document.posts[0].tier or "").upper(), 0.0)
         score = 0.0 if document.public_score is None else (scores.index(document.public_score) + 1) / len(scores)
         fresh = fresh_since is not None and document.time > fresh_since
-        return 1 + 2 * votes + tier + score + 2 * fresh
+        length = max(1_000, sum(len(post.text) for post in document.posts))
+        return (1 + 2 * votes + tier + score + 2 * fresh) / length**0.25
 
     texts = [words_of(*document.posts) for document in unread]
     worth = [signals(document) for document in unread]
@@ -145,9 +149,11 @@ def excerpt(document: Document, characters: int) -> Document:
     """Return a document with about so many characters of text at the most.
 
     Of a topic the opening message and the most voted answers stay, in their order; of a text that is longer by itself the
-    middle is cut, as code reads data first and submits last.
+    middle is cut, as code reads data first and submits last; a script loses its imports and plots.
     """
     first, *answers = document.posts
+    if first.kind == "kernel":
+        first = replace(first, text=_IDLE_LINE.sub("", first.text))
     opening = _shortened(first, characters)
     left, kept = characters - len(opening.text), {first.id}
     for post in sorted(answers, key=lambda post: (-(post.votes or 0), post.time, post.id)):

@@ -25,9 +25,9 @@ _BATCH, _NEWS, _CHOICE = "reading", "reading news", ": choice"
 """Names of the steps of a batch and of a look at news; and what the name of the choice of what these read ends in."""
 _CALL_TOKENS = 4_500
 """Tokens of documents that one call reads: few calls repeat the task seldom, and two at a time answer sooner than one."""
-_ANSWER_TOKENS = 160
+_ANSWER_TOKENS = 350
 """Of an answer, a document."""
-_TASK_CHARACTERS = 2_000
+_TASK_CHARACTERS = 1_500
 """Of the task's description: a reader needs the aim, not the rules for a submission."""
 _USEFUL = 3.0
 """Effectiveness of an analysis that is shown though it suggests nothing."""
