@@ -15,11 +15,13 @@ _WORD = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W_]{3,}")
 """A word or figure, and a character of scripts that put no space between words."""
 _LEAST_WORDS = 6
 """Different words of a message that is shown; a reply of fewer is mostly thanks."""
-_LEAST_NEW = 20
+_LEAST_NEW = 8
 """New words without which a document is not read."""
 _HALF_NEW = 100
 """New words that make a document worth half as much as one that is all news."""
-_IDLE_LINE = re.compile(r"^\s*(?:(?:import|from) \w.*|plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: ).*\n?", re.MULTILINE)
+_IDLE_LINE = re.compile(
+    r"^\s*(?:(?:import|from) \w.*|plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: ).*\n?", re.MULTILINE
+)
 """A line of a script that says little of what it does: imports, plots, warnings."""
 _TIERS = {"CONTRIBUTOR": 0.2, "EXPERT": 0.5, "MASTER": 0.8, "GRANDMASTER": 1.0, "STAFF": 0.8}
 
@@ -103,11 +105,11 @@ def most_telling(
 ) -> Iterator[Document]:
     """Yield unread documents, the most telling first, counting those already yielded as read; those without news never.
 
-    The worth of a document is (1 + 2·votes + tier + score + 2·fresh) · new / ∜length, each but the length from 0 to 1:
-    votes on a logarithmic scale, 1 for the most voted; the opening author's tier, 1 for a grandmaster; the rank of the public
-    score among the unread kernels, 1 for the best; fresh is 1 if it has grown since `fresh_since`, as what is new has no votes
-    yet; new is n / (n + 100), where n counts its words and figures that nothing read so far has. Of two that promise as much
-    the shorter goes first, as reading is paid by length.
+    The worth of a document is (1 + 2·votes + tier + 3·score + 2·fresh) · new / ∜length, each but the length from 0 to 1:
+    votes on a logarithmic scale, 1 for the most voted; the opening author's tier, 1 for a grandmaster; score is 1 for the
+    unread kernel with the best public score, 1/2 for the second, and so on; fresh is 1 for what has grown since `fresh_since`,
+    as what is new has no votes yet; new is n / (n + 100), where n counts its words and figures that nothing read so far has. Of
+    two that promise as much the shorter goes first, as reading is paid by length.
 
     Args:
         unread: what may be read.
@@ -115,17 +117,17 @@ def most_telling(
         lower_is_better: the metric's direction.
         fresh_since: None: nothing counts as fresh.
     """
-    scores = sorted({d.public_score for d in unread if d.public_score is not None}, reverse=lower_is_better)
+    scores = sorted({d.public_score for d in unread if d.public_score is not None}, reverse=not lower_is_better)
     most = max((d.votes or 0 for d in unread), default=0)
     seen = set(known)
 
     def signals(document: Document) -> float:
         votes = math.log1p(max(0, document.votes or 0)) / math.log1p(max(1, most))
         tier = _TIERS.get((document.posts[0].tier or "").upper(), 0.0)
-        score = 0.0 if document.public_score is None else (scores.index(document.public_score) + 1) / len(scores)
+        score = 0.0 if document.public_score is None else 1 / (1 + scores.index(document.public_score))
         fresh = fresh_since is not None and document.time > fresh_since
         length = max(1_000, sum(len(post.text) for post in document.posts))
-        return (1 + 2 * votes + tier + score + 2 * fresh) / length**0.25
+        return (1 + 2 * votes + tier + 3 * score + 2 * fresh) / length**0.25
 
     texts = [words_of(*document.posts) for document in unread]
     worth = [signals(document) for document in unread]

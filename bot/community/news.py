@@ -27,8 +27,9 @@ async def take_in_news(context: RunContext, look: int | None = None) -> Found:
     """
     number = max(looks(context), default=-1) + 1 if look is None else look
 
+    read = await read_news(context, number)
+
     async def find() -> Found:
-        read = await read_news(context, number)
         return {"posts": read, "strong": _is_strong(context, read)}
 
     found = await context.steps.once(_STEP, find, attempt=number)
