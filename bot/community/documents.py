@@ -127,7 +127,7 @@ def most_telling(
         score = 0.0 if document.public_score is None else 1 / (1 + scores.index(document.public_score))
         fresh = fresh_since is not None and document.time > fresh_since
         length = max(1_000, sum(len(post.text) for post in document.posts))
-        return (1 + 2 * votes + tier + 3 * score + 2 * fresh) / length**0.25
+        return (1 + 2 * votes + tier + 3 * score + 2 * fresh) / math.sqrt(math.sqrt(length))
 
     texts = [words_of(*document.posts) for document in unread]
     worth = [signals(document) for document in unread]

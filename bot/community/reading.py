@@ -127,8 +127,8 @@ def _allowance(context: RunContext, batches: Sequence[Choice]) -> int:
     if not batches:
         return min(settings.first_tokens, settings.most_tokens)
     factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
-    left = settings.most_tokens - sum(batch["used"] for batch in batches)
-    return min(round(int(batches[-1]["allowed"]) * factor), left)
+    left: int = settings.most_tokens - sum(batch["used"] for batch in batches)
+    return min(round(batches[-1]["allowed"] * factor), left)
 
 
 def pays(context: RunContext) -> bool | None:
