@@ -23,8 +23,8 @@ from state.words import iso
 
 _BATCH, _NEWS, _CHOICE = "reading", "reading news", ": choice"
 """Names of the steps of a batch and of a look at news; and what the name of the choice of what these read ends in."""
-_CALL_TOKENS = 4_500
-"""Tokens of documents that one call reads: few calls repeat the task seldom, and two at a time answer sooner than one."""
+_CALL_TOKENS = 6_500
+"""Tokens of documents that one call reads: few calls repeat the task seldom, and long answers are late."""
 _ANSWER_TOKENS = 350
 """Of an answer, a document."""
 _TASK_CHARACTERS = 1_500
@@ -128,7 +128,8 @@ def _allowance(context: RunContext, batches: Sequence[Choice]) -> int:
         return min(settings.first_tokens, settings.most_tokens)
     factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
     left: int = settings.most_tokens - sum(batch["used"] for batch in batches)
-    return min(round(batches[-1]["allowed"] * factor), left)
+    grown: float = batches[-1]["allowed"] * factor
+    return min(round(grown), left)
 
 
 def pays(context: RunContext) -> bool | None:
