@@ -34,7 +34,12 @@ def write_streamed(folder: Path) -> Path:
         _append(topics, thread | {"id": id, "posted_at": posted})
         _append(messages, template | {"id": id, "topic_id": id, "posted_at": posted, "markdown": text})
     readings = folder / "community/observations.jsonl"
-    reading = json.loads(readings.read_text().splitlines()[0]) | {"target": "topic", "id": 1, "at": "2020-02-15T00:00:00Z", "votes": 77}
+    reading = json.loads(readings.read_text().splitlines()[0]) | {
+        "target": "topic",
+        "id": 1,
+        "at": "2020-02-15T00:00:00Z",
+        "votes": 77,
+    }
     _append(readings, reading)
     return folder
 
