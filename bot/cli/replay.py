@@ -14,7 +14,6 @@ from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
 from bot.cli.configured import configured, model_settings, redactor_of, settings_file
 from bot.cli.options import Config
 from bot.cli.running import Job, report, run_all
-from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
@@ -143,12 +142,11 @@ def replay(
         "environment": described.environment,
         **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
         "config": file,
-        # A round has a draft for every slot, and new posts are read where the clock brings any.
+        # A round has a draft for every slot.
         "rounds": RoundsSettings(
             coder=_coder(coder, choice.kind, described),
             drafts_per_round=max(RoundsSettings().drafts_per_round, parallel),
         ),
-        "reading": ReadingSettings(newest=NEWEST_POSTS if pace == "stream" else 0),
         "calls_in_flight": settings.models.in_flight,
         "watch": settings.watch,
         "lab": settings.lab,

@@ -4,7 +4,7 @@ import asyncio
 from typing import Literal
 
 from bot.community.idea_pool import propose_ideas
-from bot.community.reading import learn
+from bot.community.reading import read_batch
 from bot.community.reproduction.reproducing import reproduce_batch
 from bot.engine.context import RunContext
 
@@ -47,7 +47,7 @@ class Intake:
         if number > 1:
             await self.ready(part, number - 1)
         if part == "posts":
-            await learn(self._context)
+            await read_batch(self._context, number)
             await propose_ideas(self._context, f"propose:{number}", self._context.task)
         else:
             await reproduce_batch(self._context, number)

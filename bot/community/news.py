@@ -1,39 +1,38 @@
-"""News: posts since the last look are analysed and turned into ideas, and may start another round of drafts."""
+"""News: what was posted since is read and turned into ideas, and may start another round of drafts."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from bot.community.idea_pool import not_asked_about, propose_news
-from bot.community.reading import learn
+from bot.community.idea_pool import propose_news
+from bot.community.reading import known_analyses, read_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from state.tables import Analysis
 
 _STEP = "news"
 _STRONG = 8.0
-"""Effectiveness, from 0 to 10, at which a post starts another round at once."""
+"""Effectiveness, from 0 to 10, at which something read starts another round at once."""
 
 Found = dict[str, Any]
 
 
 async def take_in_news(context: RunContext, look: int | None = None) -> Found:
-    """Analyse new posts and ask for ideas on them; raises as `Asker.ask`.
+    """Read what was posted since the run's first batch of reading, and ask for ideas on it; raises as `Asker.ask`.
 
     Args:
         context: the run.
-        look: number of the look, so that a resumed run finds the same; None: not numbered.
+        look: number of the look, so that a resumed run finds the same; None: the next one, or the one that was interrupted.
 
     Returns:
-        `posts`: the new posts' items; `strong`: whether one of them beats our best score or promises much.
+        `posts`: the items of what was read; `strong`: whether some of it beats our best score or promises much.
     """
-    read = set(await learn(context))
+    number = max(looks(context), default=-1) + 1 if look is None else look
+
+    read = await read_news(context, number)
 
     async def find() -> Found:
-        # A round of drafts that opens meanwhile reads posts too, which are no news; it never meets a numbered look.
-        new = [row for row in not_asked_about(context) if look is not None or row.id in read]
-        return {"posts": [row.id for row in new], "strong": _is_strong(context, new)}
+        return {"posts": read, "strong": _is_strong(context, read)}
 
-    found = await find() if look is None else await context.steps.once(_STEP, find, attempt=look)
+    found = await context.steps.once(_STEP, find, attempt=number)
     if found["posts"]:
         await propose_news(context)
     return found
@@ -44,11 +43,11 @@ def looks(context: RunContext) -> dict[int, Found]:
     return context.steps.finished(_STEP)
 
 
-def _is_strong(context: RunContext, new: Sequence[Analysis]) -> bool:
+def _is_strong(context: RunContext, read: Sequence[str]) -> bool:
     community, card = context.community, context.card
     top = load_tree(context).best()
-    shown = community.find(row.id for row in new) if community else []
+    shown = community.find(read) if community else []
     scores = [post.public_score for post in shown if post.public_score is not None]
     if top is not None and any(card.oriented(score) > top.fitness for score in scores):
         return True
-    return any(row.effectiveness >= _STRONG for row in new)
+    return any(row.effectiveness >= _STRONG for row in known_analyses(context) if row.id in read)

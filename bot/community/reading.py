@@ -1,176 +1,231 @@
-"""Reading: which posts to analyse, the prompt for an analysis, and the analyses."""
+"""Reading in batches: several documents a call, the most telling first, within a budget of tokens that grows while it pays."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import ClassVar
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
-from pydantic import BaseModel, Field
-
+from bot.community.documents import Document, documents, excerpt, most_telling, original_of, words_of
+from bot.community.read_prompts import Findings, ReadPosts
+from bot.community.report_pool import reports_of
 from bot.community.settings import ReadingSettings
+from bot.community.suspicion import steering
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText
 from bot.models import Item
-from bot.models.parsing import json_answer
-from bot.models.template import TemplatePrompt
-from state.community import Post, Repeat
+from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
-from state.knowledge import add_analysis, analyses
+from state.knowledge import add_analysis, analyses, drafts, ideas
+from state.store import Transaction
 from state.tables import Analysis
+from state.words import iso
 
+_BATCH, _NEWS, _CHOICE = "reading", "reading news", ": choice"
+"""Names of the steps of a batch and of a look at news; and what the name of the choice of what these read ends in."""
+_CALL_TOKENS = 6_500
+"""Tokens of documents that one call reads: few calls repeat the task seldom, and long answers are late."""
+_ANSWER_TOKENS = 350
+"""Of an answer, a document."""
+_TASK_CHARACTERS = 1_500
+"""Of the task's description: a reader needs the aim, not the rules for a submission."""
 _USEFUL = 3.0
 """Effectiveness of an analysis that is shown though it suggests nothing."""
-NO_REPEATS: Mapping[str, Repeat] = MappingProxyType({})
+
+Choice = Mapping[str, Any]
+"""`calls`: items of documents, a list a call; `allowed` and `used`: tokens; `as_of`."""
 
 
-class AnalysisAnswer(BaseModel, extra="ignore", frozen=True):
-    """What a post suggests, with four scores from 0 to 10."""
-
-    summary: str = Field(max_length=4_000)
-    suggestions: tuple[str, ...] = ()
-    """Each one self-contained: a technique, with its parameters and measured effect if the post gives them."""
-    code_abstract: str = ""
-    resources: tuple[str, ...] = ()
-    novelty: float = Field(ge=0, le=10)
-    feasibility: float = Field(ge=0, le=10)
-    effectiveness: float = Field(ge=0, le=10)
-    efficiency: float = Field(ge=0, le=10)
-
-
-@dataclass(frozen=True)
-class AnalyzePost(TemplatePrompt[AnalysisAnswer]):
-    """Ask what one post suggests and how good that is."""
-
-    template: ClassVar[str] = "analyze_post.j2"
-
-    task: TaskText
-    post: Post
-
-    def parse(self, text: str) -> AnalysisAnswer:
-        """Read the JSON answer."""
-        return json_answer(text, AnalysisAnswer)
-
-    def items(self) -> Sequence[Item]:
-        """Return the post, and the owner's notes."""
-        return (Item(self.post.item, self.post.time), *self.task.items())
-
-
-class AnalysisText(AnalysisAnswer):
+class AnalysisText(Findings):
     """An analysis as a prompt shows it."""
 
     item: Item
-    """The post's id, with the analysis' time."""
+    """The document's, with the analysis' time."""
     title: str
     votes: int | None
     public_score: float | None
 
 
-async def learn(context: RunContext) -> list[str]:
-    """Analyse the chosen posts that were not analysed yet, and return their items; raises as `Asker.ask`."""
+async def read_batch(context: RunContext, number: int) -> list[str]:
+    """Read the next documents, and return their items: none if nothing is left to read or the budget is used up.
+
+    The batch of a number reads what it first chose, however often it is cancelled and asked again; no answer is paid twice.
+    Raises as `Asker.ask`.
+    """
+    return await _read(context, _BATCH, number)
+
+
+async def read_news(context: RunContext, look: int) -> list[str]:
+    """Read what has grown since the first batch, as `read_batch` does; nothing before that."""
+    return await _read(context, _NEWS, look)
+
+
+async def _read(context: RunContext, step: str, number: int) -> list[str]:
+    async def choose() -> dict[str, Any]:
+        return _choose(context, step, number)
+
+    async def read() -> dict[str, Any]:
+        choice = await context.steps.once(f"{step}{_CHOICE}", choose, attempt=number)
+        await _read_all(context, choice["calls"], f"{step}:{number}")
+        return choice
+
     async with context.learning:
-        new = _unread(context)
-        if new:
-            context.say(f"reading {len(new)} posts")
-            await _analyze_all(context, new)
-        return [post.item for post in new]
+        choice = await context.steps.once(step, read, attempt=number)
+    return [item for call in choice["calls"] for item in call]
 
 
-async def _analyze_all(context: RunContext, posts: Sequence[Post]) -> None:
-    """Analyse posts side by side."""
-    task = context.task
+async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: str) -> None:
+    """Read the documents of each call; a killed bot goes on with the calls of which something is missing."""
+    if context.community is None or not calls:
+        return
+    found = {document.item: document for document in documents(context.community)}
+    digests = {row.id: row.digest for row in known_analyses(context)}
+    wanted = [[found[item] for item in call if item in found] for call in calls]
+    missing = {n: call for n, call in enumerate(wanted) if any(digests.get(d.item) != d.digest for d in call)}
+    if missing:
+        context.say(f"reading {sum(map(len, missing.values()))} documents")
     try:
         async with asyncio.TaskGroup() as group:
-            for post in posts:
-                group.create_task(_analyze(context, task, post))
+            for n, call in missing.items():
+                group.create_task(_read_call(context, call, f"{name}:{n}"))
     except ExceptionGroup as failures:
         # The first failure cancels the other calls, and stops the run or the node.
         raise failures.exceptions[0] from failures
 
 
-def _unread(context: RunContext) -> list[Post]:
-    seen, reading = context.community, context.settings_of(ReadingSettings)
-    if seen is None:
+def _choose(context: RunContext, step: str, number: int) -> dict[str, Any]:
+    """Choose what to read, as a `Choice`."""
+    view, settings = context.community, context.settings_of(ReadingSettings)
+    batches = [one for n, one in context.steps.finished(f"{_BATCH}{_CHOICE}").items() if step != _BATCH or n < number]
+    as_of, began = context.clock.as_of(), datetime.fromisoformat(batches[0]["as_of"]) if batches else None
+    allowed = _allowance(context, batches) if step == _BATCH else settings.first_tokens if batches else 0
+    calls, used, filled = list[list[str]](), 0, _CALL_TOKENS
+    if view is not None and allowed > 0:
+        task = _brief(context.task)
+        overhead = _tokens(ReadPosts(task, ()))
+        unread = [excerpt(one, settings.document_characters) for one in _unread(context)]
+        if step == _NEWS:
+            unread = [one for one in unread if began is not None and one.time > began]
+        lower = context.card.lower_is_better
+        for document in most_telling(unread, _words_read(context), lower_is_better=lower, fresh_since=began):
+            size = _tokens(ReadPosts(task, (document,))) - overhead
+            opens = filled + size > _CALL_TOKENS
+            cost = size + _ANSWER_TOKENS + (overhead if opens else 0)
+            if used + cost > allowed:
+                break
+            if opens:
+                calls.append([])
+                filled = 0
+            calls[-1].append(document.item)
+            used, filled = used + cost, filled + size
+    return {"calls": calls, "allowed": allowed, "used": used, "as_of": iso(as_of)}
+
+
+def _allowance(context: RunContext, batches: Sequence[Choice]) -> int:
+    """Return the tokens of the next batch: more than the last one's if reading pays, fewer if not, equal while unknown."""
+    settings = context.settings_of(ReadingSettings)
+    if not batches:
+        return min(settings.first_tokens, settings.most_tokens)
+    factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
+    left: int = settings.most_tokens - sum(batch["used"] for batch in batches)
+    grown: float = batches[-1]["allowed"] * factor
+    return min(round(grown), left)
+
+
+def pays(context: RunContext) -> bool | None:
+    """Return whether reading pays; None: not known yet.
+
+    It pays if, of the drafts with a report that used an idea from something read, the latest scored better than all before it.
+    """
+    store, run, as_of = context.store, context.run_id, context.clock.as_of()
+    read = {row.id for row in known_analyses(context)}
+    drawn = {idea.id for idea in ideas(store, run, as_of) if read & set(idea.sources)}
+    using = {draft.id for draft in drafts(store, run, as_of) if drawn & set(draft.idea_ids)}
+    best, verdict = float("-inf"), None
+    for report in reports_of(context):
+        fitness = float("-inf") if report.score is None else context.card.oriented(report.score)
+        if report.draft_id in using:
+            verdict = fitness > best
+        best = max(best, fitness)
+    return verdict
+
+
+def _unread(context: RunContext) -> list[Document]:
+    """Return what was never read or has changed since, but for near-copies of what was; of those the first is taken."""
+    view = context.community
+    if view is None:
         return []
-    repeats = seen.repeats()
-    read = {original_of(row.id, repeats) for row in known_analyses(context)}
-    best = worth_reading(seen.posts(), reading, context.card.lower_is_better, repeats)
-    unread: list[Post] = []
-    for post in (*best, *seen.newest(reading.newest)):
-        # Of near-copies the first to be chosen is read.
-        if (original := original_of(post.item, repeats)) not in read:
-            read.add(original)
-            unread.append(post)
+    repeats, rows = view.repeats(), known_analyses(context)
+    digests = {row.id: row.digest for row in rows}
+    taken = {original_of(row.posts[0], repeats): row.id for row in rows if row.posts}
+    unread = []
+    by_votes = sorted(documents(view), key=lambda one: (-(one.votes or 0), one.opened, one.item))
+    for document in by_votes:
+        first = taken.setdefault(original_of(document.posts[0].item, repeats), document.item)
+        if first == document.item and digests.get(document.item) != document.digest:
+            unread.append(document)
     return unread
 
 
-def worth_reading(
-    posts: Sequence[Post], settings: ReadingSettings, lower_is_better: bool, repeats: Mapping[str, Repeat] = NO_REPEATS
-) -> list[Post]:
-    """Choose posts: kernels best by score and most voted (half each), then messages by votes; unknown signals come last.
-
-    Of near-copies (`repeats`, by item) only the first is chosen.
-    """
-    kernels = [p for p in posts if p.kind == "kernel"]
-    sign = 1 if lower_is_better else -1
-    scored = sorted(
-        (p for p in kernels if p.public_score is not None), key=lambda p: (sign * (p.public_score or 0.0), p.id)
-    )
-    taken: set[str] = set()
-    chosen = _first(scored, (settings.kernels + 1) // 2, repeats, taken)
-    chosen += _first(_by_votes(kernels), settings.kernels - len(chosen), repeats, taken)
-    return chosen + _first(_by_votes([p for p in posts if p.kind == "message"]), settings.messages, repeats, taken)
+def _words_read(context: RunContext) -> set[str]:
+    """Return the words of all that was read; what was edited since counts as new."""
+    if context.community is None:
+        return set()
+    read = {item: row.known_at for row in known_analyses(context) for item in row.posts}
+    return words_of(*(post for post in context.community.find(read) if post.time <= read[post.item]))
 
 
-def _first(posts: Sequence[Post], count: int, repeats: Mapping[str, Repeat], taken: set[str]) -> list[Post]:
-    """Return the first posts that are no near-copies of taken ones, and take them."""
-    chosen: list[Post] = []
-    for post in posts:
-        original = original_of(post.item, repeats)
-        if len(chosen) < count and original not in taken:
-            taken.add(original)
-            chosen.append(post)
-    return chosen
+async def _read_call(context: RunContext, call: Sequence[Document], name: str) -> None:
+    """Read documents by one call; those that its answer forgets are asked about once more, and then left."""
+    left = list(call)
+    for once_more in (False, True):
+        found = await _ask(context, left, f"{name}:again" if once_more else name)
+        with context.store.write() as tx:
+            for document in left:
+                if document.item in found or once_more:
+                    _keep(context, tx, document, found.get(document.item, Findings()))
+        left = [document for document in left if document.item not in found]
+        if not left:
+            return
 
 
-def original_of(item: str, repeats: Mapping[str, Repeat]) -> str:
-    """Return the original of a near-copy, itself if it is none."""
-    while item in repeats:
-        item = repeats[item].original
-    return item
-
-
-def _by_votes(posts: Sequence[Post]) -> list[Post]:
-    return sorted(posts, key=lambda p: (-(p.votes if p.votes is not None else -1), p.time, p.id))
-
-
-async def _analyze(context: RunContext, task: TaskText, post: Post) -> None:
-    """Analyse a post, or skip it if the model refuses."""
-    prompt = AnalyzePost(task, _shortened(post, context.settings_of(ReadingSettings).post_characters))
+async def _ask(context: RunContext, asked: Sequence[Document], name: str) -> dict[str, Findings]:
+    """Return the findings by document; none if the model refuses."""
+    limit = context.settings_of(ReadingSettings).document_characters
+    prompt = ReadPosts(_brief(context.task), tuple(excerpt(document, limit) for document in asked))
     try:
-        answer = await context.asker.ask(prompt, role="analyst", name=f"analyze:{post.item}")
+        answer = await context.asker.ask(prompt, role="analyst", name=name)
     except ModelRefused as error:
-        context.say(f"{post.item} was not analysed: {error}")
-        return
-    with context.store.write() as tx:
-        add_analysis(
-            tx,
-            context.run_id,
-            post.item,
-            post_kind=post.kind,
-            post_id=post.id,
-            known_at=post.time,
-            **answer.model_dump(),
-        )
+        context.say(f"{len(asked)} documents were not read: {error}")
+        return {}
+    return {**dict.fromkeys(answer.nothing, Findings()), **{one.id: one for one in answer.documents}}
 
 
-def _shortened(post: Post, limit: int) -> Post:
-    """Cut the middle of a text that is longer than `limit` characters: code reads data first and submits last."""
-    if len(post.text) <= limit:
-        return post
-    half = limit // 2
-    left_out = f"[... {len(post.text) - 2 * half} characters cut ...]"
-    return replace(post, text=f"{post.text[:half]}\n{left_out}\n{post.text[-half:]}")
+def _keep(context: RunContext, tx: Transaction, document: Document, findings: Findings) -> None:
+    shown = excerpt(document, context.settings_of(ReadingSettings).document_characters)
+    kind, _, id = document.item.partition("/")
+    suspicion = next(filter(None, (steering(document.title, post.text) for post in document.posts)), None)
+    add_analysis(
+        tx,
+        context.run_id,
+        document.item,
+        post_kind=kind,
+        post_id=id,
+        posts=[post.item for post in shown.posts],
+        digest=document.digest,
+        known_at=shown.time,
+        **findings.model_dump(include=set(Findings.model_fields) - {"suspicion"}),
+        suspicion=suspicion or findings.suspicion,
+    )
+
+
+def _brief(task: TaskText) -> TaskText:
+    """Return the task with the beginning of its description."""
+    return replace(task, description=task.description[:_TASK_CHARACTERS])
+
+
+def _tokens(prompt: ReadPosts) -> int:
+    return sum(estimated_tokens(message.content) for message in prompt.messages())
 
 
 def analysis_texts(context: RunContext) -> list[AnalysisText]:
@@ -178,21 +233,22 @@ def analysis_texts(context: RunContext) -> list[AnalysisText]:
     if context.community is None:
         return []
     rows = sorted(known_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
-    posts = {p.item: p for p in context.community.find(row.id for row in rows)}
-    # Analyses of posts that their authors have deleted since are left out, as are those without any use.
-    telling = [row for row in rows if row.suggestions or row.effectiveness >= _USEFUL]
-    shown = [row for row in telling if row.id in posts][: context.settings_of(ReadingSettings).shown_analyses]
-    return [_analysis_text(row, posts[row.id]) for row in shown]
-
-
-def _analysis_text(row: Analysis, post: Post) -> AnalysisText:
-    return AnalysisText(
-        item=Item(row.id, row.known_at),
-        title=post.title,
-        votes=post.votes,
-        public_score=post.public_score,
-        **row.model_dump(include=set(AnalysisAnswer.model_fields)),
-    )
+    # Those without any use are left out, as are those of posts that their authors have deleted since.
+    telling = [row for row in rows if row.suggestions or row.fails or row.effectiveness >= _USEFUL]
+    posts = {
+        post.item: post for post in context.community.find(one for row in telling for one in (row.id, *row.posts[:1]))
+    }
+    shown = [row for row in telling if {row.id, *row.posts[:1]} <= posts.keys()]
+    return [
+        AnalysisText(
+            item=Item(row.id, row.known_at),
+            title=posts[row.id].title,
+            votes=posts[row.id].votes,
+            public_score=posts[row.id].public_score,
+            **row.model_dump(include=set(Findings.model_fields)),
+        )
+        for row in shown[: context.settings_of(ReadingSettings).shown_analyses]
+    ]
 
 
 def known_analyses(context: RunContext) -> list[Analysis]:

@@ -2,21 +2,20 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-NEWEST_POSTS = 10
-"""Newest posts that are analysed at each look where posts come in mid-run, whatever their votes: what is new has none yet."""
-
 
 class ReadingSettings(BaseModel):
-    """How much of a community is read."""
+    """How much of a community is read; tokens are those of prompts and answers together, estimated."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kernels: int = Field(default=20, ge=0, description="kernels analysed a run: half by score, half by votes")
-    messages: int = Field(default=40, ge=0, description="messages analysed a run, most voted first")
-    newest: int = Field(
-        default=0, ge=0, description="newest posts that are analysed at each look, besides those: for a live run"
+    first_tokens: int = Field(default=9_000, ge=0, description="tokens of the first batch, and of each look at news")
+    growth: float = Field(
+        default=2.0, ge=1, description="a batch is so much larger than the one before it if reading pays, else smaller"
     )
-    post_characters: int = Field(default=12_000, ge=500, description="characters of one post that a prompt shows")
+    most_tokens: int = Field(default=90_000, ge=0, description="tokens of all batches of a run, news apart")
+    document_characters: int = Field(
+        default=5_000, ge=500, description="characters of one document that a prompt shows"
+    )
     shown_analyses: int = Field(default=40, ge=1, description="analyses that one prompt for ideas shows")
     shown_ideas: int = Field(default=60, ge=1, description="ideas that one prompt shows, best supported first")
     shown_reports: int = Field(

@@ -10,7 +10,6 @@ from datetime import datetime
 from bot.agents import blends
 from bot.agents.comind.policy import RoundsSettings, usual_coder
 from bot.agents.settings import AgentRunSettings
-from bot.community.settings import NEWEST_POSTS, ReadingSettings
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.contradictions import cost_without_cap
 from bot.engine.budget import RunBudget
@@ -245,7 +244,6 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         **asdict(share_of(settings.sandbox, shared.folder, parallel=daemon.slots, cpus=daemon.cpus)),
         gpus=shared.gpus,
         config=shared.file,
-        reading=ReadingSettings(newest=NEWEST_POSTS),
         rounds=rounds,
         calls_in_flight=settings.models.in_flight,
         watch=settings.watch,

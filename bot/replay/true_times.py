@@ -46,7 +46,7 @@ def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:
 def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Sequence[str]]]:
     """Yield item, time and sources."""
     for analysis in session.exec(select(Analysis).where(Analysis.run_id == run_id)):
-        yield f"analysis/{analysis.id}", analysis.known_at, [f"{analysis.post_kind}/{analysis.post_id}"]
+        yield f"analysis/{analysis.id}", analysis.known_at, [analysis.id, *analysis.posts]
     for made in session.exec(select(Reproduction).where(Reproduction.run_id == run_id)):
         yield f"reproduction/{made.id}", made.known_at, [made.id]
     for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):

@@ -63,18 +63,16 @@ def _posts(
     drafts: Sequence[Draft],
     nodes: Sequence[Node],
 ) -> list[PostUse]:
-    """Return the posts that were read, in order of time."""
+    """Return the documents that were read, in order of their latest text that was."""
     found = []
-    community = context.community
-    read = [] if community is None else community.find(row.id for row in known_analyses(context))
-    for post in read:
-        passed = next(move for move in made if move.as_of >= post.time)
-        own = [idea.id for idea in ideas if post.item in idea.sources]
+    for row in sorted(known_analyses(context), key=lambda row: (row.known_at, row.id)):
+        passed = next(move for move in made if move.as_of >= row.known_at)
+        own = [idea.id for idea in ideas if row.id in idea.sources]
         using = {draft.id for draft in drafts if set(own) & set(draft.idea_ids)}
         found.append(
             PostUse(
-                item=post.item,
-                posted=post.time,
+                item=row.id,
+                posted=row.known_at,
                 seconds=_seconds(run, passed.at),
                 as_of=passed.as_of,
                 ideas=tuple(own),

@@ -7,7 +7,7 @@ from bot.agents.builtin.coding import baseline_script
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.idea_prompts import ProposeIdeas
 from bot.community.plan_prompts import PlanDrafts
-from bot.community.reading import AnalyzePost
+from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.community.reproduction.repair import RepairKernel
 from bot.engine.services import BuiltIn
@@ -39,8 +39,8 @@ class BuiltinModel:
 
     def _reply(self, prompt: Prompt[Any]) -> str:
         match prompt:
-            case AnalyzePost():
-                return posts.analysis(prompt)
+            case ReadPosts():
+                return posts.read(prompt)
             case ProposeIdeas():
                 return ideas.propose(prompt)
             case PlanDrafts():

@@ -5,7 +5,8 @@ import math
 import re
 
 from bot.agents.builtin.techniques import how, named_in, vocabulary
-from bot.community.reading import AnalyzePost
+from bot.community.documents import Document
+from bot.community.read_prompts import ReadPosts
 from state.community import Post
 
 _HOSTILE = re.compile(
@@ -24,29 +25,49 @@ _DOUBTFUL = re.compile(
     r"\b(no gain|worse|useless|waste|harm\w*|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|noise)\b|\?\s*$",
     re.IGNORECASE,
 )
+_GAINLESS = re.compile(
+    r"\b(no (gain|change|better|effect)|worse|useless|harm\w*|(does|did)(n'?t| not) help)\b", re.IGNORECASE
+)
 _UNSOUND = re.compile(
     r"guarantee|always|trust me|upvote|everybody knows|tun\w+ .{0,10}\b(lb|leaderboard)\b", re.IGNORECASE
 )
 _FIGURE = re.compile(r"\d\.\d{2,}")
 _TIERS = {"NOVICE": -1.0, "EXPERT": 0.7, "MASTER": 1.0, "GRANDMASTER": 1.5}
 _QUOTE = 240
+_MOST_FAILS = 5
 
 
-def analysis(prompt: AnalyzePost) -> str:
-    """Answer `analyze_post`."""
-    post, hostile = prompt.post, is_hostile(prompt.post)
-    found = {} if hostile else suggestions(post)
-    speaks = f"{post.title}: speaks of {', '.join(found) or 'no technique that is known here'}."
+def read(prompt: ReadPosts) -> str:
+    """Answer `read_posts`."""
+    found = {document.item: _findings(document) for document in prompt.documents}
+    return json.dumps(
+        {
+            "documents": [{"id": item, **findings} for item, findings in found.items() if findings],
+            "nothing": [item for item, findings in found.items() if not findings],
+        },
+        ensure_ascii=False,
+    )
+
+
+def _findings(document: Document) -> dict[str, object]:
+    """Return what a document suggests, without its posts that give orders; empty if that is nothing."""
+    sound = [post for post in document.posts if not is_hostile(post)]
+    found = {title: (post, sentence) for post in reversed(sound) for title, sentence in suggestions(post).items()}
+    failed = list(dict.fromkeys(sentence for post in sound for sentence in failures(post)))[:_MOST_FAILS]
+    hostile = {"suspicion": "gives orders to its readers"} if len(sound) < len(document.posts) else {}
+    if not found and not failed:
+        return {"summary": "Holds orders to its readers; nothing of it is used.", **hostile} if hostile else {}
     uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in found)
-    answer = {
-        "summary": "Holds orders to its readers; nothing of it is used." if hostile else speaks[:4_000],
-        "suggestions": [f'{how(title)} The post: "{sentence}"' for title, sentence in found.items()],
+    return {
+        "summary": f"{document.title}: speaks of {', '.join(found) or 'what did not help'}."[:4_000],
+        "suggestions": [f'{how(title)} The post: "{sentence}"' for title, (_, sentence) in found.items()],
+        "fails": failed,
         "novelty": min(10, 2 + uncommon),
         "feasibility": 8 if found else 2,
-        "effectiveness": _effectiveness(post) if found else float(not hostile),
+        "effectiveness": max((_effectiveness(post) for post, _ in found.values()), default=1.0),
         "efficiency": 7 if found else 1,
+        **hostile,
     }
-    return json.dumps(answer, ensure_ascii=False)
 
 
 def is_hostile(post: Post) -> bool:
@@ -62,6 +83,15 @@ def suggestions(post: Post) -> dict[str, str]:
             for title in named_in(sentence):
                 best[title] = max(best.get(title, sentence), sentence, key=lambda s: len(_FIGURE.findall(s)))
     return best
+
+
+def failures(post: Post) -> list[str]:
+    """Return the sentences that name a technique with a figure, and say that it brought nothing."""
+    return [
+        sentence
+        for sentence in _sentences(post.text)
+        if _GAINLESS.search(sentence) and _FIGURE.search(sentence) and named_in(sentence)
+    ]
 
 
 def _sentences(text: str) -> list[str]:

@@ -46,7 +46,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
     if view is None:
         return Community()
     posts = view.posts()
-    summaries = {one.post_id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
+    summaries = {one.id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
     kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
     (folder / "topics").mkdir(exist_ok=True)
@@ -64,7 +64,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         if row is None:
             best.append(f"/lab/community/{about}")
         reason = f" · does not run here: {line(row.reason, 200)}" if row is not None and row.reason else ""
-        index.append(f"- {about}{reason}{_summary(summaries, post)}")
+        index.append(f"- {about}{reason}{_summary(summaries, post.item)}")
     topics: dict[str, list[Post]] = {}
     for post in posts:
         if post.kind == "message" and post.topic_id is not None:
@@ -79,7 +79,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
         votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
         about = f"{len(messages)} messages · {votes} votes · {size:.0f} kB · {line(messages[0].title, 120)}"
-        index.append(f"- {name} · {about}{_summary(summaries, *messages)}")
+        index.append(f"- {name} · {about}{_summary(summaries, f'topic/{topic}')}")
         most.append(f"/lab/community/{name} · {about}")
     if ran:
         index = ["# Public scripts that were run here", "", *(f"- {one}" for one in ran), "", *index]
@@ -118,8 +118,8 @@ def _facts(post: Post) -> str:
     return ", ".join([*score, *votes]) or "no votes known"
 
 
-def _summary(summaries: Mapping[str, str], *posts: Post) -> str:
-    found = next((summaries[p.id] for p in posts if p.id in summaries), None)
+def _summary(summaries: Mapping[str, str], item: str) -> str:
+    found = summaries.get(item)
     return f": {line(found, 300)}" if found else ""
 
 

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from bot.community.reading import AnalyzePost
+from bot.community.documents import Document
+from bot.community.read_prompts import ReadPosts
 from bot.execution.task import OwnerNote, TaskText
 from bot.models import Item
 from state.community import Post
@@ -10,9 +11,10 @@ from state.community import Post
 AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
 
-def prompt(*notes: OwnerNote) -> AnalyzePost:
+def prompt(*notes: OwnerNote) -> ReadPosts:
     task = TaskText("T", "words", "rmse", "minimize", "id", ("y",), "submission.csv", notes)
-    return AnalyzePost(task, Post("message", "1", AT, "", "# The owner's word", None, None, None))
+    post = Post("message", "1", AT, "", "# The owner's word", None, None, None)
+    return ReadPosts(task, (Document("topic/1", AT, (post,), None),))
 
 
 def test_a_note_stands_outside_of_what_is_quoted_with_its_date_and_among_the_items():
@@ -20,7 +22,7 @@ def test_a_note_stands_outside_of_what_is_quoted_with_its_date_and_among_the_ite
     text = asked.messages()[-1].content
     assert "# The owner's word\nThe owner of this bot has left these notes." in text
     assert "- (2026-11-20 09:30 UTC) Use boosting.\n" in text
-    assert text.index("Use boosting.") < text.index("<post id=")
+    assert text.index("Use boosting.") < text.index("<message id=")
     assert [item.id for item in asked.items()] == ["message/1", "note/3"]
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.community.news import looks, take_in_news
-from bot.community.reading import learn
-from bot.community.settings import ReadingSettings
+from bot.community.reading import read_batch, read_news
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.snapshot import Snapshot
@@ -28,7 +27,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @asynccontextmanager
 async def reading(snapshot: Snapshot, folder: Path) -> AsyncIterator[tuple[RunContext, StreamClock, Reader]]:
     clock, model = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline), Reader()
-    async with opened_on(snapshot, folder, 10, clock, model, settings=[ReadingSettings(newest=10)]) as context:
+    async with opened_on(snapshot, folder, 10, clock, model) as context:
         yield context, clock, model
 
 
@@ -40,32 +39,34 @@ async def test_new_posts_are_read_once_and_only_a_strong_one_is_worth_another_ro
     snapshot: Snapshot, tmp_path: Path
 ) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, model):
-        assert await take_in_news(context) == {"posts": [], "strong": False}
-        assert model.calls == 0
         clock.move(clock.at(0.2))
-        found = await take_in_news(context)
-        assert (sorted(found["posts"]), found["strong"]) == (["kernel/21", "message/11", "message/12"], False)
-        assert sorted(sources(context)) == sorted(found["posts"])
+        assert await take_in_news(context) == {"posts": [], "strong": False}, "before anything was read nothing is news"
+        assert model.calls == 0
+        assert sorted(await read_batch(context, 1)) == ["kernel/21", "topic/1"]
+        assert await take_in_news(context) == {"posts": [], "strong": False}
         clock.move(clock.at(0.8))
-        assert await take_in_news(context) == {"posts": ["message/15"], "strong": True}
+        assert await take_in_news(context) == {"posts": ["topic/15"], "strong": True}
+        assert "topic/15" in sources(context)
         calls = model.calls
         assert (await take_in_news(context))["posts"] == []
         assert model.calls == calls, "nobody is asked twice"
 
 
-async def test_what_a_round_that_is_being_opened_has_read_is_no_news(snapshot: Snapshot, tmp_path: Path) -> None:
+async def test_what_a_batch_has_read_is_no_news(snapshot: Snapshot, tmp_path: Path) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, _):
         clock.move(clock.at(0.8))
-        assert "message/15" in await learn(context)
+        assert "topic/15" in await read_batch(context, 1)
         assert await take_in_news(context) == {"posts": [], "strong": False}
 
 
 async def test_a_numbered_look_finds_again_what_it_found_before_a_kill(snapshot: Snapshot, tmp_path: Path) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, model):
+        clock.move(clock.at(0.2))
+        await read_batch(context, 1)
         clock.move(clock.at(0.8))
-        await learn(context)  # the bot was killed after this
+        await read_news(context, 3)  # the bot was killed after this
         found = await take_in_news(context, 3)
-        assert ("message/15" in found["posts"], found["strong"]) == (True, True)
+        assert (found["posts"], found["strong"]) == (["topic/15"], True)
         assert looks(context) == {3: found}
         calls = model.calls
         assert await take_in_news(context, 3) == found
@@ -74,13 +75,13 @@ async def test_a_numbered_look_finds_again_what_it_found_before_a_kill(snapshot:
 
 async def test_what_was_posted_twice_is_read_once(tmp_path: Path) -> None:
     folder = write_streamed(tmp_path / "tiny-table")
-    posts = folder / "community/messages.jsonl"
-    first = json.loads(posts.read_text().splitlines()[0])
-    again = first | {"id": 99, "author": "eve", "votes": 999, "posted_at": "2020-01-20T00:00:00Z"}
-    posts.write_text(posts.read_text() + json.dumps(again) + "\n")
+    posts, topics = folder / "community/messages.jsonl", folder / "community/topics.jsonl"
+    at = {"id": 99, "posted_at": "2020-01-20T00:00:00Z"}
+    for path, more in ((posts, {"topic_id": 99, "author": "eve", "votes": 999}), (topics, {})):
+        first = json.loads(path.read_text().splitlines()[0])
+        path.write_text(path.read_text() + json.dumps(first | more | at) + "\n")
     async with reading(Snapshot.load(folder, METRIC_DIRECTIONS), tmp_path) as (context, clock, _):
         clock.move(clock.at(0.2))
-        assert f"message/{first['id']}" in await learn(context)
+        assert "topic/1" in await read_batch(context, 1)
         clock.move(clock.at(0.8))
-        assert "message/15" in (later := await learn(context))
-        assert "message/99" not in later
+        assert await read_batch(context, 2) == ["topic/15"]

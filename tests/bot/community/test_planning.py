@@ -1,6 +1,6 @@
 """The community's pools and plans, on a real store with a scripted model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +11,7 @@ from bot.community.idea_pool import idea_texts, propose_ideas
 from bot.community.idea_prompts import IdeasAnswer, ProposedIdea
 from bot.community.plan_prompts import DraftPlan, DraftsAnswer, PlanDrafts
 from bot.community.planning import draft_row, plain_drafts, plan_drafts
-from bot.community.reading import worth_reading
 from bot.community.report_pool import keep_report, report_texts, reports_of
-from bot.community.settings import ReadingSettings
 from bot.community.shown import ComponentNote, ReportAnswer
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft, RunBudget
@@ -22,7 +20,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
-from state.community import CommunityView, Post
+from state.community import CommunityView
 from state.errors import ModelRefused, Unparsable
 from state.progress import create_run
 from state.store import Store
@@ -199,22 +197,3 @@ def test_a_plan_that_breaks_the_rules_says_which():
             '{"drafts": [{"title": "a", "description": "long enough text", "ideas": [7]},'
             '{"title": "b", "description": "long enough text"}]}'
         )
-
-
-def post(number: int, kind: str, votes: int | None, score: float | None = None) -> Post:
-    return Post(kind, str(number), CUTOFF, "t", "text", "a", None, votes, score)  # type: ignore[arg-type] # from a table
-
-
-def test_the_best_scored_kernels_are_read_even_when_nobody_votes_for_them():
-    posts: Sequence[Post] = [post(n, "kernel", votes=50 - n, score=1.0) for n in range(10)] + [
-        post(99, "kernel", votes=0, score=0.1)
-    ]
-    chosen = worth_reading(posts, ReadingSettings(kernels=4, messages=0), lower_is_better=True)
-    assert len(chosen) == 4
-    assert chosen[0].id == "99"
-
-
-def test_unknown_votes_come_after_known_ones():
-    posts = [post(1, "message", None), post(2, "message", 0), post(3, "message", 4)]
-    chosen = worth_reading(posts, ReadingSettings(kernels=0, messages=2), lower_is_better=True)
-    assert [p.id for p in chosen] == ["3", "2"]

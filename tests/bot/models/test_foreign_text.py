@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
-from bot.community.reading import AnalyzePost
+from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.shown import ComponentNote
@@ -24,6 +24,7 @@ from tests.bot.agents.builtin.parts import (
     TASK,
     analysis,
     attempt,
+    document,
     idea,
     plan_drafts,
     post,
@@ -63,9 +64,9 @@ FENCE = re.compile(r'<(\w+) [^<>]*quote="([0-9a-f]{12})">\n.*?\n</\1 \2>', re.DO
 BROKEN = replace(attempt("x = 1", score=None, error="slow"), findings=("a guard found something",))
 PART = ComponentNote(name="trees", analysis="they help", idea=1, gain=0.01)
 PROMPTS = [
-    AnalyzePost(TASK, replace(post("Use extra trees."), language="python")),
+    ReadPosts(TASK, (document(replace(post("Use extra trees."), language="python")),)),
     propose_ideas(
-        (analysis(1, 8, "Use trees.").model_copy(update={"code_abstract": "fits", "resources": ("a set",)}),),
+        (analysis(1, 8, "Use trees.").model_copy(update={"fails": ("SVM",), "resources": ("a set",)}),),
         (idea(1, "Use LDA."),),
         (report(1, 0.5, "m", "n").model_copy(update={"numbers": "1", "limitations": "few", "components": (PART,)}),),
     ),

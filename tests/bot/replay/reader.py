@@ -5,9 +5,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from bot.community.documents import Document
 from bot.community.idea_prompts import ProposeIdeas
 from bot.community.plan_prompts import PlanDrafts
-from bot.community.reading import AnalyzePost
+from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.engine.search import Search
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
@@ -31,12 +32,16 @@ class Reader:
         return Completion(prompt.parse(text), text, Usage(10, 10), "reader", 0.0)
 
 
+def _found(document: Document) -> dict[str, Any]:
+    scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6)
+    strong = 9 if any(MIDDLE_WORDS in post.text for post in document.posts) else 5
+    return {"id": document.item, "summary": "a way", "suggestions": ["do it"], "effectiveness": strong, **scores}
+
+
 def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
     match prompt:
-        case AnalyzePost():
-            scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6)
-            strong = 9 if MIDDLE_WORDS in prompt.post.text else 5
-            return {"summary": "a way", "suggestions": ["do it"], "effectiveness": strong, **scores}
+        case ReadPosts():
+            return {"documents": [_found(document) for document in prompt.documents]}
         case ProposeIdeas():
             return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
         case PlanDrafts():

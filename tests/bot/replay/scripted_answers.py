@@ -41,6 +41,11 @@ def planned(user: str) -> int:
     return int(asked[1])
 
 
+def read_in(user: str) -> list[str]:
+    """Return the documents of a prompt for reading."""
+    return re.findall(r"^## ((?:topic|kernel)/[\w-]+): ", user, re.MULTILINE)
+
+
 class Answers:
     """Answers like an obedient model; counts the scripts that it wrote."""
 
@@ -52,16 +57,15 @@ class Answers:
         system, user = (str(m["content"]) for m in request.body["messages"][:2])
         if "You read what a Kaggle community posts" in system:
             scores = dict.fromkeys(("novelty", "feasibility", "effectiveness", "efficiency"), 6)
-            return json.dumps(
-                {"summary": "a linear model", "suggestions": ["logistic regression on a and b"], **scores}
-            )
+            found = {"summary": "a linear model", "suggestions": ["logistic regression on a and b"], **scores}
+            return json.dumps({"documents": [{"id": item, **found} for item in read_in(user)]})
         if "You keep the idea pool" in system:
             return json.dumps(
                 {
                     "ideas": [
                         {
                             "text": "logistic regression on a and b",
-                            "sources": ["message/11"] if "message/11" in user else [],
+                            "sources": ["topic/1"] if "topic/1" in user else [],
                         }
                     ]
                 }

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.bot.replay.scripted_answers import Answers, planned, script
+from tests.bot.replay.scripted_answers import Answers, planned, read_in, script
 from tests.scripted_endpoint import Reply, Request
 from tests.tiny_snapshot import write_tiny
 
@@ -14,7 +14,8 @@ STEPS = 5
 """Nodes, with which the clock stands at `STOOD_AT` before the second, the third and the fourth of them."""
 STOOD_AT = ("2020-01-25T00:00:00Z", "2020-02-18T00:00:00Z", "2020-03-01T00:00:00Z")
 POSTS = {"message/15": "2020-02-10T00:00:00Z", "message/16": "2020-02-25T00:00:00Z"}
-"""Those that are posted between these."""
+"""Those that are posted between these, each in a topic of its own."""
+TOPICS = {item.replace("message", "topic"): posted for item, posted in POSTS.items()}
 
 
 def write_streamed(folder: Path) -> Path:
@@ -22,15 +23,30 @@ def write_streamed(folder: Path) -> Path:
     write_tiny(folder)
     messages = folder / "community/messages.jsonl"
     template = json.loads(messages.read_text().splitlines()[0])
-    more = [("message/15", MIDDLE_WORDS), ("message/16", "Rank averaging of the last three models is what is left.")]
-    new = [template | {"id": int(i.split("/")[1]), "posted_at": POSTS[i], "markdown": text} for i, text in more]
-    with messages.open("a") as file:
-        file.writelines(json.dumps(row) + "\n" for row in new)
+    topics = folder / "community/topics.jsonl"
+    thread = json.loads(topics.read_text().splitlines()[0])
+    more = [
+        ("message/15", MIDDLE_WORDS),
+        ("message/16", "Rank averaging of the last three models is what remains untried here."),
+    ]
+    for item, text in more:
+        id, posted = int(item.split("/")[1]), POSTS[item]
+        _append(topics, thread | {"id": id, "posted_at": posted})
+        _append(messages, template | {"id": id, "topic_id": id, "posted_at": posted, "markdown": text})
     readings = folder / "community/observations.jsonl"
-    reading = json.loads(readings.read_text().splitlines()[0]) | {"at": "2020-02-15T00:00:00Z", "votes": 77}
-    with readings.open("a") as file:
-        file.write(json.dumps(reading) + "\n")
+    reading = json.loads(readings.read_text().splitlines()[0]) | {
+        "target": "topic",
+        "id": 1,
+        "at": "2020-02-15T00:00:00Z",
+        "votes": 77,
+    }
+    _append(readings, reading)
     return folder
+
+
+def _append(path: Path, row: dict[str, Any]) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
 
 
 class StreamAnswers(Answers):
@@ -40,20 +56,23 @@ class StreamAnswers(Answers):
         """Answer one request."""
         system, user = (str(m["content"]) for m in request.body["messages"][:2])
         if "You keep the idea pool" in system:
-            posts = re.findall(r"^## `((?:message|kernel)/\d+)`", user, re.MULTILINE)
+            posts = re.findall(r"^## `((?:topic|kernel)/\d+)`", user, re.MULTILINE)
             return json.dumps({"ideas": [{"text": f"what {post} says", "sources": [post]} for post in posts]})
         if "You coordinate a team" in system:
             ideas = [int(number) for number in re.findall(r"^- idea (\d+) ", user, re.MULTILINE)]
             drafts = [_draft(user, ideas, place) for place in range(planned(user))]
             return json.dumps({"drafts": drafts})
         if "You read what a Kaggle community posts" in system:
-            strong = 9 if MIDDLE_WORDS in user else 5
-            scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6) | {"effectiveness": strong}
-            return json.dumps({"summary": "a way to do it", "suggestions": ["do it"], **scores})
+            return json.dumps({"documents": [_found(item, MIDDLE_WORDS in user) for item in read_in(user)]})
         found = re.search(r"logistic regression number (\d+)", user)
         if found and "```python" in system:
             return Reply(script(1.0 + int(found[1])), prompt_tokens=500, completion_tokens=300)
         return super().__call__(request)
+
+
+def _found(item: str, strong: bool) -> dict[str, Any]:
+    scores = dict.fromkeys(("novelty", "feasibility", "efficiency"), 6) | {"effectiveness": 9 if strong else 5}
+    return {"id": item, "summary": "a way to do it", "suggestions": ["do it"], **scores}
 
 
 def _draft(user: str, ideas: list[int], place: int) -> dict[str, Any]:

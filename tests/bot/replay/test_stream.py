@@ -15,7 +15,7 @@ from sqlmodel import col, select
 from bot.agents.comind.briefing import CoMindBriefing
 from bot.agents.comind.policy import RoundsPolicy
 from bot.community.intake import Intake
-from bot.community.settings import ReadingSettings
+from bot.community.reading import read_batch
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.search import Search
@@ -64,7 +64,7 @@ async def started(
 ) -> AsyncIterator[tuple[RunContext, Search]]:
     """Start the run in the folder, or go on with it."""
     clock, model = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline), Reader(stops_at)
-    async with opened_on(snapshot, folder, steps, clock, model, settings=[ReadingSettings(newest=10)]) as context:
+    async with opened_on(snapshot, folder, steps, clock, model) as context:
         work = Planned(context)
         playbooks = dict.fromkeys(("draft", "debug", "improve"), work)
         strategy = Strategy("planned", RoundsPolicy(), playbooks, nothing_is_left, work.intake.close)  # type: ignore[arg-type]
@@ -103,11 +103,11 @@ async def test_posts_of_mid_run_open_a_round_that_is_made_of_them(snapshot: Snap
     assert [as_of for _, as_of, _ in found["moves"]] == list(STOOD_AT)
     source = {sources[0]: number for number, (_, sources, _) in enumerate(found["ideas"], 1)}
     known_at = {sources[0]: time for _, sources, time in found["ideas"]}
-    assert known_at["message/15"] == "2020-02-10T00:00:00Z", "what is derived is known from its latest source on"
+    assert known_at["topic/15"] == "2020-02-10T00:00:00Z", "what is derived is known from its latest source on"
     first, last = found["drafts"][0], found["drafts"][-1]
-    assert source["message/11"] in first[1]
-    assert source["message/15"] not in first[1]
-    assert {source["message/15"], source["message/16"]} <= set(last[1])
+    assert source["topic/1"] in first[1]
+    assert source["topic/15"] not in first[1]
+    assert {source["topic/15"], source["topic/16"]} <= set(last[1])
     assert [(action, draft) for _, action, _, draft, _ in found["nodes"][1:]] == [
         ("draft", "1"),
         ("draft", "2"),
@@ -136,7 +136,7 @@ async def test_a_run_that_is_stopped_before_every_few_calls_is_the_undisturbed_o
         assert outcome(context) == whole
         calls = clocks_of_calls(context)
     assert calls == sorted(calls)
-    assert starts > 3
+    assert starts > 2
 
 
 @dataclass
@@ -177,6 +177,7 @@ async def test_beside_a_lab_the_clock_moves_between_decisions_and_a_resumed_run_
         watch = HandWatch(60.0)
         context = replace(opened, budget=replace(opened.budget, elapsed=watch))
         stream, stood = Stream(context, clock, 1, reads=True, labs=True), []
+        assert await read_batch(context, 1) == [], "news are what comes after the first batch"
         for share in (0.3, 0.6, 1.0):
             watch.seconds = share * context.budget.seconds
             await stream.changed()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from tests.bot.replay.conftest import Finished
-from tests.bot.replay.stream_parts import MIDDLE_WORDS, POSTS, STOOD_AT, exported, moves_of
+from tests.bot.replay.stream_parts import MIDDLE_WORDS, POSTS, STOOD_AT, TOPICS, exported, moves_of
 
 Row = dict[str, Any]
 
@@ -74,10 +74,10 @@ def test_what_was_posted_in_mid_run_changes_what_is_tried_and_the_result_says_wh
     streamed: Path,
 ) -> None:
     posts = {post["item"]: post for post in result_of(streamed)["stream"]["posts"]}
-    assert {item: posts[item]["posted"] for item in POSTS} == POSTS
-    assert posts["message/15"]["as_of"] == STOOD_AT[1]
-    assert posts["message/11"]["nodes"] == [2, 3, 4, 5]
-    assert posts["message/15"]["nodes"] == posts["message/16"]["nodes"] == [4, 5], "those of the round after it"
+    assert {item: posts[item]["posted"] for item in TOPICS} == TOPICS
+    assert posts["topic/15"]["as_of"] == STOOD_AT[1]
+    assert posts["topic/1"]["nodes"] == [2, 3, 4, 5]
+    assert posts["topic/15"]["nodes"] == posts["topic/16"]["nodes"] == [4, 5], "those of the round after it"
     kinds = {
         event["node"]: event["action"] for event in exported(streamed, "events") if event["type"] == "node.created"
     }
@@ -87,7 +87,7 @@ def test_what_was_posted_in_mid_run_changes_what_is_tried_and_the_result_says_wh
 def test_the_page_shows_the_post_and_the_node_that_used_it(streamed: Path) -> None:
     page = (streamed / "report.html").read_text()
     section = page[page.index('<section id="known">') : page.index('<section id="agreement">')]
-    row = next(line for line in section.splitlines() if "message/15" in line)
+    row = next(line for line in section.splitlines() if "topic/15" in line)
     assert "2020-02-10 00:00 UTC" in row
     assert '<a href="#node-4">4</a>' in row
     assert "<svg" in section
@@ -96,7 +96,7 @@ def test_the_page_shows_the_post_and_the_node_that_used_it(streamed: Path) -> No
 def test_an_honest_run_passes_the_audit(streamed: Path) -> None:
     done = audit(streamed)
     assert done.exit_code == 0, done.output
-    assert "against 5 posts that the clock hides" in done.output
+    assert "against 7 posts that the clock hides" in done.output
 
 
 def tamper(run: Path, change: Callable[[Row], None]) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from bot.agents.builtin import BuiltinModel
 from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
+from bot.community.documents import Document
 from bot.community.idea_prompts import ProposeIdeas
 from bot.community.plan_prompts import PlanDrafts
 from bot.community.reading import AnalysisText
@@ -44,6 +45,11 @@ async def answer(prompt: Prompt[AnswerT], seed: int = 0) -> AnswerT:
 def post(body: str, tier: str | None = "EXPERT", votes: int | None = None, title: str = "Thread") -> Post:
     """A message."""
     return Post("message", "1", NOW, title, body, None, tier, votes)
+
+
+def document(*posts: Post) -> Document:
+    """A topic of these messages, or a kernel."""
+    return Document(f"topic/{posts[0].id}" if posts[0].kind == "message" else posts[0].item, NOW, posts, posts[0].votes)
 
 
 def analysis(number: int, effectiveness: float, *suggestions: str) -> AnalysisText:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.agents.builtin import NAME, BuiltinModel
 from bot.coder.prompts import ReviewRun
-from bot.community.reading import AnalyzePost
+from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.models import CallLimits, Item, Message
 from state.errors import ModelRefused
@@ -18,6 +18,7 @@ from tests.bot.agents.builtin.parts import (
     TASK,
     analysis,
     attempt,
+    document,
     idea,
     plan_drafts,
     post,
@@ -27,7 +28,7 @@ from tests.bot.agents.builtin.parts import (
 )
 
 PROMPTS = [
-    AnalyzePost(TASK, replace(post("Use extra trees, 0.123."), language="python")),
+    ReadPosts(TASK, (document(replace(post("Use extra trees, 0.123."), language="python")),)),
     propose_ideas((analysis(1, 8, "Use extra trees."),), (idea(1, "Use LDA."),), (report(1, 0.5),)),
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5),), 2),
     write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),

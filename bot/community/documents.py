@@ -1,0 +1,174 @@
+"""Documents: what is read in one piece, a topic with its messages as a tree or a kernel version; the most telling come first."""
+
+import hashlib
+import heapq
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from state.community import CommunityView, Post, Repeat
+
+_WORD = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W_]{3,}")
+"""A word or figure, and a character of scripts that put no space between words."""
+_LEAST_WORDS = 6
+"""Different words of a message that is shown; a reply of fewer is mostly thanks."""
+_LEAST_NEW = 8
+"""New words without which a document is not read."""
+_HALF_NEW = 100
+"""New words that make a document worth half as much as one that is all news."""
+_IDLE_LINE = re.compile(
+    r"^\s*(?:(?:import|from) \w.*|plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: ).*\n?", re.MULTILINE
+)
+"""A line of a script that says little of what it does: imports, plots, warnings."""
+_TIERS = {"CONTRIBUTOR": 0.2, "EXPERT": 0.5, "MASTER": 0.8, "GRANDMASTER": 1.0, "STAFF": 0.8}
+
+
+@dataclass(frozen=True)
+class Document:
+    """A topic with its visible messages, each after the one that it answers, or a kernel version."""
+
+    item: str
+    """`topic/ID` or `kernel/ID`."""
+    opened: datetime
+    """Time of the topic or of the kernel version."""
+    posts: tuple[Post, ...]
+    votes: int | None
+    """The topic's or the kernel's; without any, the opening message's."""
+
+    @property
+    def title(self) -> str:
+        """The topic's or the kernel's."""
+        return self.posts[0].title
+
+    @property
+    def time(self) -> datetime:
+        """Latest time of its parts."""
+        return max(self.opened, *(post.time for post in self.posts))
+
+    @property
+    def public_score(self) -> float | None:
+        """A kernel's."""
+        return self.posts[0].public_score
+
+    @property
+    def digest(self) -> str:
+        """Hash of the text, whatever order the votes would show it in."""
+        text = "\0".join(f"{post.item}\0{post.text}" for post in sorted(self.posts, key=lambda post: post.item))
+        return hashlib.sha256(f"{self.title}\0{text}".encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def documents(view: CommunityView) -> list[Document]:
+    """Return all that can be read, in order of the opening; replies of hardly a word are left out."""
+    threads, found = defaultdict[str, list[Post]](list), []
+    for post in view.posts():
+        if post.kind == "kernel":
+            found.append(Document(post.item, post.time, (post,), post.votes))
+        elif post.topic_id is not None and len(words_of(post)) >= _LEAST_WORDS:
+            threads[post.topic_id].append(post)
+    for topic in view.topics():
+        if posts := tuple(_thread(threads[topic.id])):
+            votes = topic.votes if topic.votes is not None else posts[0].votes
+            found.append(Document(topic.item, topic.time, posts, votes))
+    return sorted(found, key=lambda document: (document.opened, document.item))
+
+
+def _thread(messages: Sequence[Post]) -> Iterator[Post]:
+    """Yield messages in order of time, each followed by its answers; those in a circle of answers are left out."""
+    shown = {message.id for message in messages}
+    answers = defaultdict[str | None, list[Post]](list)
+    for message in messages:
+        answers[message.parent_id if message.parent_id in shown else None].append(message)
+    waiting = answers[None][::-1]
+    while waiting:
+        message = waiting.pop()
+        yield message
+        waiting += answers[message.id][::-1]
+
+
+def words_of(*posts: Post) -> set[str]:
+    """Return the different words and figures of some texts."""
+    return {word for post in posts for word in _WORD.findall(post.text.lower())}
+
+
+def original_of(item: str, repeats: Mapping[str, Repeat]) -> str:
+    """Return the original of a near-copy, itself if it is none."""
+    while item in repeats:
+        item = repeats[item].original
+    return item
+
+
+def most_telling(
+    unread: Sequence[Document], known: Set[str], *, lower_is_better: bool, fresh_since: datetime | None = None
+) -> Iterator[Document]:
+    """Yield unread documents, the most telling first, counting those already yielded as read; those without news never.
+
+    The worth of a document is (1 + 2·votes + tier + 3·score + 2·fresh) · new / ∜length, each but the length from 0 to 1:
+    votes on a logarithmic scale, 1 for the most voted; the opening author's tier, 1 for a grandmaster; score is 1 for the
+    unread kernel with the best public score, 1/2 for the second, and so on; fresh is 1 for what has grown since `fresh_since`,
+    as what is new has no votes yet; new is n / (n + 100), where n counts its words and figures that nothing read so far has. Of
+    two that promise as much the shorter goes first, as reading is paid by length.
+
+    Args:
+        unread: what may be read.
+        known: words of what has been read.
+        lower_is_better: the metric's direction.
+        fresh_since: None: nothing counts as fresh.
+    """
+    scores = sorted({d.public_score for d in unread if d.public_score is not None}, reverse=not lower_is_better)
+    most = max((d.votes or 0 for d in unread), default=0)
+    seen = set(known)
+
+    def signals(document: Document) -> float:
+        votes = math.log1p(max(0, document.votes or 0)) / math.log1p(max(1, most))
+        tier = _TIERS.get((document.posts[0].tier or "").upper(), 0.0)
+        score = 0.0 if document.public_score is None else 1 / (1 + scores.index(document.public_score))
+        fresh = fresh_since is not None and document.time > fresh_since
+        length = max(1_000, sum(len(post.text) for post in document.posts))
+        return (1 + 2 * votes + tier + 3 * score + 2 * fresh) / math.sqrt(math.sqrt(length))
+
+    texts = [words_of(*document.posts) for document in unread]
+    worth = [signals(document) for document in unread]
+    # What is new only shrinks: a document whose worth is still the highest after a second look is the next.
+    heap = [(-value, place) for place, value in enumerate(worth)]
+    heapq.heapify(heap)
+    while heap:
+        _, place = heapq.heappop(heap)
+        new = len(texts[place] - seen)
+        if new < _LEAST_NEW:
+            continue
+        value = worth[place] * new / (new + _HALF_NEW)
+        if heap and -heap[0][0] > value:
+            heapq.heappush(heap, (-value, place))
+            continue
+        seen |= texts[place]
+        yield unread[place]
+
+
+def excerpt(document: Document, characters: int) -> Document:
+    """Return a document with about so many characters of text at the most.
+
+    Of a topic the opening message and the most voted answers stay, in their order; of a text that is longer by itself the
+    middle is cut, as code reads data first and submits last; a script loses its imports and plots.
+    """
+    first, *answers = document.posts
+    if first.kind == "kernel":
+        first = replace(first, text=_IDLE_LINE.sub("", first.text))
+    opening = _shortened(first, characters)
+    left, kept = characters - len(opening.text), {first.id}
+    for post in sorted(answers, key=lambda post: (-(post.votes or 0), post.time, post.id)):
+        left -= len(post.text)
+        if left < 0:
+            break
+        kept.add(post.id)
+    return replace(document, posts=(opening, *(post for post in answers if post.id in kept)))
+
+
+def _shortened(post: Post, limit: int) -> Post:
+    if len(post.text) <= limit:
+        return post
+    half = limit // 2
+    left_out = f"[... {len(post.text) - 2 * half} characters cut ...]"
+    return replace(post, text=f"{post.text[:half]}\n{left_out}\n{post.text[-half:]}")
