@@ -41,7 +41,7 @@ _ROLES = _any(
     r"</(?:system|assistant|user|instructions?|submission|answer|post|topic|thread|kernel|message|document|log)\b[^>\n]{0,40}>",
     r"</(?:tool|function|user|system|untrusted|next)_\w{1,20}>|<(?:system|instructions?|next_step|tool_\w{1,20}|invoke)\b[^>\n]{0,60}>",
     r"\[(?:end )?(?:system|developer|official|tool|assistant|user)\b(?!\]\()[^\]\n]{0,60}\](?!\()",
-    r"^\W{0,6}(?:system|developer|assistant|human)(?: (?:message|prompt|notice|override))?\W{0,3}:(?!:)\W{0,3}\w",
+    r"^\W{0,6}(?:(?-i:SYSTEM|DEVELOPER|ASSISTANT)|(?:system|developer) (?:message|prompt|notice|override))\W{0,3}:(?!:)\W{0,3}\w",
     r"^role\s?:\s?(?:system|assistant|developer)\b|^.{0,4}\{\s?[\"']role[\"']\s?:\s?[\"'](?:system|developer)[\"']",
     r"\b(?:end|start|begin) of (?:the )?(?:quoted|untrusted|user|system) (?:text|content|post|prompt|message|input)\b",
 )
@@ -56,7 +56,8 @@ _ORDERS = _any(
     r"\b(?:overrides?|priority over) (?:the |your |all |any )(?:instructions?|operator|competition page|prompt)",
     rf"\b(?:if you are|to (?:all|any)|for(?: all)?|note to(?: all)?) (?:an? |the |any )?{_MACHINE}"
     r"(?: (?:who|that|which|reading|processing|participants)\b|,? (?:and|or) |\s?[:,;.!])",
-    rf"\b{_MACHINE} (?:that|who|which|reading|must|should|shall) (?:now |read|process|this|write|submit|print|obey|follow|use)",
+    rf"\b{_MACHINE} (?:(?:that|who|which) (?:read|process)|reading this"
+    r"|(?:must|should|shall) (?:now|read|write|submit|print|obey|follow|use))\b",
     r"(?<![\"'])\byou are (?:now )?an? (?:\w+ ){0,3}(?:language model|ai|assistant|agent|bot)\b",
     r"\b(?:your (?:operator|developer|owner)|the (?:user|operator)) (?:has )?(?:already )?(?:approved|asked|changed|allowed)\b",
     r"\bdo(?: not|n't) (?:mention|report|reveal|tell)\b[^.]{0,30}\b(?:this (?:comment|message|note|post)|(?:your )?operator)\b",
@@ -113,7 +114,7 @@ _RULES = _any(
     r"\b(?:metric|evaluation|scoring|direction)\b[^.]{0,60}\b(?:was|has been|is (?:now )?) ?(?:officially |hereby )?"
     r"(?:changed|reversed|inverted|flipped|finished|no longer)\b",
     r"\b(?:metric|evaluation)\b[^.]{0,40}\bis (?:now|no longer)\b(?! the metric)|\beffective immediately\b|\bany file gets\b",
-    r"\bvalidation (?:has been|is) (?:disabled|switched off|forbidden)\b|\bwill be disqualified unless\b|\bfailure to comply\b",
+    r"\bvalidation has been (?:disabled|switched off|forbidden)\b|\bwill be disqualified unless\b|\bfailure to comply\b",
 )
 
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
