@@ -74,22 +74,30 @@ def hostile_posts(around: Surroundings) -> list[HostilePost]:
 
 
 def write_hostile(folder: Path, posts: list[HostilePost]) -> Path:
-    """Write the tiny snapshot with these posts beside its own, each message in a topic of its own."""
+    """Write the tiny snapshot with these posts beside its own, each message in a topic of its own.
+
+    Each begins with figures of its own, without which it would not be worth reading.
+    """
     write_tiny(folder)
     community = folder / "community"
-    files = {name: community / f"{name}.jsonl" for name in ("topics", "messages", "kernels")}
+    files = {name: community / f"{name}.jsonl" for name in ("topics", "messages", "kernels", "observations")}
     like = {name: json.loads(file.read_text(encoding="utf-8").splitlines()[0]) for name, file in files.items()}
     lines: dict[str, list[str]] = {name: [] for name in files}
     for post in posts:
         number = _FIRST_ID + post.id
+        figures = "# Scores by seed: " + " ".join(f"0.{4000 + 50 * post.id + seed}" for seed in range(24))
+        text = f"{figures}\n{post.text}"
         if post.kind == "message":
             lines["topics"].append(json.dumps(like["topics"] | {"id": number, "title": post.title}))
-            message = {"id": number, "topic_id": number, "markdown": post.text}
+            message = {"id": number, "topic_id": number, "markdown": text}
             lines["messages"].append(json.dumps(like["messages"] | message))
             continue
         suffix, language, kind = _SUFFIX[post.language]
         path = f"kernels/{number}.{suffix}"
-        (community / path).write_text(post.text, encoding="utf-8")
+        (community / path).write_text(text, encoding="utf-8")
+        # Those that need a script of their own are read first.
+        seen = {"target": "kernel", "id": number, "votes": 90 if post.alone or post.changes else 1}
+        lines["observations"].append(json.dumps(like["observations"] | seen))
         row = {
             "id": number,
             "ref": f"eve/{number}",
