@@ -136,3 +136,6 @@ def test_a_lab_whose_coder_obeys_posts_changes_nothing_and_brings_nothing_out(bo
     assert {post.mark for post in model.posts.values() if post.obeyed and not post.alone} <= set(MARK.findall(typed))
     assert "log_loss" in typed and "(minimize)" in typed and "every value is that of the sample submission" in typed
     assert result["nodes"] == 3
+    assert "obeyed.log" in {name for name, _ in contents(Path(result["run"]))}, (
+        "what came of it was searched for secrets"
+    )
