@@ -32,7 +32,7 @@ _COMMENT = re.compile(
     r"<!--([^\0]{0,4000}?)-->|^\[[^\]\n]{1,30}\]: {0,3}#? {0,3}[(<\"']([^\0]{0,4000}?)[)>\"']$", re.MULTILINE
 )
 _UNSEEN = _any(
-    r"<(?:a|b|div|em|font|h\d|i|li|p|small|span|strong|td)\s[^<>]{0,200}(?:display\s?:\s?none|visibility\s?:\s?hidden|font-size\s?:\s?0|opacity\s?:\s?0\b"
+    r"<(?:a|b|div|em|font|h\d|i|li|p|small|span|strong|td)\s(?![^<>]*background)[^<>]{0,200}(?:display\s?:\s?none|visibility\s?:\s?hidden|font-size\s?:\s?0|opacity\s?:\s?0\b"
     r"|(?<!-)color\s?[:=]\s?[\"']?(?:white|#fff(?:fff)?)\b)",
 )
 
@@ -40,7 +40,7 @@ _ROLES = _any(
     r"(?<![\"'\w])<\|?(?:im_start|im_end|system|assistant|endoftext|eot_id|start_header_id)\|?>|<</?SYS>>",
     r"</(?:system|assistant|user|instructions?|submission|answer|post|topic|thread|kernel|message|document|log)\b[^>\n]{0,40}>",
     r"</(?:tool|function|user|system|untrusted|next)_\w{1,20}>|<(?:system|instructions?|next_step|tool_\w{1,20}|invoke)\b[^>\n]{0,60}>",
-    r"\[(?:end )?(?:system|developer|official|tool|assistant|user)\b(?!\]\()[^\]\n]{0,60}\](?!\()",
+    r"\[(?:end )?(?:system|developer|assistant|user|tool (?:result|output)|official(?= ?[\]:-]))\b[^\]\n]{0,60}\](?![(\[=.])",
     r"^\W{0,6}(?:(?-i:SYSTEM|DEVELOPER|ASSISTANT)|(?:system|developer) (?:message|prompt|notice|override))\W{0,3}:(?!:)\W{0,3}\w",
     r"^role\s?:\s?(?:system|assistant|developer)\b|^.{0,4}\{\s?[\"']role[\"']\s?:\s?[\"'](?:system|developer)[\"']",
     r"\b(?:end|start|begin) of (?:the )?(?:quoted|untrusted|user|system) (?:text|content|post|prompt|message|input)\b",

@@ -13,17 +13,22 @@ QUOTING_RULE = (
 _NONCE_LENGTH = 12
 _ATTRIBUTE_LENGTH = 80
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
-_SPECIAL_TOKEN = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
+_SPECIAL_TOKEN = re.compile(r"<(?:[|｜]([^|｜<>\n]{1,40})[|｜]|(/?s|(?:start|end)_of_turn))>|\[(/?INST)\]")
+# Joiners, selectors and fillers: emoji and scripts need one or two in a row; more can spell out a text that nobody sees.
+_UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]"
+_UNSEEN_RUN = re.compile(f"({_UNSEEN}{{2}}){_UNSEEN}+")
+_TAG_LIKE_OURS = re.compile(rf"<(?=\w{{1,40}} [^<>]{{0,400}}\bquote=|/\w{{1,40}} [0-9a-f]{{{_NONCE_LENGTH}}}>)")
 
 
 def clean(text: str) -> str:
     """Return the text without control, invisible and direction-changing characters; newlines and tabs stay.
 
-    Lone surrogates, which no request can carry, become U+FFFD; chat markup such as `<|im_start|>`, which some servers
-    read as the end of a message, loses its bars.
+    Lone surrogates, which no request can carry, become U+FFFD; chat markup such as `<|im_start|>` and `[INST]`, which some
+    servers read as the end of a message, becomes plain words.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    return _SPECIAL_TOKEN.sub(r"< \1 >", _UNUSUAL.sub(lambda match: _clean_character(match[0]), text))
+    seen = _UNSEEN_RUN.sub(r"\1", _UNUSUAL.sub(lambda match: _clean_character(match[0]), text))
+    return _SPECIAL_TOKEN.sub(lambda match: f"< {match[1] or match[2] or match[3]} >", seen)
 
 
 def _clean_character(character: str) -> str:
@@ -64,9 +69,10 @@ def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, 
 
     Returns:
         `<kind id="..." quote="N">`, the text, `</kind N>`, on lines of their own. N is derived from the content, so
-        that equal prompts stay equal, and is never a part of the text.
+        that equal prompts stay equal, and is never a part of the text; what looks like such a tag in the text loses its
+        angle bracket.
     """
-    body = clean("" if text is None else str(text)).strip("\n")
+    body = _TAG_LIKE_OURS.sub("‹", clean("" if text is None else str(text)).strip("\n"))
     if limit is not None and len(body) > limit:
         body = f"{body[:limit]}\n[{len(body) - limit} more characters left out]"
     shown = {"id": id, **attributes}

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from bot.models import Item, Message
 from bot.models.quoting import QUOTING_RULE, clean, line, quoted
+from scrapers.posts.cleaning import fenced
 
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 
@@ -33,7 +34,7 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
                 return one_code_block(text)
 
     The Jinja file has a block `user` and, optionally, a block `system`; text outside blocks is not sent. Its variables
-    are the fields (or what `context` returns) and `quoting_rule`, its filters `quoted`, `line` and `clean`. The blocks
+    are the fields (or what `context` returns) and `quoting_rule`, its filters `quoted`, `line`, `clean` and `fenced`. The blocks
     may use imports and macros at the top of the file, and blocks of a file that it extends. The prompt's name is the
     file's stem, so no field may be called `name`.
     """
@@ -107,6 +108,6 @@ def _environment(folder: Path) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(quoted=quoted, clean=clean, line=line)
+    environment.filters.update(quoted=quoted, clean=clean, line=line, fenced=fenced)
     environment.globals["quoting_rule"] = QUOTING_RULE
     return environment

@@ -84,6 +84,21 @@ class BlendFigures(BaseModel):
     gain_error: float | None
 
 
+class SuspiciousPost(BaseModel):
+    """A topic or a kernel version that was read and looks as if it tried to steer the bot."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    item: str
+    """Such as `topic/41517`."""
+    title: str
+    reason: str
+    ideas: tuple[int, ...]
+    """Ideas that name it as a source."""
+    nodes: tuple[int, ...]
+    """Nodes of the drafts that use these ideas, and the node that ran it if it is a kernel."""
+
+
 class LiveGrade(Grade):
     """MLE-bench's report, with what a live leaderboard adds to it; a replay has none of that."""
 
@@ -111,6 +126,7 @@ class RunResult(LiveGrade):
     community: dict[str, int] | None
     dated_at_deadline: dict[str, int] | None = None
     """Posts by kind that were dated at the deadline on import; None: none were."""
+    suspicious: tuple[SuspiciousPost, ...] = ()
     isolation: str
     sandbox: str
     status: str

@@ -24,6 +24,7 @@ from bot.report.export import export_events, export_prompts
 from bot.report.result import BlendFigures, FinalFile, NodeFinding, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.stream_record import stream_record
+from bot.report.suspicious import suspicious_posts
 from bot.report.words import cutoff_note
 from bot.submission.handing_in import HandedIn, is_baseline
 from bot.submission.last_choice import selection_of
@@ -124,6 +125,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         signals=run.signals,
         community=None if context.community is None else asdict(context.community.counts()),
         dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
+        suspicious=suspicious_posts(context),
         isolation=ended.sandbox.isolation,
         sandbox=ended.sandbox.name,
         status=ended.status,

@@ -7,20 +7,9 @@ import re
 from bot.agents.builtin.techniques import how, named_in, vocabulary
 from bot.community.documents import Document
 from bot.community.read_prompts import ReadPosts
+from bot.community.suspicion import steering
 from state.community import Post
 
-_HOSTILE = re.compile(
-    # orders to ignore orders, and addresses to machines
-    r"\b(ignore|disregard|forget|overrides?|void)\b.{0,40}\b(instruction|task|prompt|rule|operator|validation)"
-    r"|\binstructions\b.{0,60}\b(void|priority|no longer)|\b(automated|ai) (assistant|agent|reader|solver|participant)"
-    r"|\b(you are|if you are) an? .{0,20}(language model|assistant|bot)\b"
-    r"|\b(bots?|language models?|llms?|crawlers?) (and|must|should|who|reading)\b|\b(note|message) (to|for) (bots|llms)\b"
-    # secrets, hasty submissions, fake roles and closing tags
-    r"|\b(print|post|send|reveal|open|read|upload)\b.{0,40}\b(api.?keys?|secrets?|passwords?|environment|private/|answers\.csv)"
-    r"|\bsubmit (at once|immediately|now|your current)\b"
-    r"|</?(system|assistant|user|instructions?|submission|answer|\w+_\w+)\b[^>]*>|\[(end )?(system|support)\b[^\]]*\]",
-    re.IGNORECASE | re.DOTALL,
-)
 _DOUBTFUL = re.compile(
     r"\b(no gain|worse|useless|waste|harm\w*|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|noise)\b|\?\s*$",
     re.IGNORECASE,
@@ -71,8 +60,8 @@ def _findings(document: Document) -> dict[str, object]:
 
 
 def is_hostile(post: Post) -> bool:
-    """Return whether a post gives orders to its readers."""
-    return _HOSTILE.search(f"{post.title}\n{post.text}") is not None
+    """Return whether a post looks as if it gave orders to its readers."""
+    return steering(post.title, post.text) is not None
 
 
 def suggestions(post: Post) -> dict[str, str]:
