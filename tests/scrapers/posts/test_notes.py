@@ -1,5 +1,6 @@
 """A folder of notes as posts: dated by front matter, looked at again and again, and never a danger to what reads it."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -23,7 +24,7 @@ HOUR = timedelta(hours=1)
 LATER = START + timedelta(days=900)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 async def cleaners() -> AsyncIterator[Cleaners]:
     async with Cleaners(1) as running:
         yield running
@@ -83,7 +84,12 @@ async def test_markdown_is_a_topic_with_its_front_matter(folder: Folder) -> None
     )
     assert await folder.read() == (1, [])
     (topic,), (message,) = folder.seen().topics(), folder.seen().messages()
-    assert (topic.title, topic.author, topic.votes, topic.time) == ("Our plan", "ann", 7, datetime(2020, 1, 5, tzinfo=UTC))
+    assert (topic.title, topic.author, topic.votes, topic.time) == (
+        "Our plan",
+        "ann",
+        7,
+        datetime(2020, 1, 5, tzinfo=UTC),
+    )
     assert (message.text, message.votes, message.topic_id) == ("# A\nFolds by author.", 7, topic.id)
     assert topic.id.startswith("note-") and topic.id.endswith("-team-plan-md")
 
@@ -176,7 +182,7 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
     "open.md": ("---\ndate: 2018-01-05\nx", "not closed by a line"),
     "votes.md": ("---\nvotes: many\n---\nx", "its votes are no whole number"),
     "deep.md": ("---\na: " + "[" * 9_000 + "\n---\nx", "front matter cannot be read"),
-    "old.md": ("---\ndate: 0001-01-01T00:00:00+14:00\n---\nx", ""),
+    "old.md": ("---\ndate: 0001-01-01T00:00:00+14:00\n---\nx", "its date is none"),
 }
 
 
@@ -237,40 +243,42 @@ DAYS = st.none() | st.integers(1, 28)
 @given(
     dated=st.lists(st.tuples(st.sampled_from([".md", ".txt", ".py", ".ipynb"]), DAYS), max_size=6),
     edits=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 700)), max_size=4),
-    as_of=st.integers(-24, 700).map(lambda hours: START + hours * HOUR),
+    as_of=st.integers(-700, 700).map(lambda hours: START + hours * HOUR),
 )
-async def test_nothing_later_than_the_clock_is_seen(
+def test_nothing_later_than_the_clock_is_seen(
     tmp_path_factory: pytest.TempPathFactory,
     store: Store,
-    cleaners: Cleaners,
     dated: list[tuple[str, int | None]],
     edits: list[tuple[int, int]],
     as_of: datetime,
 ) -> None:
     """Of a folder that is read, edited and read again, a clock shows what was written by then: each text names its time."""
-    folder = Folder(tmp_path_factory.mktemp("notes"), store, cleaners, f"competition-{next(_numbers)}")
+    folder = Folder(tmp_path_factory.mktemp("notes"), store, Cleaners(1), f"competition-{next(_numbers)}")
 
     def write(number: int, known: datetime) -> None:
         suffix, day = dated[number]
-        front = "---\n" + (f"date: 2026-11-{day:02}T00:00:00Z\n" if day else "x: y\n") + "---\n"
+        front = "---\n" + (f"date: 2019-12-{day:02}T00:00:00Z\n" if day else "x: y\n") + "---\n"
         if suffix == ".py":
             front = "".join(f"# {line}\n" for line in front.splitlines())
         text = f"{front}known {known.isoformat()} number {number}"
         folder.write(f"{number}{suffix}", a_notebook(text) if suffix == ".ipynb" else text)
 
-    firsts = [datetime(2026, 11, day, tzinfo=UTC) if day else START for _, day in dated]
+    firsts = [datetime(2019, 12, day, tzinfo=UTC) if day else START for _, day in dated]
     for number, first in enumerate(firsts):
         write(number, first)
-    await folder.read(START)
     last = dict(enumerate(firsts))
-    for number, hours in sorted(edits, key=lambda edit: edit[1]):
-        now = START + hours * HOUR
-        if number < len(dated):
-            # What its date has kept hidden so far is still a first text.
-            known = now if firsts[number] <= now else firsts[number]
-            write(number, known)
-            last[number] = known
-            await folder.read(now)
+
+    async def live() -> None:
+        async with folder.cleaners:
+            await folder.read(START)
+            for number, hours in sorted(edits, key=lambda edit: edit[1]):
+                now = START + hours * HOUR
+                if number < len(dated):
+                    write(number, now)
+                    last[number] = now
+                    await folder.read(now)
+
+    asyncio.run(live())
     for post in folder.seen(as_of).posts():
         assert post.time <= as_of
         assert f"known {post.time.isoformat()}" in post.text
