@@ -22,6 +22,8 @@ from state.tables import KernelVersion, Message, Observation, Topic
 LARGEST = 20_000_000
 """Bytes of a file that is read."""
 MOST_FILES = 2_000
+TIER = "TEAM"
+"""Stands for the tier of a note's author."""
 _SUFFIXES = (".md", ".txt", ".ipynb", ".py")
 _FRONT = re.compile(r"---[ \t]*\n(?P<keys>.*?)(?<=\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMENTED = re.compile(r"# ---[ \t]*\n(?P<keys>(?:#.*\n)*?)# ---[ \t]*(?:\n|\Z)")
@@ -123,10 +125,16 @@ class _Note:
         body = text[found.end() :] if (found := _FRONT.match(text)) else text
         heading = _HEADING.search(body)
         title = self.facts.title or (_line(heading[1]) if heading else "") or _line(key)
-        shared: dict[str, Any] = {"competition": self.competition, "posted_at": self.first, "author": self.facts.author}
+        shared: dict[str, Any] = {
+            "competition": self.competition,
+            "posted_at": self.first,
+            "author": self.facts.author,
+            "tier": TIER,
+        }
         topic = Topic(**shared, id=self.id, title=title, votes=self.facts.votes)
         message = Message(**shared, id=self.id, topic_id=self.id, edited_at=self.edited, votes=self.facts.votes)
-        return [Raw(topic), Raw(message, Source("markdown", body)), *self._votes("topic"), *self._votes("message")]
+        readings = [self._reading("topic", self.id), self._reading("message", self.id)]
+        return [Raw(topic), Raw(message, Source("markdown", body)), *readings]
 
     def kernel(self, text: str, path: Path) -> list[Raw]:
         notebook = path.suffix.lower() == ".ipynb"
@@ -140,20 +148,19 @@ class _Note:
             version=self.version,
             title=self.facts.title or _line(path.stem),
             author=self.facts.author,
+            tier=TIER,
             created_at=self.edited or self.first,
             votes=self.facts.votes,
             language=language,
             kind=kind,
         )
-        return [Raw(row, Source("kernel", text, language, kind)), *self._votes("kernel", f"{self.id}/v{self.version}")]
+        return [Raw(row, Source("kernel", text, language, kind)), self._reading("kernel", row.id)]
 
-    def _votes(self, target: str, id: str | None = None) -> list[Raw]:
-        """Return the reading of its votes, without which a clock shows none."""
-        if self.facts.votes is None:
-            return []
-        at = self.edited or self.first
-        where = {"competition": self.competition, "target": target, "target_id": id or self.id}
-        return [Raw(Observation(**where, at=at, votes=self.facts.votes))]
+    def _reading(self, target: str, id: str) -> Raw:
+        """Return what a clock shows of a post's votes and of its author's tier."""
+        at, votes = self.edited or self.first, self.facts.votes
+        row = Observation(competition=self.competition, target=target, target_id=id, at=at, votes=votes, tier=TIER)
+        return Raw(row)
 
 
 def _text(root: Path, path: Path) -> str:
