@@ -59,7 +59,8 @@ def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
     """Return the run's posts that are not the snapshot's: its notes, as they were when it began."""
     known = {(type(row), row.id) for row in rows if not isinstance(row, Observation)}
     with store.read() as session:
-        posts = [row for table in (Topic, Message, KernelVersion) for row in session.exec(select(table))]
+        topics, messages = session.exec(select(Topic)).all(), session.exec(select(Message)).all()
+        posts = [*topics, *messages, *session.exec(select(KernelVersion)).all()]
     return [row for row in posts if (type(row), row.id) not in known]
 
 

@@ -96,7 +96,8 @@ async def take_in(
         for name in SOURCES:
             pieces = dict(marks.get(name, {}))
             known = {key: piece["state"] for key, piece in pieces.items()}
-            for change in resolve_name(name)(folder, competition, known, now):
+            source: CommunitySource = resolve_name(name)
+            for change in source(folder, competition, known, now):
                 found.append(change)
                 at = None if change.at is None else change.at.isoformat()
                 pieces[change.key] = {"state": dict(change.state), "at": at, "problem": change.problem}
