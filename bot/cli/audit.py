@@ -60,7 +60,7 @@ def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
     known = {(type(row), row.id) for row in rows if not isinstance(row, Observation)}
     with store.read() as session:
         topics, messages = session.exec(select(Topic)).all(), session.exec(select(Message)).all()
-        posts = [*topics, *messages, *session.exec(select(KernelVersion)).all()]
+        posts: list[Topic | Message | KernelVersion] = [*topics, *messages, *session.exec(select(KernelVersion)).all()]
     return [row for row in posts if (type(row), row.id) not in known]
 
 
