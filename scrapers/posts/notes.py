@@ -17,13 +17,12 @@ from scrapers.posts.cleaning import clean
 from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import notebook_language, parse_notebook
 from scrapers.posts.sources import Change
+from state.community import TEAM
 from state.tables import KernelVersion, Message, Observation, Topic
 
 LARGEST = 20_000_000
 """Bytes of a file that is read."""
 MOST_FILES = 2_000
-TIER = "TEAM"
-"""Stands for the tier of a note's author."""
 _SUFFIXES = (".md", ".txt", ".ipynb", ".py")
 _FRONT = re.compile(r"---[ \t]*\n(?P<keys>.*?)(?<=\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMENTED = re.compile(r"# ---[ \t]*\n(?P<keys>(?:#.*\n)*?)# ---[ \t]*(?:\n|\Z)")
@@ -129,7 +128,7 @@ class _Note:
             "competition": self.competition,
             "posted_at": self.first,
             "author": self.facts.author,
-            "tier": TIER,
+            "tier": TEAM,
         }
         topic = Topic(**shared, id=self.id, title=title, votes=self.facts.votes)
         message = Message(**shared, id=self.id, topic_id=self.id, edited_at=self.edited, votes=self.facts.votes)
@@ -148,7 +147,7 @@ class _Note:
             version=self.version,
             title=self.facts.title or _line(path.stem),
             author=self.facts.author,
-            tier=TIER,
+            tier=TEAM,
             created_at=self.edited or self.first,
             votes=self.facts.votes,
             language=language,
@@ -159,7 +158,7 @@ class _Note:
     def _reading(self, target: str, id: str) -> Raw:
         """Return what a clock shows of a post's votes and of its author's tier."""
         at, votes = self.edited or self.first, self.facts.votes
-        row = Observation(competition=self.competition, target=target, target_id=id, at=at, votes=votes, tier=TIER)
+        row = Observation(competition=self.competition, target=target, target_id=id, at=at, votes=votes, tier=TEAM)
         return Raw(row)
 
 

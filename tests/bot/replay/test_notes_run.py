@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from state.errors import UsageError
+from tests import needs
 from tests.bot.cli.test_resume import killed
 from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.scripted_answers import LabAnswers
+from tests.scripted_endpoint import ScriptedEndpoint
 
 LATE = "the zebra quartz marmalade ensemble of seventeen unusual kangaroo embeddings won everything afterwards"
 EARLY = "ten folds stratified by the label and averaged over four different seeds agreed with the public board"
@@ -57,6 +60,34 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
     audited = bot("audit", result["run"])
     assert audited.exit_code == 1
     assert "holds words of message/note-" in audited.stdout
+
+
+class Looking(LabAnswers):
+    COMMANDS = (
+        "cat /lab/community/index.md /lab/community/topics/note-* /lab/community/kernels/note-*",
+        *LabAnswers.COMMANDS[2:3],
+        *LabAnswers.COMMANDS[-1:],
+    )
+
+
+@pytest.mark.integration
+def test_a_lab_finds_notes_among_the_communitys_files(
+    bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+    notes = some_notes(tmp_path / "notes")
+    (notes / "ours.py").write_text("# ---\n# date: 2020-01-10\n# ---\nfit_our_own_model(depth=7)\n")
+    with ScriptedEndpoint(Looking()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--sandbox", "bubblewrap", "--steps", 2, "--time", "20m", "--json", "--notes", notes)
+        (result,) = results(bot("replay", tiny, "--model", "openai:scripted", *options))
+        seen = "\n".join(str(m["content"]) for one in endpoint.requests for m in one.body["messages"])
+    assert "ours-py_v1.py · a note of our team's · 0 kB · ours" in seen
+    assert "fit_our_own_model(depth=7)" in seen
+    assert "## somebody, a note of our team's, 50 votes" in seen
+    assert EARLY in seen and LATE not in seen
+    assert bot("audit", result["run"]).exit_code == 0
 
 
 @pytest.mark.parametrize(
