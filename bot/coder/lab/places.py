@@ -45,11 +45,11 @@ def write_community(context: RunContext, folder: Path) -> Community:
         return Community()
     posts = view.posts()
     summaries = {one.post_id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
-    kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)
-    # The owner's notes are written for those who work here, whatever others vote for.
-    kernels = [post for n, post in enumerate(kernels) if n < MOST_KERNELS or post.tier == TEAM]
+    kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
     (folder / "topics").mkdir(exist_ok=True)
+    # The owner's notes are written for those who work here, whatever others vote for.
+    kernels += [post for post in posts if post.kind == "kernel" and post.tier == TEAM and post not in kernels]
     index, best, most = ["# Public scripts, best score first", ""], list[str](), list[str]()
     for post in kernels:
         text = _bounded(post.text)
