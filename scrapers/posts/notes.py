@@ -54,7 +54,7 @@ def changes(folder: Path, competition: str, known: Mapping[str, Any], now: datet
     root, seen = folder.resolve(), set[str]()
     unread: list[OSError] = []
     for number, path in enumerate(_files(root, unread)):
-        key = clean(path.relative_to(root).as_posix())
+        key = " ".join(clean(path.relative_to(root).as_posix()).split())
         if number == MOST_FILES:
             unread.append(OSError(0, f"the folder holds more than {MOST_FILES:,} notes", str(path)))
             break
