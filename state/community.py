@@ -17,6 +17,8 @@ from state.visibility import PostTable, version_order
 
 PostKind = Literal["topic", "message", "kernel"]
 Signals = Literal["asof", "collected"]
+TEAM = "TEAM"
+"""The tier of whoever wrote a note of the owner's folder."""
 _BATCH = 500
 """Ids in one query."""
 

@@ -1,10 +1,12 @@
 """`bot audit`: prove that no prompt of a run held anything newer than its clock, and no label."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from sqlmodel import select
 
 from bot.cli.options import Json
 from bot.cli.output import print_json
@@ -17,6 +19,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.errors import UsageError
 from state.store import Store
+from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
 
 
 def audit(
@@ -35,7 +38,7 @@ def audit(
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
     rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
-        found = audit_run(folder, store, loaded, rows, run_id, settings)
+        found = audit_run(folder, store, loaded, [*rows, *_further(store, rows)], run_id, settings)
     if json:
         print_json(
             {
@@ -50,6 +53,15 @@ def audit(
         _print(found)
     if not found.passed:
         raise typer.Exit(1)
+
+
+def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
+    """Return the run's posts that are not the snapshot's: its notes, as they were when it began."""
+    known = {(type(row), row.id) for row in rows if not isinstance(row, Observation)}
+    with store.read() as session:
+        topics, messages = session.exec(select(Topic)).all(), session.exec(select(Message)).all()
+        posts: list[Topic | Message | KernelVersion] = [*topics, *messages, *session.exec(select(KernelVersion)).all()]
+    return [row for row in posts if (type(row), row.id) not in known]
 
 
 def _print(found: Audit) -> None:

@@ -57,6 +57,10 @@ def replay(
         typer.Option(help="votes, scores and tiers as of the clock; collected: if unknown, as they were collected"),
     ] = "asof",
     no_community: Annotated[bool, typer.Option("--no-community", help="show no posts (CoMind's ablation)")] = False,
+    notes: Annotated[
+        Path | None,
+        typer.Option(help="a folder with notes of your own (.md, .txt, .ipynb, .py), read as posts are; see Replays"),
+    ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="most nodes, including the safe baseline")] = None,
     time: Annotated[
         str | None, typer.Option(help="a run's wall time until its exit, such as 90s, 5m or 5h; default 5h")
@@ -130,6 +134,7 @@ def replay(
         "signals": signals,
         "pace": pace,
         "community": not no_community,
+        "notes": _notes(notes, no_community, len(loaded)),
         "steps": steps,
         "split_seed": split_seed,
         "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
@@ -183,6 +188,19 @@ def replay(
         redactor = redactor_of(settings)
         outcomes = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
     report(outcomes, json=json)
+
+
+def _notes(folder: Path | None, no_community: bool, competitions: int) -> Path | None:
+    """Return the folder of notes as an absolute path; raises UsageError where it makes no sense."""
+    if folder is None:
+        return None
+    if no_community:
+        raise UsageError("--notes and --no-community contradict each other: notes are posts")
+    if competitions > 1:
+        raise UsageError("--notes takes one snapshot at a time: notes are on one competition")
+    if not folder.is_dir():
+        raise UsageError(f"--notes {folder}: there is no such folder")
+    return folder.resolve()
 
 
 def _coder(asked: Coder | None, model: str, sandbox: SandboxDescription) -> Coder:

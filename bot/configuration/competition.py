@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from bot.agents import LiveAgentName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
+from state.settings_paths import SettingsPath
 
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")]
 """The last part of a competition's address."""
@@ -34,6 +35,11 @@ class CompetitionSettings(CardOverrides):
         default=None,
         description="whether the predictions of the scored scripts are blended; none: yes, but for aide",
         examples=[False],
+    )
+    notes: SettingsPath | None = Field(
+        default=None,
+        description="a folder with notes of your own (.md, .txt, .ipynb, .py), which are read as posts are",
+        examples=["notes"],
     )
     seed: int = Field(default=0, description="of what is drawn, such as the split of the data")
     submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this is true")

@@ -19,6 +19,7 @@ from bot.status.site import deadline
 from bot.status.summary import budget_notices, daily_summary
 from bot.status.work import latest_runs
 from scrapers.kaggle.polling.watch import News
+from scrapers.posts.sources import take_in
 from state.errors import NotAuthenticated, Retry
 from state.retention import Pruned, prune_expired
 from state.series import last_readings
@@ -64,6 +65,7 @@ class TaskHandlers:
         entry = self.entries.get(slug)
         if entry is None or entry.state == "stopped":
             return
+        await self._read_notes(entry, task.key)
         try:
             cycle = await self.shared.poller.cycle(slug)
         except NotAuthenticated as error:
@@ -76,6 +78,19 @@ class TaskHandlers:
         for part, failure in cycle.failed.items():
             self.shared.say(slug, f"{part} could not be read: {failure}")
         await self._act_on(entry, cycle.news, task.key)
+
+    async def _read_notes(self, entry: Entry, key: str) -> None:
+        """Take in the owner's notes that are new or were edited, and have them analysed."""
+        shared, slug, folder = self.shared, entry.slug, entry.own.notes
+        if folder is None:
+            return
+        count, problems = await take_in(shared.store, slug, folder, shared.poller.cleaners, shared.clock.now())
+        for sentence in problems:
+            shared.say(slug, f"notes: {sentence}")
+        if count:
+            shared.say(slug, f"{count} new or edited notes were read")
+            with shared.store.write() as tx:
+                put_task(tx, f"learn notes after {key}", "learn", competition=slug)
 
     async def _act_on(self, entry: Entry, news: News, key: str) -> None:
         """Pass what a poll has found to the parts it concerns."""

@@ -1,5 +1,6 @@
 """The check of configured competitions: has this user entered each, and is its task card certain?"""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -57,6 +58,9 @@ async def _check(competitions: Competitions, slug: str, settings: CompetitionSet
             check_grader(settings.grader)
         except UsageError as error:
             return Check(slug, "fails", str(error), f"fix it, or name another grader below [competitions.{slug}]")
+    if settings.notes is not None and not os.access(settings.notes, os.R_OK | os.X_OK):
+        fix = f"create it, or let the bot's user read it, or name another one below [competitions.{slug}]"
+        return Check(slug, "warning", f"the folder of notes {settings.notes} cannot be read", fix)
     task = KaggleTask(competitions, slug, fetch, METRIC_DIRECTIONS, settings.card)
     try:
         derived = await task.derived()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlmodel import col, select
@@ -30,11 +31,13 @@ from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
+from bot.report.words import undated_notes
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.ingest import ingest
+from scrapers.posts.sources import notes_of, take_in
 from state.clock import Clock, ReplayClock, StreamClock
 from state.community import CommunityView
 from state.errors import Interrupted
@@ -42,6 +45,7 @@ from state.progress import create_run, end_run, resume_run
 from state.redaction import Redactor
 from state.store import Store
 from state.tables import Event, Run
+from state.words import plural
 
 GRACE = 15.0
 """Seconds for handing in, grading and the report after a request to stop."""
@@ -174,6 +178,8 @@ async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> E
         # Before the run is recorded, so that it is done again if the bot is killed meanwhile.
         async with Cleaners() as cleaners:
             problems = await ingest(store, slug, run.snapshot.community.posts(run.snapshot.path, slug), cleaners)
+            if settings.notes is not None:
+                await _take_in_notes(run, settings.notes, store, cleaners, say)
         for item, problem in problems.items():
             say(f"{item} could not be read in full, and is kept in part: {problem.splitlines()[-1]}")
     with store.write() as tx:
@@ -189,6 +195,24 @@ async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> E
             config=settings.model_dump(mode="json") | {"card": run.snapshot.card.model_dump(mode="json")},
         )
     return None
+
+
+async def _take_in_notes(
+    run: PreparedRun, folder: Path, store: Store, cleaners: Cleaners, say: Callable[[str], None]
+) -> None:
+    """Copy the notes into the store, once and for all; those without a date are known from the start."""
+    slug = run.snapshot.card.slug
+    _, problems = await take_in(store, slug, folder, cleaners, _clock(run).as_of())
+    with store.read() as session:
+        found = notes_of(session, slug)
+    times = found.times if found is not None else []
+    later = sum(time is not None and time > run.settings.cutoff for time in times)
+    hidden = f"; dated after the cutoff and never shown: {later}" if later else ""
+    say(f"{plural(len(times), 'note')} of {folder} read{hidden}")
+    if undated := sum(time is None for time in times):
+        say(f"{undated_notes(undated)} known from the start")
+    for sentence in problems:
+        say(sentence)
 
 
 @asynccontextmanager

@@ -35,6 +35,7 @@ class ReplaySettings(AgentRunSettings):
     signals: Literal["asof", "collected"] = "asof"
     pace: Literal["all", "stream"] = "all"
     community: bool = True
+    notes: Path | None = Field(default=None, description="the folder of notes that the run began with")
     seconds: float = Field(default=DEFAULT_SECONDS, gt=0, description="wall time to the run's exit")
 
 

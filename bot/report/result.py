@@ -99,6 +99,20 @@ class SuspiciousPost(BaseModel):
     """Nodes of the drafts that use these ideas, and the node that ran it if it is a kernel."""
 
 
+class NotesRead(BaseModel):
+    """What came of the owner's folder of notes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    read: int
+    undated: int
+    """Known from the start of a replay's clock, or live from when they were first seen."""
+    later: int
+    """Dated after the clock, so that they were never shown."""
+    left_out: tuple[str, ...]
+    """A sentence for each file that could not be read."""
+
+
 class LiveGrade(Grade):
     """MLE-bench's report, with what a live leaderboard adds to it; a replay has none of that."""
 
@@ -127,6 +141,8 @@ class RunResult(LiveGrade):
     dated_at_deadline: dict[str, int] | None = None
     """Posts by kind that were dated at the deadline on import; None: none were."""
     suspicious: tuple[SuspiciousPost, ...] = ()
+    notes: NotesRead | None = None
+    """None: there were none."""
     isolation: str
     sandbox: str
     status: str

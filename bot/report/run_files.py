@@ -21,7 +21,7 @@ from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.report.confidence import expected_interval, findings_of_run
 from bot.report.export import export_events, export_prompts
-from bot.report.result import BlendFigures, FinalFile, NodeFinding, RunResult, write_result
+from bot.report.result import BlendFigures, FinalFile, NodeFinding, NotesRead, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.stream_record import stream_record
 from bot.report.suspicious import suspicious_posts
@@ -29,6 +29,7 @@ from bot.report.words import cutoff_note
 from bot.submission.handing_in import HandedIn, is_baseline
 from bot.submission.last_choice import selection_of
 from sandbox import ExitReason, SandboxDescription
+from scrapers.posts.sources import notes_of
 from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 from state.ledgers import worked_seconds
@@ -126,6 +127,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         community=None if context.community is None else asdict(context.community.counts()),
         dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
         suspicious=suspicious_posts(context),
+        notes=None if context.community is None else _notes(context),
         isolation=ended.sandbox.isolation,
         sandbox=ended.sandbox.name,
         status=ended.status,
@@ -227,6 +229,17 @@ def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: in
 def _ratio(part: float, whole: float) -> float | None:
     """Return a share to four digits; None if the whole is zero."""
     return round(part / whole, 4) if whole > 0 else None
+
+
+def _notes(context: RunContext) -> NotesRead | None:
+    """Return what came of the owner's notes as of the clock, None if there were none."""
+    with context.store.read() as session:
+        found = notes_of(session, context.card.slug)
+    if found is None:
+        return None
+    dated = [time for time in found.times if time is not None]
+    undated, later = len(found.times) - len(dated), sum(time > context.clock.as_of() for time in dated)
+    return NotesRead(read=len(found.times), undated=undated, later=later, left_out=tuple(found.problems))
 
 
 def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Run]:

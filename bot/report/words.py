@@ -208,6 +208,11 @@ def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
     )
 
 
+def undated_notes(count: int) -> str:
+    """Return `3 undated notes count as`, to which the time is added from which they were known."""
+    return "1 undated note counts as" if count == 1 else f"{count} undated notes count as"
+
+
 def cautions(result: RunResult, split: str | None) -> list[str]:
     """Return what a reader must know before trusting the figures; `split` describes how the test data was made."""
     found = []
@@ -229,6 +234,8 @@ def cautions(result: RunResult, split: str | None) -> list[str]:
         found.append(f"The safe baseline was handed in: no later node had {better} validation score.")
     if result.cutoff_note:
         found.append(result.cutoff_note)
+    if result.notes is not None and result.notes.undated and not result.live:
+        found.append(f"{undated_notes(result.notes.undated)} known from the start.")
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
         found.append(f"The clock got no further than {moment(stream.reached)}: what was posted later was never known.")
     if result.note:

@@ -80,10 +80,11 @@ async def cleaned(raws: Iterable[Raw], cleaners: Cleaners) -> AsyncGenerator[lis
     """Yield rows with their texts in their order, cleaned in parallel, a few chunks ahead."""
     running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]] = deque()
     try:
-        for chunk in _chunks(raws):
+        chunks = _chunks(raws)
+        # Making rows takes time, and may wait for a disk or a site: other tasks run meanwhile.
+        while chunk := await asyncio.to_thread(next, chunks, None):
             sources = [raw.source for raw in chunk if raw.source is not None]
             running.append((chunk, asyncio.create_task(cleaners.clean(sources))))
-            await asyncio.sleep(0)  # making rows takes time: let other tasks run
             if len(running) > cleaners.count:
                 yield await _first(running)
         while running:

@@ -59,7 +59,7 @@ def notebook_text(source: str, language: str | None = None) -> str:
         source: the file's text.
         language: of the code, if the notebook does not name it; None means python.
     """
-    notebook = _notebook(source)
+    notebook = parse_notebook(source)
     if notebook is None:
         return without_encoded(source)
     named = notebook_language(notebook) or language or "python"
@@ -78,7 +78,7 @@ def notebook_language(notebook: dict[str, Any]) -> str | None:
     return None
 
 
-def _notebook(source: str) -> dict[str, Any] | None:
+def parse_notebook(source: str) -> dict[str, Any] | None:
     """Return a notebook with its cells; None if the text is not a notebook, or too large."""
     if source.count("{") + source.count("[") > _MOST_OBJECTS or source.count(",") > 10 * _MOST_OBJECTS:
         return None

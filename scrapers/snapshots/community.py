@@ -7,12 +7,10 @@ readings of an observation may be left out. Fields that the format does not name
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from scrapers.posts import SOURCES
 from scrapers.posts.cleaners import LARGEST_SOURCE, Source
 from scrapers.posts.cleaning import clean
 from scrapers.posts.ingest import Raw
@@ -165,8 +163,6 @@ class Community:
             path = resolve_inside(root / COMMUNITY, kernel.path) if kernel.path else None
             yield Raw(kernel.table_row(competition), kernel_file(path) if path else None)
         yield from (Raw(observation.table_row(competition)) for observation in self.observations)
-        for function in SOURCES:
-            yield from resolve_name(function)(root / COMMUNITY, competition)
 
 
 def kernel_file(path: Path) -> Source:

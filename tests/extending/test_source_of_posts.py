@@ -1,44 +1,44 @@
-"""The page on sources of posts: its toy's notes are read into a store, each from its day on."""
+"""The page on sources of posts: its toy's messages are read into a store, each once, and seen from its time on."""
 
+import json
 from pathlib import Path
 
 from tests.extending.toys import Copy
-from tests.tiny_snapshot import write_tiny
 
 READ = """
-import asyncio, sys
+import asyncio, json, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.posts.cleaners import Cleaners
-from scrapers.posts.ingest import ingest
-from scrapers.snapshots.snapshot import Snapshot
+from scrapers.posts.sources import take_in
 from state.clock import SystemClock
 from state.community import CommunityView
 from state.store import Store
 
-async def read(store, snapshot):
+async def read(store, folder):
     async with Cleaners(1) as cleaners:
-        posts = snapshot.community.posts(snapshot.path, "tiny-table")
-        return await ingest(store, "tiny-table", posts, cleaners)
+        print(await take_in(store, "c", folder, cleaners, datetime(2020, 1, 9, tzinfo=UTC)))
+        messages = json.loads((folder / "chat.json").read_bytes())
+        (folder / "chat.json").write_text(json.dumps([*messages, {**messages[0], "time": "2020-01-08T00:00:00Z"}]))
+        print(await take_in(store, "c", folder, cleaners, datetime(2020, 1, 9, tzinfo=UTC)))
 
-snapshot = Snapshot.load(Path(sys.argv[1]), METRIC_DIRECTIONS)
 with Store.open(Path(sys.argv[2]), SystemClock()) as store:
-    assert asyncio.run(read(store, snapshot)) == {}
-    for day in (6, 8):
-        seen = CommunityView(store, "tiny-table", datetime(2020, 1, day, tzinfo=UTC))
-        print([post.text for post in seen.messages() if post.id.startswith("note")])
+    asyncio.run(read(store, Path(sys.argv[1])))
+    for day in (6, 7, 8):
+        seen = CommunityView(store, "c", datetime(2020, 1, day, tzinfo=UTC))
+        print([post.text for post in seen.messages()])
 """
 
 
 def test_a_source_of_posts_is_a_module_and_a_line(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "source-of-posts.md")
-    assert copy.touched == ["scrapers/posts/notes.py", "scrapers/posts/__init__.py"]
+    assert copy.touched == ["scrapers/posts/chat.py", "scrapers/posts/sources.py"]
     copy.lint()
-    tiny = write_tiny(tmp_path / "tiny-table")
-    note = tiny / "community" / "notes" / "2020-01-07 What works.md"
-    note.parent.mkdir()
-    note.write_text("Ten folds\u202e **help**.", encoding="utf-8")
-    before, after = copy.python(READ, tiny, tmp_path / "state.db").splitlines()
-    assert before == "[]"
-    assert after == "['Ten folds **help**.']"
+    chat = tmp_path / "chat"
+    chat.mkdir()
+    message = {"time": "2020-01-07T00:00:00Z", "by": "ann", "text": "Ten folds\u202e **help**."}
+    (chat / "chat.json").write_text(json.dumps([message]), encoding="utf-8")
+    found = copy.python(READ, chat, tmp_path / "state.db").splitlines()
+    assert found[:2] == ["(1, [])", "(1, [])"]
+    text = "Ten folds **help**."
+    assert found[2:] == [str([]), str([text]), str([text, text])]

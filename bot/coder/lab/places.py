@@ -14,7 +14,7 @@ from bot.models import Item
 from bot.models.quoting import clean, line
 from sandbox.collect import collect
 from sandbox.lab.remains import KEPT_BYTES
-from state.community import Post
+from state.community import TEAM, Post
 from state.knowledge import analyses, reproductions
 
 MOST_KERNELS, MOST_TOPICS = 150, 300
@@ -52,6 +52,8 @@ def write_community(context: RunContext, folder: Path) -> Community:
     (folder / "topics").mkdir(exist_ok=True)
     ran = _write_measured(context, folder / "measured")
     tried = {row.id: row for row in reproductions(context.store, context.run_id, context.clock.as_of())}
+    # The owner's notes are written for those who work here, whatever others vote for.
+    kernels += [post for post in posts if post.kind == "kernel" and post.tier == TEAM and post not in kernels]
     index, best, most = ["# Public scripts, best score first", ""], list[str](), list[str]()
     for post in kernels:
         text = _bounded(post.text)
@@ -70,7 +72,8 @@ def write_community(context: RunContext, folder: Path) -> Community:
         if post.kind == "message" and post.topic_id is not None:
             topics.setdefault(post.topic_id, []).append(post)
     index += ["", "# Forum, most votes first", ""]
-    ranked = sorted(topics.items(), key=lambda pair: -sum(p.votes or 0 for p in pair[1]))[:MOST_TOPICS]
+    ranked = sorted(topics.items(), key=lambda pair: -sum(p.votes or 0 for p in pair[1]))
+    ranked = [pair for n, pair in enumerate(ranked) if n < MOST_TOPICS or pair[1][0].tier == TEAM]
     for topic, messages in ranked:
         name = f"topics/{_plain(topic)}.md"
         text = _bounded(
@@ -115,7 +118,7 @@ def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:
 def _facts(post: Post) -> str:
     score = [] if post.public_score is None else [f"score {post.public_score:g}"]
     votes = [] if post.votes is None else [f"{post.votes} votes"]
-    return ", ".join([*score, *votes]) or "no votes known"
+    return ", ".join([*(["a note of our team's"] if post.tier == TEAM else []), *score, *votes]) or "no votes known"
 
 
 def _summary(summaries: Mapping[str, str], item: str) -> str:

@@ -34,8 +34,13 @@ def endpoint(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def killed_replay(tiny: Path, place: Path, *more: str) -> None:
+    """Start a replay with `OPTIONS`, and kill it."""
+    killed(tiny, place, *OPTIONS, *more)
+
+
+def killed(tiny: Path, place: Path, *options: str) -> None:
     """Start a replay in `runs` and kill it when its first execution has begun."""
-    command = [sys.executable, "-m", "bot", "replay", str(tiny), *OPTIONS, "--out", str(place / "runs"), *more]
+    command = [sys.executable, "-m", "bot", "replay", str(tiny), "--out", str(place / "runs"), *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def begun() -> bool:

@@ -73,6 +73,14 @@ def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snap
     assert "[competitions.titanik] in bot.toml" in (wrong.fix or "")
 
 
+def test_a_folder_of_notes_that_is_not_there_is_a_warning(snapshot: Snapshot, tmp_path: Path) -> None:
+    with served(snapshot) as site:
+        (missing,) = checked(site, notes=tmp_path / "none")
+        (found,) = checked(site, notes=tmp_path)
+    assert (missing.status, found.status) == ("warning", "ok")
+    assert missing.found == f"the folder of notes {tmp_path / 'none'} cannot be read"
+
+
 def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         (found,) = checked(site, metric="accuracy", direction="minimize")
