@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from state.community import CommunityView, Post, Repeat
+from state.community import TEAM, CommunityView, Post, Repeat
 
 _WORD = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W_]{3,}")
 """A word or figure, and a character of scripts that put no space between words."""
@@ -23,7 +23,7 @@ _IDLE_LINE = re.compile(
     r"^\s*(?:(?:import|from) \w.*|plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: ).*\n?", re.MULTILINE
 )
 """A line of a script that says little of what it does: imports, plots, warnings."""
-_TIERS = {"CONTRIBUTOR": 0.2, "EXPERT": 0.5, "MASTER": 0.8, "GRANDMASTER": 1.0, "STAFF": 0.8}
+_TIERS = {"CONTRIBUTOR": 0.2, "EXPERT": 0.5, "MASTER": 0.8, "GRANDMASTER": 1.0, "STAFF": 0.8, TEAM: 1.0}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def most_telling(
     seen = set(known)
 
     def signals(document: Document) -> float:
-        votes = math.log1p(max(0, document.votes or 0)) / math.log1p(max(1, most))
+        counted = most if document.votes is None and is_note(document) else document.votes or 0
+        votes = math.log1p(max(0, counted)) / math.log1p(max(1, most))
         tier = _TIERS.get((document.posts[0].tier or "").upper(), 0.0)
         score = 0.0 if document.public_score is None else 1 / (1 + scores.index(document.public_score))
         fresh = fresh_since is not None and document.time > fresh_since
@@ -137,14 +138,19 @@ def most_telling(
     while heap:
         _, place = heapq.heappop(heap)
         new = len(texts[place] - seen)
-        if new < _LEAST_NEW:
+        if new < _LEAST_NEW and not is_note(unread[place]):
             continue
-        value = worth[place] * new / (new + _HALF_NEW)
+        value = worth[place] * (1.0 if is_note(unread[place]) else new / (new + _HALF_NEW))
         if heap and -heap[0][0] > value:
             heapq.heappush(heap, (-value, place))
             continue
         seen |= texts[place]
         yield unread[place]
+
+
+def is_note(document: Document) -> bool:
+    """Return whether a document is of the owner's notes."""
+    return document.posts[0].tier == TEAM
 
 
 def excerpt(document: Document, characters: int) -> Document:

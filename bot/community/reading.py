@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bot.community.documents import Document, documents, excerpt, most_telling, original_of, words_of
+from bot.community.documents import Document, documents, excerpt, is_note, most_telling, original_of, words_of
 from bot.community.read_prompts import Findings, ReadPosts
 from bot.community.report_pool import reports_of
 from bot.community.settings import ReadingSettings
@@ -105,7 +105,8 @@ def _choose(context: RunContext, step: str, number: int) -> dict[str, Any]:
         overhead = _tokens(ReadPosts(task, ()))
         unread = [excerpt(one, settings.document_characters) for one in _unread(context)]
         if step == _NEWS:
-            unread = [one for one in unread if began is not None and one.time > began]
+            # The owner may add a note of an earlier date.
+            unread = [one for one in unread if began is not None and (one.time > began or is_note(one))]
         lower = context.card.lower_is_better
         for document in most_telling(unread, _words_read(context), lower_is_better=lower, fresh_since=began):
             size = _tokens(ReadPosts(task, (document,))) - overhead

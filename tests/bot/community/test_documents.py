@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.community.documents import Document, documents, excerpt, most_telling
 from state.clock import SystemClock
-from state.community import CommunityView, Post
+from state.community import TEAM, CommunityView, Post
 from state.community_rows import add_community
 from state.store import Store
 from state.tables import KernelVersion, Message, Topic
@@ -111,6 +111,14 @@ def test_what_says_nothing_new_comes_last_or_never() -> None:
     assert first_of(again, fresh, known=text(0, 40)) == "topic/2"
     left = list(most_telling([again, fresh], set(text(0, 60).split()), lower_is_better=True))
     assert [document.item for document in left] == ["topic/2"]
+
+
+def test_a_short_note_of_the_owners_is_read_whatever_others_vote_for() -> None:
+    voted, note = topic("1", text(0, 200), votes=90), topic("note-2", text(0, 8), tier=TEAM)
+    assert first_of(voted, note) == first_of(voted, note, known=text(0, 200)) == "topic/note-2"
+    assert first_of(voted, topic("note-2", text(0, 8))) == "topic/1"
+    unwanted = topic("note-2", text(0, 200), votes=0, tier=TEAM)
+    assert first_of(topic("1", text(200, 200), votes=90, tier="MASTER"), unwanted) == "topic/1"
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(5, 99), st.integers(0, 50)), max_size=12))
