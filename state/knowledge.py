@@ -22,15 +22,18 @@ def add_analysis(
     post_id: str,
     known_at: datetime,
     summary: str,
+    posts: Sequence[str] = (),
+    digest: str = "",
     suggestions: Sequence[Any] = (),
-    code_abstract: str = "",
+    fails: Sequence[Any] = (),
+    suspicion: str = "",
     resources: Sequence[Any] = (),
     novelty: float = 0.0,
     feasibility: float = 0.0,
     effectiveness: float = 0.0,
     efficiency: float = 0.0,
 ) -> Analysis:
-    """Store the analysis of a post version; another one under the id replaces it. See `_check` for errors."""
+    """Store the analysis of a document; another one under the id replaces it. See `_check` for errors."""
     _check(tx, known_at)
     row = tx.session.merge(
         Analysis(
@@ -38,9 +41,12 @@ def add_analysis(
             id=id,
             post_kind=post_kind,
             post_id=post_id,
+            posts=list(posts),
+            digest=digest,
             summary=summary,
             suggestions=list(suggestions),
-            code_abstract=code_abstract,
+            fails=list(fails),
+            suspicion=suspicion,
             resources=list(resources),
             novelty=novelty,
             feasibility=feasibility,

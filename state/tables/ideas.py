@@ -8,16 +8,24 @@ from sqlmodel import Field, SQLModel
 
 
 class Analysis(SQLModel, table=True):
-    """The analysis of a post version; the four scores go from 0 to 10."""
+    """What one document was found to hold: a topic with its messages, or a kernel version. The scores go from 0 to 10."""
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
+    """The document's item, such as `topic/41517` or `kernel/1730048`."""
     post_kind: str
-    """`message` or `kernel`."""
+    """`topic` or `kernel`."""
     post_id: str
+    posts: list[str] = Field(default_factory=list, sa_type=JSON)
+    """Items of the messages or the kernel version whose text was read, the opening one first."""
+    digest: str = ""
+    """Hash of the document's text, by which a change is noticed."""
     summary: str
     suggestions: list[Any] = Field(default_factory=list, sa_type=JSON)
-    code_abstract: str = ""
+    fails: list[Any] = Field(default_factory=list, sa_type=JSON)
+    """What it measured to bring nothing."""
+    suspicion: str = ""
+    """Why it looks as if it tried to steer its reader; empty: it does not."""
     resources: list[Any] = Field(default_factory=list, sa_type=JSON)
     novelty: float = 0.0
     feasibility: float = 0.0
