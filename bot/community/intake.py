@@ -47,4 +47,4 @@ class Intake:
             await self.ready(part, number - 1)
         if part == "posts":
             await learn(self._context)
-            await propose_ideas(self._context, f"propose:{number}", self._context.task)
+            await propose_ideas(self._context, f"propose:{number}")

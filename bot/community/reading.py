@@ -1,7 +1,7 @@
 """Reading: which posts to analyse, the prompt for an analysis, and the analyses."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import ClassVar
@@ -30,7 +30,8 @@ class AnalysisAnswer(BaseModel, extra="ignore", frozen=True):
     summary: str = Field(max_length=4_000)
     suggestions: tuple[str, ...] = ()
     """Each one self-contained: a technique, with its parameters and measured effect if the post gives them."""
-    code_abstract: str = ""
+    fails: tuple[str, ...] = ()
+    """What it measured to bring nothing."""
     resources: tuple[str, ...] = ()
     novelty: float = Field(ge=0, le=10)
     feasibility: float = Field(ge=0, le=10)
@@ -173,14 +174,17 @@ def _shortened(post: Post, limit: int) -> Post:
     return replace(post, text=f"{post.text[:half]}\n{left_out}\n{post.text[-half:]}")
 
 
-def analysis_texts(context: RunContext) -> list[AnalysisText]:
-    """Return the run's analyses for a prompt, the most effective and efficient first."""
+def analysis_texts(context: RunContext, only: Collection[str]) -> list[AnalysisText]:
+    """Return these analyses for a prompt, the most effective and efficient first."""
     if context.community is None:
         return []
-    rows = sorted(known_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
+    rows = sorted(
+        (row for row in known_analyses(context) if row.id in only),
+        key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id),
+    )
     posts = {p.item: p for p in context.community.find(row.id for row in rows)}
     # Analyses of posts that their authors have deleted since are left out, as are those without any use.
-    telling = [row for row in rows if row.suggestions or row.effectiveness >= _USEFUL]
+    telling = [row for row in rows if row.suggestions or row.fails or row.effectiveness >= _USEFUL]
     shown = [row for row in telling if row.id in posts][: context.settings_of(ReadingSettings).shown_analyses]
     return [_analysis_text(row, posts[row.id]) for row in shown]
 

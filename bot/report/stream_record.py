@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlmodel import select
 
+from bot.community.evidence import heirs_of
 from bot.community.reading import known_analyses
 from bot.engine.context import RunContext
 from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord
@@ -64,11 +65,11 @@ def _posts(
 ) -> list[PostUse]:
     """Return the posts that were read, in order of time."""
     found = []
-    community = context.community
+    heirs, community = heirs_of(ideas), context.community
     read = [] if community is None else community.find(row.id for row in known_analyses(context))
     for post in read:
         passed = next(move for move in made if move.as_of >= post.time)
-        own = [idea.id for idea in ideas if post.item in idea.sources]
+        own = sorted({heirs[idea.id] for idea in ideas if post.item in idea.sources})
         using = {draft.id for draft in drafts if set(own) & set(draft.idea_ids)}
         found.append(
             PostUse(

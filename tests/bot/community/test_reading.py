@@ -75,4 +75,5 @@ def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_post_is_
         context: Any = SimpleNamespace(
             run_id="r", store=store, clock=store.clock, community=community, settings_of=lambda kind: kind()
         )
-        assert {text.summary for text in analysis_texts(context)} == {"of message/10", "of kernel/20"}
+        shown = analysis_texts(context, {"message/10", "message/11", "kernel/20"})
+        assert {text.summary for text in shown} == {"of message/10", "of kernel/20"}

@@ -11,12 +11,15 @@ from pydantic import BaseModel
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
+from bot.community.idea_prompts import Failure as Measured
 from bot.community.reading import AnalyzePost
 from bot.community.report_writing import WriteReport
 from bot.community.shown import ComponentNote
 from bot.execution.monitor import MonitorRun
+from bot.models import Item
 from tests.bot.agents.builtin.parts import (
     MACHINE,
+    NOW,
     RESULT,
     TASK,
     analysis,
@@ -62,9 +65,10 @@ PART = ComponentNote(name="trees", analysis="they help", idea=1, gain=0.01)
 PROMPTS = [
     AnalyzePost(TASK, replace(post("Use extra trees."), language="python")),
     propose_ideas(
-        (analysis(1, 8, "Use trees.").model_copy(update={"code_abstract": "fits", "resources": ("a set",)}),),
+        (analysis(1, 8, "Use trees.").model_copy(update={"fails": ("trees",), "resources": ("a set",)}),),
         (idea(1, "Use LDA."),),
         (report(1, 0.5, "m", "n").model_copy(update={"numbers": "1", "limitations": "few", "components": (PART,)}),),
+        failures=(Measured(Item("report/1", NOW), "trees, gain -0.1"),),
     ),
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5, "m", "n"),), 2),
     write_script("improve", attempts=[BROKEN], codebase="y = 2", earlier="node 1"),

@@ -38,7 +38,7 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
             strong = 9 if MIDDLE_WORDS in prompt.post.text else 5
             return {"summary": "a way", "suggestions": ["do it"], "effectiveness": strong, **scores}
         case ProposeIdeas():
-            return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
+            return {"add": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
         case PlanDrafts():
             numbers = [idea.number for idea in prompt.ideas]
             base = prompt.reports[0].node if prompt.reports else None

@@ -58,7 +58,7 @@ class Answers:
         if "You keep the idea pool" in system:
             return json.dumps(
                 {
-                    "ideas": [
+                    "add": [
                         {
                             "text": "logistic regression on a and b",
                             "sources": ["message/11"] if "message/11" in user else [],

@@ -27,9 +27,10 @@ def write_streamed(folder: Path) -> Path:
     with messages.open("a") as file:
         file.writelines(json.dumps(row) + "\n" for row in new)
     readings = folder / "community/observations.jsonl"
-    reading = json.loads(readings.read_text().splitlines()[0]) | {"at": "2020-02-15T00:00:00Z", "votes": 77}
+    reading = json.loads(readings.read_text().splitlines()[0]) | {"id": 15}
     with readings.open("a") as file:
-        file.write(json.dumps(reading) + "\n")
+        for at, votes in (("2020-02-15T00:00:00Z", 77), ("2020-02-25T00:00:00Z", 88)):
+            file.write(json.dumps(reading | {"at": at, "votes": votes}) + "\n")
     return folder
 
 
@@ -40,8 +41,8 @@ class StreamAnswers(Answers):
         """Answer one request."""
         system, user = (str(m["content"]) for m in request.body["messages"][:2])
         if "You keep the idea pool" in system:
-            posts = re.findall(r"^## `((?:message|kernel)/\d+)`", user, re.MULTILINE)
-            return json.dumps({"ideas": [{"text": f"what {post} says", "sources": [post]} for post in posts]})
+            posts = re.findall(r"^- `((?:message|kernel)/\d+)`", user, re.MULTILINE)
+            return json.dumps({"add": [{"text": f"what {post} says", "sources": [post]} for post in posts]})
         if "You coordinate a team" in system:
             ideas = [int(number) for number in re.findall(r"^- idea (\d+) ", user, re.MULTILINE)]
             drafts = [_draft(user, ideas, place) for place in range(planned(user))]

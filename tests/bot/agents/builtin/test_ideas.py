@@ -9,28 +9,28 @@ ROOTS = "Take the square root of counts and shares."
 
 async def test_an_idea_is_one_technique_with_all_its_sources_best_supported_first() -> None:
     prompt = propose_ideas((analysis(1, 5, ROOTS), analysis(2, 8, TREES), analysis(3, 6, TREES, ROOTS)), (), ())
-    ideas = (await answer(prompt)).ideas
+    ideas = (await answer(prompt)).add
     assert [i.text for i in ideas] == [TREES, ROOTS]
     assert [i.sources for i in ideas] == [("message/2", "message/3"), ("message/3", "message/1")]
 
 
 async def test_what_the_pool_has_is_not_proposed_again() -> None:
     prompt = propose_ideas((analysis(1, 8, TREES, ROOTS),), (idea(1, "Try extra trees with 500 trees."),), ())
-    assert [i.text for i in (await answer(prompt)).ideas] == [ROOTS]
+    assert [i.text for i in (await answer(prompt)).add] == [ROOTS]
 
 
 async def test_a_poor_analysis_is_not_believed() -> None:
-    assert (await answer(propose_ideas((analysis(1, 1, TREES),), (), ()))).ideas == ()
+    assert (await answer(propose_ideas((analysis(1, 1, TREES),), (), ()))).add == ()
 
 
 async def test_next_steps_of_reports_become_ideas() -> None:
-    found = (await answer(propose_ideas((), (), (report(4, 0.2, next_steps=f"{ROOTS}\nRest."),)))).ideas
+    found = (await answer(propose_ideas((), (), (report(4, 0.2, next_steps=f"{ROOTS}\nRest."),)))).add
     assert [(i.text, i.sources) for i in found] == [(ROOTS, ("report/4",))]
 
 
 async def test_an_idea_that_cannot_matter_to_the_task_is_passed_over() -> None:
     analyses = (analysis(1, 8, "Count local contrast.", "Raise the probabilities to a power.", TREES),)
-    assert [i.text for i in (await answer(propose_ideas(analyses, (), (), HOURS))).ideas] == [TREES]
+    assert [i.text for i in (await answer(propose_ideas(analyses, (), (), HOURS))).add] == [TREES]
 
 
 async def test_one_draft_extends_the_best_report_and_another_is_new() -> None:
