@@ -93,6 +93,7 @@ def plan(prompt: PlanDrafts) -> str:
         base = top if turn == 0 and extends else None
         known = {*named_in(base.method)} if base else set()
         fresh_first = left if base else sorted(left, key=lambda i: i.times_used > 0)
+        fresh_first = sorted(fresh_first, key=lambda i: turn + 1 not in i.proposed)
         chosen = [i for i in fresh_first if not known & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
         drafts.append(_draft(prompt, chosen, base, turn))
         left = [i for i in left if i not in chosen]
@@ -116,12 +117,12 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
 
 
 def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
-    """Return the ideas that suit the task, by support, less so those used often."""
+    """Return the ideas that suit the task and were not measured in vain, by support, less so those used often."""
 
     def value(idea: IdeaText) -> float:
         return idea.support - 0.3 * idea.times_used
 
-    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas]
+    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas if not i.in_vain]
     usable = [i for i, t in named if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
     return sorted(usable, key=lambda i: (-value(i), i.number))
 
