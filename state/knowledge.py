@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import func
 from sqlmodel import col, select
@@ -60,18 +60,56 @@ def add_analysis(
 
 
 def add_idea(
-    tx: Transaction, run_id: str, *, text: str, sources: Sequence[str], known_at: datetime, id: int | None = None
+    tx: Transaction, run_id: str, *, text: str, sources: Sequence[str], known_at: datetime, path: str = ""
 ) -> Idea:
-    """Store an idea; without `id` it takes the run's next number, with one it replaces the idea of that number."""
+    """Store an idea under the run's next number. See `_check` for errors."""
     _check(tx, known_at)
-    if id is None:
-        last = tx.session.exec(select(func.max(Idea.id)).where(Idea.run_id == run_id)).one()
-        id = (last or 0) + 1
-    row = tx.session.merge(
-        Idea(run_id=run_id, id=id, text=text, sources=list(sources), known_at=known_at, created_at=tx.now())
+    last = tx.session.exec(select(func.max(Idea.id)).where(Idea.run_id == run_id)).one()
+    row = Idea(
+        run_id=run_id,
+        id=(last or 0) + 1,
+        text=text,
+        sources=list(sources),
+        path=path,
+        known_at=known_at,
+        created_at=tx.now(),
     )
-    tx.record("idea.added", run_id=run_id, idea=id, sources=row.sources, known_at=known_at)
+    tx.session.add(row)
+    tx.session.flush()
+    tx.record("idea.added", run_id=run_id, idea=row.id, sources=row.sources, known_at=known_at)
     return row
+
+
+def close_idea(
+    tx: Transaction,
+    run_id: str,
+    number: int,
+    state: Literal["merged", "split", "retired"],
+    *,
+    reason: str,
+    known_at: datetime,
+    successors: Sequence[int] = (),
+) -> None:
+    """Offer a live idea no more; its row stays, with the reason and what takes its place. See `_check` for errors.
+
+    Raises:
+        ValueError: there is no such live idea, or it is dated after `known_at`.
+    """
+    _check(tx, known_at)
+    row = tx.session.get(Idea, (run_id, number))
+    if row is None or row.state != "live" or row.known_at > known_at:
+        raise ValueError(f"there is no live idea {number} that can be {state} as of {known_at}")
+    row.state, row.reason, row.successors, row.closed_at = state, reason, list(successors), known_at
+    tx.session.add(row)
+    tx.record(
+        "idea.closed",
+        run_id=run_id,
+        idea=number,
+        state=state,
+        successors=row.successors,
+        reason=reason,
+        known_at=known_at,
+    )
 
 
 def add_draft(
@@ -166,8 +204,12 @@ def analyses(store: Store, run_id: str, as_of: datetime) -> list[Analysis]:
 
 
 def ideas(store: Store, run_id: str, as_of: datetime) -> list[Idea]:
-    """Return the run's ideas that are known at `as_of`, by number."""
-    return _known(store, Idea, run_id, as_of)
+    """Return the run's ideas that are known at `as_of`, by number; one that was closed for later things is still live."""
+    rows = _known(store, Idea, run_id, as_of)
+    for row in rows:
+        if row.closed_at is not None and row.closed_at > as_of:
+            row.state, row.reason, row.successors, row.closed_at = "live", "", [], None
+    return rows
 
 
 def drafts(store: Store, run_id: str, as_of: datetime) -> list[Draft]:

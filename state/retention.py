@@ -52,6 +52,8 @@ _WIPED = (
     " AND run_id IN ({runs})",
     "UPDATE event SET data = json_remove(data, '$.report', '$.text') WHERE type IN ('lab.report', 'lab.note')"
     " AND run_id IN ({runs})",
+    "UPDATE event SET data = json_remove(data, '$.reason', '$.paths', '$.dropped') WHERE type IN ('idea.closed',"
+    " 'ideas.proposed') AND run_id IN ({runs})",
     "UPDATE event SET data = json_set(data, '$.traceback', '') WHERE type = 'worker.crashed' AND run_id IN ({runs})",
     # Events of no run: errors of the competition's tasks.
     "UPDATE event SET data = json_set(data, '$.error', '', '$.traceback', '') WHERE run_id = 'bot'"

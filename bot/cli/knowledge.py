@@ -29,7 +29,8 @@ def ideas(
 ) -> None:
     """Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.
 
-    Support is the mean of how effective readers judged its sources, 0 to 10; 5 if nobody has.
+    Support goes from 0 to 10, and is 5 where nothing is known. What was measured of an idea goes before what was measured of
+    its sources, and this before what posts claim. Merged, split and retired ideas come last, with the reason.
 
     Example: bot ideas spooky-author-identification
     """
@@ -92,16 +93,26 @@ def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:
     rows = [
         (
             str(one.number),
-            _plain(one.text),
+            _plain(one.text) if one.state == "live" else f"{_closed(one)}\n{_plain(one.text)}",
             f"{one.support:.1f}",
             str(one.times_used),
-            ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–",
+            _gains(one),
             "\n".join(_sources(one.sources)),
         )
         for one in pool
     ]
     columns = ("no.", "idea", "support", "used", "gain", "from")
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
+
+
+def _gains(one: "IdeaShown") -> str:
+    shown = ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–"
+    return shown if one.error is None else f"{shown} ± {one.error:.2g}"
+
+
+def _closed(one: "IdeaShown") -> str:
+    into = f" into {', '.join(map(str, one.successors))}" if one.successors else ""
+    return _plain(f"{one.state}{into}: {one.reason}" if one.reason else f"{one.state}{into}")
 
 
 def _sources(sources: "Sequence[Source]") -> Iterator[str]:

@@ -1,70 +1,151 @@
-"""The pool of ideas with their evidence: it only grows, and shows what was known at the clock's time."""
+"""The pool of ideas with their evidence, as it was known at the clock's time; nothing in it is ever lost."""
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from sqlmodel import select
+from sqlmodel import select as query
 
-from bot.community.evidence import Evidence, evidence
-from bot.community.idea_prompts import IdeasAnswer, ProposeIdeas
-from bot.community.reading import analysis_texts, known_analyses
+from bot.community.evidence import BASES, Evidence, pool_evidence
+from bot.community.idea_prompts import Failure, IdeasAnswer, ProposeIdeas, shown_suggestions
+from bot.community.pool_changes import PoolChanges
+from bot.community.reading import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
+from bot.community.selection import Situation, select, value
 from bot.community.settings import ReadingSettings
-from bot.community.shown import IdeaText
+from bot.community.shown import IdeaText, item_time
 from bot.engine.context import RunContext
 from bot.engine.results import typical_noise
-from bot.execution.task import TaskText
+from bot.execution.task import shown_description
 from bot.models import Item
 from state.errors import ModelRefused
-from state.knowledge import add_idea, analyses, drafts, ideas
 from state.tables import Analysis, Event
 
-_PROPOSED = "ideas.proposed"
+PROPOSED = "ideas.proposed"
+"""Type of the event with what one prompt for ideas was about, and what was brainstormed and dropped."""
+_LATE = 1 / 3
+"""Share of a run's time that is left when it is late."""
+_ANALYSES_CHARACTERS = 6_000
+"""Of the suggestions that one prompt shows; the next prompt shows the others."""
+_DESCRIPTION_CHARACTERS = 3_000
+_FAILURES = 12
+"""Most that are listed of what was measured to bring nothing, here and elsewhere each."""
 
 
-def idea_texts(context: RunContext) -> list[IdeaText]:
-    """Return ideas for a prompt with their evidence, best supported first."""
-    store, run, as_of = context.store, context.run_id, context.clock.as_of()
-    known = analyses(store, run, as_of), drafts(store, run, as_of), reports_of(context)
-    found = evidence(ideas(store, run, as_of), *known, typical_noise(store, run))
-    return [_idea_text(one) for one in found[: context.settings_of(ReadingSettings).shown_ideas]]
+def idea_texts(context: RunContext, drafts: int = 0) -> list[IdeaText]:
+    """Return the live ideas for a prompt with their evidence, the most promising first.
+
+    Args:
+        context: the run.
+        drafts: that are being planned, for each of which some ideas are selected.
+    """
+    analysed = {row.id: row for row in known_analyses(context)}
+    now = _situation(context)
+    texts = sorted(
+        (_idea_text(one, analysed) for one in _evidence(context) if one.live),
+        key=lambda text: (-value(text, now), text.number),
+    )[: context.settings_of(ReadingSettings).shown_ideas]
+    selected = select(texts, drafts, now)
+    return [
+        replace(text, proposed=tuple(place for place, numbers in enumerate(selected, 1) if text.number in numbers))
+        for text in texts
+    ]
 
 
-def _idea_text(one: Evidence) -> IdeaText:
+def idea_items(context: RunContext) -> dict[int, Item]:
+    """Return all ideas that are known, closed ones too, by number."""
+    return {one.idea.id: _item(one) for one in _evidence(context)}
+
+
+def _evidence(context: RunContext) -> list[Evidence]:
+    as_of = context.clock.as_of()
+    return pool_evidence(context.store, context.run_id, as_of, lower_is_better=context.card.lower_is_better)
+
+
+def _item(one: Evidence) -> Item:
+    return Item(f"idea/{one.idea.id}", one.idea.known_at)
+
+
+def _idea_text(one: Evidence, analysed: dict[str, Analysis]) -> IdeaText:
+    judged = [row.feasibility for source in one.sources if (row := analysed.get(source)) is not None]
     return IdeaText(
-        item=Item(f"idea/{one.idea.id}", one.idea.known_at),
+        item=_item(one),
         number=one.idea.id,
         text=one.idea.text,
         support=one.support,
         times_used=one.times_used,
         gains=one.gains,
+        error=one.error,
+        basis=BASES[one.basis],
+        in_vain=one.in_vain,
+        feasibility=statistics.fmean(judged) if judged else 5.0,
+        path=one.idea.path,
     )
 
 
-async def propose_ideas(context: RunContext, name: str, task: TaskText, seconds: float | None = None) -> None:
-    """Ask a model for new ideas, add them to the pool, and record which analyses the prompt showed.
+def _situation(context: RunContext) -> Situation:
+    """Return what ideas are weighed by; the time left counts only where it limits the run, and coarsely."""
+    budget, blend = context.budget, context.blend
+    by_time = budget.remaining(0, None).seconds is not None
+    members = None if blend is None else blend.weights
+    return Situation(
+        gpus=context.machine.gpus,
+        weights=bool(context.machine.weights),
+        late=by_time and budget.left() < _LATE * budget.seconds,
+        blended=frozenset(
+            family for row in context.results if members is None or row.node in members for family in row.families
+        ),
+    )
+
+
+async def propose_ideas(context: RunContext, name: str, seconds: float | None = None) -> None:
+    """Ask a model what is worth trying, change the pool by its answer, and record what was asked; once a name.
 
     Args:
         context: the run.
         name: of the step.
-        task: the task.
         seconds: time limit of one script; None: the budget's present one.
+
+    Raises:
+        Exception: as `Asker.ask`, but for a refusal.
     """
-    asked_about = [row.id for row in known_analyses(context)]
+    if any(event.data["name"] == name for event in _asked(context)):
+        return
+    new = not_asked_about(context)
+    shown = _first_analyses(context, new)
     prompt = ProposeIdeas(
-        task,
+        replace(context.task, description=shown_description(context.card.description, _DESCRIPTION_CHARACTERS)),
         context.machine,
-        tuple(analysis_texts(context)),
+        tuple(shown),
         tuple(idea_texts(context)),
         tuple(report_texts(context)),
         context.left,
         seconds if seconds is not None else context.budget.execution_seconds(None) or 0.0,
+        tuple(_failed_here(context))[:_FAILURES],
+        tuple(_failed_elsewhere(context))[:_FAILURES],
     )
     try:
         answer = await context.asker.ask(prompt, role="proposer", name=name)
     except ModelRefused as error:
         context.say(f"no new ideas: {error}")
-        answer = IdeasAnswer(ideas=())
-    _add(context, answer, prompt.items(), asked_about)
+        answer = IdeasAnswer()
+    items = prompt.items()
+    pool, asked = _evidence(context), {one.item.id for one in shown}
+    with context.store.write() as tx:
+        changes = PoolChanges(tx, context.run_id, pool, item_time(items, context.card.enabled_at))
+        changes.apply(answer, {item.id: item.time for item in items})
+        tx.record(
+            PROPOSED,
+            run_id=context.run_id,
+            name=name,
+            # What suggests nothing need not be asked about.
+            analyses={row.id: row.digest for row in new if row.id in asked or not row.suggestions},
+            paths=[path.model_dump() for path in answer.paths],
+            dropped=[
+                *(one.model_dump() for one in answer.dropped),
+                *({"idea": one, "why": ""} for one in changes.refused),
+            ],
+        )
 
 
 async def propose_news(context: RunContext) -> None:
@@ -72,34 +153,46 @@ async def propose_news(context: RunContext) -> None:
     async with context.learning:
         if not_asked_about(context):
             # Each set of analyses is asked about once, however often the bot is killed.
-            await propose_ideas(context, f"propose:news:{len(known_analyses(context))}", context.task)
+            await propose_ideas(context, f"propose:news:{len(known_analyses(context))}:{len(_asked(context))}")
 
 
 def not_asked_about(context: RunContext) -> list[Analysis]:
-    """Return the analyses that no prompt for ideas has shown yet, by id."""
-    asked = select(Event).where(Event.run_id == context.run_id, Event.type == _PROPOSED)
+    """Return the analyses that no prompt for ideas has shown as they are now, by id."""
+    done = {found for event in _asked(context) for found in event.data["analyses"].items()}
+    return [row for row in known_analyses(context) if (row.id, row.digest) not in done]
+
+
+def _asked(context: RunContext) -> Sequence[Event]:
     with context.store.read() as session:
-        done = {item for event in session.exec(asked) for item in event.data["analyses"]}
-    return [row for row in known_analyses(context) if row.id not in done]
+        return session.exec(query(Event).where(Event.run_id == context.run_id, Event.type == PROPOSED)).all()
 
 
-def _add(context: RunContext, answer: IdeasAnswer, items: Sequence[Item], asked_about: Sequence[str]) -> None:
-    known = {_normal(i.text) for i in ideas(context.store, context.run_id, context.clock.as_of())}
-    times = {item.id: item.time for item in items}
-    fresh = {row.id for row in not_asked_about(context)}
-    with context.store.write() as tx:
-        for proposed in answer.ideas:
-            if _normal(proposed.text) in known:
-                continue
-            known.add(_normal(proposed.text))
-            # An idea that names no source may come from anything in the prompt.
-            named = [times[source] for source in proposed.sources] or list(times.values())
-            known_at = max(named, default=context.card.enabled_at)
-            add_idea(tx, context.run_id, text=proposed.text, sources=proposed.sources, known_at=known_at)
-        # Only new ones: an event a round would repeat them all.
-        if now := [item for item in asked_about if item in fresh]:
-            tx.record(_PROPOSED, run_id=context.run_id, analyses=now)
+def _first_analyses(context: RunContext, new: Sequence[Analysis]) -> list[AnalysisText]:
+    """Return the most promising of new analyses, as many as there is room for."""
+    room, shown = _ANALYSES_CHARACTERS, list[AnalysisText]()
+    for text in analysis_texts(context, {row.id for row in new if row.suggestions}):
+        room -= len(shown_suggestions(text))
+        if shown and room < 0:
+            break
+        shown.append(text)
+    return shown
 
 
-def _normal(text: str) -> str:
-    return " ".join(text.lower().split())
+def _failed_here(context: RunContext) -> Iterator[Failure]:
+    """Yield what reports measured to bring nothing beyond noise, the latest first."""
+    noise = typical_noise(context.store, context.run_id) or 0.0
+    for report in reversed(reports_of(context)):
+        for part in report.components:
+            gain, error = part.get("gain"), part.get("gain_error")
+            if gain is not None and gain <= (noise if error is None else error):
+                shown = f"{gain:+.3g}" + (f" ± {error:.2g}" if error is not None else "")
+                text = f"{part['name']}, gain {shown}: {part.get('analysis', '')}"
+                yield Failure(Item(f"report/{report.id}", report.known_at), text)
+
+
+def _failed_elsewhere(context: RunContext) -> Iterator[Failure]:
+    """Yield what posts measured to bring nothing, of the most telling first."""
+    rows = [row for row in known_analyses(context) if not row.suspicion]
+    for row in sorted(rows, key=lambda row: (-row.effectiveness, row.id)):
+        for text in row.fails:
+            yield Failure(Item(row.id, row.known_at), text)

@@ -1,6 +1,6 @@
-"""The prompt for ideas, and its answer."""
+"""The prompt for ideas, and its answer: operations on the pool."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,8 +12,27 @@ from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer
+from bot.models.quoting import line
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
+
+MOST_ADDED = 12
+_SUGGESTIONS, _SUGGESTION = 6, 220
+"""Suggestions of one analysis that are shown, and characters of each."""
+
+
+class Path(Reply):
+    """A way to solve the task, split into its smallest ideas, in a few words each."""
+
+    name: str = Field(min_length=2, max_length=200)
+    ideas: tuple[str, ...] = ()
+
+
+class Dropped(Reply):
+    """An idea that was thought up and not kept."""
+
+    idea: str
+    why: str
 
 
 class ProposedIdea(Reply):
@@ -21,17 +40,71 @@ class ProposedIdea(Reply):
 
     text: str = Field(min_length=3, max_length=1_500)
     sources: tuple[str, ...] = ()
+    path: str = Field(default="", max_length=200)
+
+
+class Credit(Reply):
+    """Further items that speak for an idea of the pool."""
+
+    idea: int
+    sources: tuple[str, ...] = Field(min_length=1)
+
+
+class Merge(Reply):
+    """Ideas of the pool that are the same, and a text for all."""
+
+    ideas: tuple[int, ...] = Field(min_length=2)
+    text: str = Field(min_length=3, max_length=1_500)
+    why: str = ""
+
+
+class Split(Reply):
+    """An idea of the pool that holds several."""
+
+    idea: int
+    texts: tuple[str, ...] = Field(min_length=2, max_length=4)
+    why: str = ""
+
+
+class Retire(Reply):
+    """An idea of the pool that is not worth offering any more."""
+
+    idea: int
+    why: str = Field(min_length=3)
 
 
 class IdeasAnswer(Reply):
-    """New ideas for the pool."""
+    """What was brainstormed and dropped, and what is to be done to the pool."""
 
-    ideas: tuple[ProposedIdea, ...]
+    paths: tuple[Path, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    add: tuple[ProposedIdea, ...] = ()
+    credit: tuple[Credit, ...] = ()
+    merge: tuple[Merge, ...] = ()
+    split: tuple[Split, ...] = ()
+    retire: tuple[Retire, ...] = ()
+
+    def named(self) -> Iterator[int]:
+        """Yield the numbers of ideas that it names."""
+        for merge in self.merge:
+            yield from merge.ideas
+        yield from (credit.idea for credit in self.credit)
+        yield from (split.idea for split in self.split)
+        yield from (retire.idea for retire in self.retire)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Something that was measured to bring nothing."""
+
+    item: Item
+    """The report or post that has it."""
+    text: str
 
 
 @dataclass(frozen=True)
 class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
-    """Ask for atomic ideas that the pool does not have."""
+    """Ask for different ways to solve the task, and for what that changes in the pool."""
 
     template: ClassVar[str] = "propose_ideas.j2"
     volatile: ClassVar[Mapping[str, object]] = {"left": (), "execution_seconds": 0.0}
@@ -39,24 +112,47 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
     task: TaskText
     machine: Machine
     analyses: tuple[AnalysisText, ...]
+    """Those that no earlier prompt showed."""
     ideas: tuple[IdeaText, ...]
     reports: tuple[ReportText, ...]
     left: tuple[str, ...]
     """What is left of time and money, a line each."""
     execution_seconds: float
     """Time limit of one script."""
+    failed_here: tuple[Failure, ...] = ()
+    """Measured in this run."""
+    failed_elsewhere: tuple[Failure, ...] = ()
+    """As posts report it."""
+
+    def context(self) -> dict[str, object]:
+        """Return the template's variables."""
+        return {**super().context(), "most_added": MOST_ADDED, "suggestions": [*map(shown_suggestions, self.analyses)]}
 
     def parse(self, text: str) -> IdeasAnswer:
-        """Read the JSON answer; every source must be an item of this prompt."""
+        """Read the JSON answer; every source must be an item of this prompt, every number an idea of it."""
         answer = json_answer(text, IdeasAnswer)
         known = {item.id for item in self.items()}
-        for idea in answer.ideas:
-            unknown = [source for source in idea.sources if source not in known]
-            if unknown:
-                raise Unparsable(f"unknown source {unknown[0]!r}: name only ids that the text above shows")
+        named = [idea.sources for idea in answer.add] + [credit.sources for credit in answer.credit]
+        for source in (source for sources in named for source in sources):
+            if source not in known:
+                raise Unparsable(f"unknown source {source!r}: name only ids that the text above shows")
+        if unknown := {*answer.named()} - {idea.number for idea in self.ideas}:
+            raise Unparsable(f"there is no idea {min(unknown)}: name only ideas that the text above shows")
         return answer
 
     def items(self) -> Sequence[Item]:
-        """Return analysed posts, ideas and reports, and the owner's notes."""
+        """Return analysed posts, ideas, reports and failures, and the owner's notes."""
         pools = (*(a.item for a in self.analyses), *(i.item for i in self.ideas), *(r.item for r in self.reports))
-        return [*pools, *self.task.items()]
+        failed = {failure.item.id: failure.item for failure in (*self.failed_here, *self.failed_elsewhere)}
+        shown = {item.id for item in pools}
+        return [*pools, *(item for id, item in failed.items() if id not in shown), *self.task.items()]
+
+
+def shown_suggestions(analysis: AnalysisText) -> str:
+    """Return an analysis as the prompt shows it."""
+    facts = [f"effect {analysis.effectiveness:.0f}", f"feasible {analysis.feasibility:.0f}"]
+    facts += [f"{analysis.votes} votes"] if analysis.votes is not None else []
+    facts += [f"public score {analysis.public_score}"] if analysis.public_score is not None else []
+    lines = [f"`{line(analysis.item.id)}` {line(analysis.title, 80)} ({', '.join(facts)})"]
+    lines += [f"  - {line(text, _SUGGESTION)}" for text in analysis.suggestions[:_SUGGESTIONS]]
+    return "\n".join(lines)

@@ -48,6 +48,6 @@ class Intake:
             await self.ready(part, number - 1)
         if part == "posts":
             await read_batch(self._context, number)
-            await propose_ideas(self._context, f"propose:{number}", self._context.task)
+            await propose_ideas(self._context, f"propose:{number}")
         else:
             await reproduce_batch(self._context, number)

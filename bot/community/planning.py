@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from itertools import count as counted
 
-from bot.community.idea_pool import idea_texts
+from bot.community.idea_pool import idea_items, idea_texts
 from bot.community.plan_prompts import DraftPlan, DraftsAnswer, PlanDrafts
 from bot.community.report_pool import code_source, report_texts
 from bot.community.shown import item_time
@@ -14,9 +14,6 @@ from bot.models import Item
 from state.errors import ModelRefused
 from state.knowledge import add_draft, drafts
 from state.tables import Draft
-
-PLAIN_IDEAS = 4
-"""Ideas in a draft that no model planned."""
 
 
 async def plan_drafts(
@@ -50,7 +47,7 @@ async def plan_drafts(
         context.task,
         context.preview,
         context.machine,
-        tuple(idea_texts(context)),
+        tuple(idea_texts(context, count)),
         tuple(report_texts(context)),
         context.results,
         context.left,
@@ -91,11 +88,9 @@ async def plan_drafts(
 def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
     """Return drafts without a model: one extends the best report with new ideas, the others start anew."""
     scored = [r for r in prompt.reports if r.score is not None]
-    unused = sorted(prompt.ideas, key=lambda i: (i.times_used, -i.support, i.number))
-    share = max(1, len(unused) // prompt.count)
     drafts = []
     for place in range(prompt.count):
-        chosen = unused[place * share : (place + 1) * share][:PLAIN_IDEAS]
+        chosen = [idea for idea in prompt.ideas if place + 1 in idea.proposed]
         extends = place == 0 and bool(scored)
         start = (
             "Improve the script that you are given."
@@ -134,7 +129,7 @@ def draft_row(context: RunContext, draft_id: int) -> Draft | None:
 
 def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
     """Return the ideas that a draft carries out and the report on the code that it extends, with their times."""
-    texts = {i.number: i.item for i in idea_texts(context)}
-    items = [texts[n] for n in draft.idea_ids if n in texts]
+    ideas = idea_items(context)
+    items = [ideas[n] for n in draft.idea_ids if n in ideas]
     extended = None if draft.codebase_node is None else code_source(context, draft.codebase_node)
     return (*items, extended) if extended is not None else tuple(items)

@@ -1,7 +1,7 @@
 """Reading in batches: several documents a call, the most telling first, within a budget of tokens that grows while it pays."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -229,11 +229,12 @@ def _tokens(prompt: ReadPosts) -> int:
     return sum(estimated_tokens(message.content) for message in prompt.messages())
 
 
-def analysis_texts(context: RunContext) -> list[AnalysisText]:
-    """Return the run's analyses for a prompt, the most effective and efficient first."""
+def analysis_texts(context: RunContext, only: Collection[str]) -> list[AnalysisText]:
+    """Return these analyses for a prompt, the most effective and efficient first."""
     if context.community is None:
         return []
-    rows = sorted(known_analyses(context), key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
+    rows = [row for row in known_analyses(context) if row.id in only]
+    rows.sort(key=lambda a: (-(a.effectiveness + 0.5 * a.efficiency), a.id))
     # Those without any use are left out, as are those of posts that their authors have deleted since.
     telling = [row for row in rows if row.suggestions or row.fails or row.effectiveness >= _USEFUL]
     posts = {

@@ -28,6 +28,18 @@ class IdeaText:
     times_used: int
     gains: tuple[float, ...] = ()
     """Measured of the idea itself, as of `Evidence`."""
+    error: float | None = None
+    """Standard error of the mean of the gains."""
+    basis: str = "not judged"
+    """What the support rests on, in words."""
+    in_vain: bool = False
+    """Whether it was measured, and gained nothing beyond noise."""
+    feasibility: float = 5.0
+    """0 to 10, as its sources were judged; 5 if nobody has."""
+    path: str = ""
+    """The solution path that it was thought up for."""
+    proposed: tuple[int, ...] = ()
+    """The drafts that are being planned, from 1, for which it is selected."""
 
 
 class ComponentNote(Reply):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from bot.engine.tree import APART
 from bot.evaluation.answers import Noise
@@ -123,10 +123,16 @@ def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tu
 
 def typical_noise(store: Store, run_id: str) -> float | None:
     """Return the median standard error of a score in a run; None where none is known."""
-    error = func.json_extract(col(Step.result), "$.score.noise.score_error")
-    query = select(error).where(Step.run_id == run_id, Step.name == step_of(GUARDED), error.is_not(None))
     with store.read() as session:
-        known = session.exec(query).all()
+        return noise_in(session, run_id)
+
+
+def noise_in(session: Session, run_id: str) -> float | None:
+    """Return what `typical_noise` does, read in a session."""
+    error = func.json_extract(col(Step.result), "$.score.noise.score_error")
+    known = session.exec(
+        select(error).where(Step.run_id == run_id, Step.name == step_of(GUARDED), error.is_not(None))
+    ).all()
     return statistics.median(known) if known else None
 
 

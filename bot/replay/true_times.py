@@ -51,6 +51,9 @@ def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Seq
         yield f"reproduction/{made.id}", made.known_at, [made.id]
     for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):
         yield f"idea/{idea.id}", idea.known_at, idea.sources
+        if idea.closed_at is not None:
+            places = [f"idea/{number}" for number in (idea.id, *idea.successors)]
+            yield f"idea/{idea.id} as {idea.state}", idea.closed_at, places
     reports = session.exec(select(Report).where(Report.run_id == run_id)).all()
     for draft in session.exec(select(Draft).where(Draft.run_id == run_id)):
         extended = [f"report/{report.id}" for report in reports if report.best_node == (draft.codebase_node or 0)]

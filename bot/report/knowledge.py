@@ -6,12 +6,18 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
+from bot.community.evidence import BASES, Evidence, evidence, kernel_gains
+from bot.community.idea_pool import PROPOSED
+from bot.engine.results import noise_in
+from bot.engine.tree import BASELINE
 from bot.report.nodes import NodeRow
 from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened, web_link
-from state.tables import Draft, Idea, KernelVersion, Message, Report, Topic
+from state.tables import Analysis, Draft, Event, Idea, KernelVersion, Message, Node, Report, Reproduction, Topic
 
 LONGEST_TITLE = 160
+LONGEST_REASON = 300
+MOST_DROPPED = 40
 LONGEST_TEXT = 6_000
 TEXT_BUDGET = 200_000
 """Most characters on a page for the texts of all ideas, of all drafts, and of all reports."""
@@ -54,14 +60,22 @@ class IdeaRow:
     id: int
     text: str
     sources: tuple[Source, ...]
+    """Its own, and those of ideas that were merged into it."""
     drafts: tuple[DraftRow, ...]
+    evidence: Evidence
+    basis: str
+    """What the support rests on, in words."""
+    reason: str
+    """Why it is offered no more; empty if it is."""
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Everything that a run learned; ideas whose drafts scored best come first, unused ones last."""
+    """Everything that a run learned; ideas whose drafts scored best come first, unused ones later, closed ones last."""
 
     ideas: tuple[IdeaRow, ...]
+    dropped: tuple[tuple[str, str], ...]
+    """Ideas that were thought up and not kept, the latest first, with why."""
     drafts: tuple[DraftRow, ...]
     other_reports: tuple[Report, ...]
     """Reports that belong to no draft, such as the baseline's."""
@@ -81,6 +95,7 @@ def read_knowledge(session: Session, result: RunResult, nodes: Sequence[NodeRow]
     shown = tuple(_draft(d, nodes, of_draft.get(d.id), result, each) for d in drafts)
     return Knowledge(
         ideas=_ideas(session, result, shown, reports),
+        dropped=_dropped(session, run_id),
         drafts=shown,
         other_reports=tuple(row for row in rows if row.draft_id is None),
         report_limit=limit,
@@ -90,26 +105,50 @@ def read_knowledge(session: Session, result: RunResult, nodes: Sequence[NodeRow]
 def _ideas(
     session: Session, result: RunResult, drafts: Sequence[DraftRow], reports: Mapping[str, Report]
 ) -> tuple[IdeaRow, ...]:
-    ideas = session.exec(select(Idea).where(Idea.run_id == result.run_id).order_by(col(Idea.id))).all()
-    items = {item for idea in ideas for item in idea.sources}
+    pool = _evidence(session, result)
+    items = {item for one in pool for item in one.sources}
     sources = {item: source_of(session, result.competition_id, item, reports) for item in items}
-    limit = fair_share(TEXT_BUDGET, len(ideas), LONGEST_TEXT)
+    limit = fair_share(TEXT_BUDGET, len(pool), LONGEST_TEXT)
     rows = [
         IdeaRow(
-            id=idea.id,
-            text=shortened(idea.text, limit),
-            sources=tuple(sources[item] for item in idea.sources),
-            drafts=tuple(d for d in drafts if idea.id in d.ideas),
+            id=one.idea.id,
+            text=shortened(one.idea.text, limit),
+            sources=tuple(sources[item] for item in one.sources),
+            drafts=tuple(d for d in drafts if one.idea.id in d.ideas),
+            evidence=one,
+            basis=BASES[one.basis],
+            reason=shortened(one.idea.reason, LONGEST_REASON),
         )
-        for idea in ideas
+        for one in pool
     ]
     return tuple(sorted(rows, key=lambda row: _merit(row, result), reverse=True))
 
 
-def _merit(row: IdeaRow, result: RunResult) -> tuple[int, float, int]:
+def _dropped(session: Session, run_id: str) -> tuple[tuple[str, str], ...]:
+    query = select(Event).where(Event.run_id == run_id, Event.type == PROPOSED).order_by(col(Event.seq).desc())
+    found = [one for event in session.exec(query) for one in event.data.get("dropped", ())]
+    return tuple(
+        (shortened(one["idea"], LONGEST_REASON), shortened(one["why"], LONGEST_REASON)) for one in found[:MOST_DROPPED]
+    )
+
+
+def _evidence(session: Session, result: RunResult) -> list[Evidence]:
+    run_id, baseline = result.run_id, session.get(Node, (result.run_id, BASELINE))
+    kernels = session.exec(select(Reproduction).where(Reproduction.run_id == run_id)).all()
+    return evidence(
+        session.exec(select(Idea).where(Idea.run_id == run_id).order_by(col(Idea.id))).all(),
+        session.exec(select(Analysis).where(Analysis.run_id == run_id)).all(),
+        session.exec(select(Draft).where(Draft.run_id == run_id)).all(),
+        session.exec(select(Report).where(Report.run_id == run_id)).all(),
+        noise_in(session, run_id),
+        kernel_gains(kernels, baseline.score if baseline else None, lower_is_better=result.is_lower_better),
+    )
+
+
+def _merit(row: IdeaRow, result: RunResult) -> tuple[bool, int, float, int]:
     scores = [d.best.validation for d in row.drafts if d.best is not None and d.best.validation is not None]
     best = max((result.oriented(s) for s in scores), default=0.0)
-    return 2 if scores else 1 if row.drafts else 0, best, -row.id
+    return row.evidence.live, 2 if scores else 1 if row.drafts else 0, best, -row.id
 
 
 def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: RunResult, limit: int) -> DraftRow:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlmodel import col, select
 
+from bot.community.evidence import heirs_of
 from bot.community.reading import known_analyses
 from bot.engine.context import RunContext
 from bot.engine.tree import APART
@@ -65,9 +66,10 @@ def _posts(
 ) -> list[PostUse]:
     """Return the documents that were read, in order of their latest text that was."""
     found = []
+    heirs = heirs_of(ideas)
     for row in sorted(known_analyses(context), key=lambda row: (row.known_at, row.id)):
         passed = next(move for move in made if move.as_of >= row.known_at)
-        own = [idea.id for idea in ideas if row.id in idea.sources]
+        own = sorted({heirs[idea.id] for idea in ideas if row.id in idea.sources})
         using = {draft.id for draft in drafts if set(own) & set(draft.idea_ids)}
         found.append(
             PostUse(

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlmodel import select
 
-from bot.community.evidence import Evidence, evidence
-from bot.engine.results import typical_noise
+from bot.community.evidence import BASES, Evidence, pool_evidence
+from bot.execution.folder import lower_is_better
 from state.community import CommunityView, Post
-from state.knowledge import analyses, drafts, ideas, reports
+from state.knowledge import drafts, reports
 from state.store import Store
 from state.tables import Node, Report, Run
 
@@ -40,6 +40,16 @@ class IdeaShown:
     """Drafts that use it."""
     gains: tuple[float, ...]
     """Gains that reports have measured for the idea itself; above 0 is better."""
+    error: float | None
+    """Standard error of the mean of the gains."""
+    basis: str
+    """What the support rests on, in words."""
+    state: str
+    """`live`, or `merged`, `split` or `retired`: no longer offered."""
+    successors: tuple[int, ...]
+    """The ideas that took its place."""
+    reason: str
+    """Why it was closed."""
     known_at: datetime
     """Since when its sources are known."""
     sources: tuple[Source, ...]
@@ -70,18 +80,18 @@ class ReportShown:
 
 
 def ideas_of(store: Store, run: Run, now: datetime) -> list[IdeaShown]:
-    """Return a run's pool of ideas, best supported first.
+    """Return a run's pool of ideas, best supported first, and then those that are offered no more.
 
     Args:
         store: the daemon's database.
         run: the run.
         now: aware; nothing that became known later is shown.
     """
-    known = analyses(store, run.id, now), drafts(store, run.id, now), reports(store, run.id, now)
-    pool = evidence(ideas(store, run.id, now), *known, typical_noise(store, run.id))
-    items = {source for one in pool for source in one.idea.sources if not source.startswith("report/")}
+    pool = pool_evidence(store, run.id, now, lower_is_better=bool(lower_is_better(run.config)))
+    pool.sort(key=lambda one: not one.live)
+    items = {source for one in pool for source in one.sources if not source.startswith("report/")}
     posts = {post.item: post for post in CommunityView(store, run.competition, now).find(_of_posts(items))}
-    titles = {f"report/{one.id}": one.title for one in known[2]}
+    titles = {f"report/{one.id}": one.title for one in reports(store, run.id, now)}
     return [_idea(run.competition, one, posts, titles) for one in pool]
 
 
@@ -106,8 +116,13 @@ def _idea(competition: str, one: Evidence, posts: Mapping[str, Post], titles: Ma
         support=one.support,
         times_used=one.times_used,
         gains=one.gains,
+        error=one.error,
+        basis=BASES[one.basis],
+        state=one.idea.state,
+        successors=tuple(one.idea.successors),
+        reason=one.idea.reason,
         known_at=one.idea.known_at,
-        sources=tuple(_source(item, posts.get(item), titles) for item in one.idea.sources),
+        sources=tuple(_source(item, posts.get(item), titles) for item in one.sources),
     )
 
 

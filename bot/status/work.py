@@ -63,10 +63,9 @@ def latest_runs(session: Session) -> dict[str, Run]:
 
 def pool_of(session: Session, run_id: str) -> Pool:
     """Return how much a run knows."""
-    counts = [
-        session.exec(select(func.count()).select_from(table).where(col(table.run_id) == run_id)).one()
-        for table in (Analysis, Idea, Draft, Report)
-    ]
+    queries = [select(func.count()).where(table.run_id == run_id) for table in (Analysis, Idea, Draft, Report)]
+    queries[1] = queries[1].where(Idea.state == "live")
+    counts = [session.exec(query).one() for query in queries]
     return Pool(*counts)
 
 

@@ -35,12 +35,25 @@ class Analysis(SQLModel, table=True):
 
 
 class Idea(SQLModel, table=True):
-    """One atomic strategy; `sources` are items such as `message/233009` or `report/r1`."""
+    """One atomic strategy; `sources` are items such as `message/233009` or `report/r1`.
+
+    Its text never changes, and its row is never removed: a closed one is offered no more, and names what took its place.
+    """
 
     run_id: str = Field(primary_key=True)
     id: int = Field(primary_key=True)
     text: str
     sources: list[str] = Field(default_factory=list, sa_type=JSON)
+    path: str = ""
+    """The solution path that it was thought up for."""
+    state: str = "live"
+    """`live`, `merged`, `split` or `retired`."""
+    successors: list[int] = Field(default_factory=list, sa_type=JSON)
+    """The idea that it was merged into, or those that it was split into."""
+    reason: str = ""
+    """Why it was closed."""
+    closed_at: datetime | None = None
+    """Latest time among what it was closed for."""
     known_at: datetime
     created_at: datetime
 

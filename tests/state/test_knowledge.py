@@ -18,6 +18,7 @@ from state.knowledge import (
     add_report,
     add_reproduction,
     analyses,
+    close_idea,
     drafts,
     ideas,
     reports,
@@ -100,12 +101,24 @@ def test_a_draft_names_the_ideas_it_uses_and_can_be_revised(store: Store, run_id
     assert len(drafts(store, run_id, END)) == 1
 
 
-def test_ideas_are_numbered_and_can_be_replaced(store: Store, run_id: str) -> None:
+def test_ideas_are_numbered_and_a_closed_one_keeps_its_row_and_is_live_at_earlier_times(
+    store: Store, run_id: str
+) -> None:
+    later, earlier = START, START - timedelta(hours=1)
     with store.write() as tx:
-        add_idea(tx, run_id, text="one", sources=["message/1"], known_at=START)
-        add_idea(tx, run_id, text="two", sources=["report/r1"], known_at=START)
-        add_idea(tx, run_id, text="one, better", sources=["message/1", "kernel/2"], known_at=START, id=1)
-    assert [(row.id, row.text) for row in ideas(store, run_id, END)] == [(1, "one, better"), (2, "two")]
+        add_idea(tx, run_id, text="one", sources=["message/1"], known_at=earlier)
+        add_idea(tx, run_id, text="two", sources=["report/r1"], known_at=earlier)
+        close_idea(tx, run_id, 2, "merged", reason="the same", known_at=later, successors=[1])
+    rows = ideas(store, run_id, later)
+    assert [(row.id, row.text, row.state, row.successors) for row in rows] == [
+        (1, "one", "live", []),
+        (2, "two", "merged", [1]),
+    ]
+    assert [(row.state, row.reason) for row in ideas(store, run_id, earlier)] == [("live", ""), ("live", "")]
+    with store.write() as tx, pytest.raises(ValueError, match="no live idea 2"):
+        close_idea(tx, run_id, 2, "retired", reason="again", known_at=later)
+    with store.write() as tx, pytest.raises(ValueError, match="after"):
+        close_idea(tx, run_id, 1, "retired", reason="late", known_at=store.clock.as_of() + timedelta(seconds=1))
 
 
 def test_what_is_derived_is_recorded_as_an_event(store: Store, run_id: str) -> None:

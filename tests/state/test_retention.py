@@ -19,7 +19,7 @@ from state.community_rows import add_community
 from state.errors import StateUnavailable, UsageError
 from state.faults import backup_path
 from state.integrity import connect
-from state.knowledge import add_analysis, add_draft, add_idea, add_report
+from state.knowledge import add_analysis, add_draft, add_idea, add_report, close_idea
 from state.labs import add_note, keep_report, open_lab
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
@@ -76,6 +76,9 @@ def learn(store: Store, name: str, status: str = "finished") -> str:
             tx, run, "message/10", post_kind="message", post_id="10", known_at=START, summary=words(name, "summary")
         )
         add_idea(tx, run, text=words(name, "idea"), sources=["message/10"], known_at=START)
+        close_idea(tx, run, 1, "retired", reason=f"SECRET-{name}-reason", known_at=START)
+        path = {"name": f"SECRET-{name}-path", "ideas": []}
+        tx.record("ideas.proposed", run_id=run, name="propose:1", analyses={}, paths=[path], dropped=[path])
         add_draft(
             tx, run, "1", title=f"SECRET-{name}-draft", description=words(name, "draft"), idea_ids=[1], known_at=START
         )

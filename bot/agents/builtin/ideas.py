@@ -2,16 +2,15 @@
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from bot.agents.builtin.reports import best
-from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits
-from bot.community.idea_prompts import ProposeIdeas
+from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits, vocabulary
+from bot.community.idea_prompts import MOST_ADDED, ProposeIdeas
 from bot.community.plan_prompts import PlanDrafts
 from bot.community.shown import IdeaText, ReportText
 from bot.execution.task import TaskText
 
-_MOST_IDEAS = 12
 _IDEAS_A_DRAFT = 4
 _BELIEVED = 3.5
 """Least effectiveness of an analysis whose suggestions become ideas."""
@@ -21,16 +20,67 @@ def propose(prompt: ProposeIdeas) -> str:
     """Answer `propose_ideas`: an idea for each technique that the pool lacks, the best supported first."""
     hints = [(a.effectiveness, s, a.item.id) for a in prompt.analyses for s in a.suggestions]
     hints += [(5.0, step, r.item.id) for r in prompt.reports for step in r.next_steps.split("\n")]
-    pool = {title for idea in prompt.ideas for title in named_in(idea.text)[:1]}
+    pool: dict[str, list[IdeaText]] = {}
+    for idea in prompt.ideas:
+        pool.setdefault((*named_in(idea.text), "")[0], []).append(idea)
+    in_vain = {title for failure in prompt.failed_here for title in named_in(failure.text)[:1]}
     texts: dict[str, str] = {}
     sources: dict[str, list[str]] = {}
+    dropped: dict[str, str] = {}
+    credit: dict[int, list[str]] = {}
     for support, text, source in sorted(hints, key=lambda hint: -hint[0]):
         for title in named_in(text)[:1]:
-            if support >= _BELIEVED and title not in pool and suits(title, _kinds(prompt.task), prompt.task.metric):
+            if title in pool and support >= _BELIEVED and not source.startswith("report/"):
+                credit.setdefault(pool[title][0].number, []).append(source)
+            elif why := _why_not(prompt, title, support, pool, in_vain):
+                dropped.setdefault(title, why)
+            else:
                 texts.setdefault(title, text[:1_400])
                 sources.setdefault(title, []).append(source)
-    new = [{"text": text, "sources": list(dict.fromkeys(sources[title]))[:4]} for title, text in texts.items()]
-    return json.dumps({"ideas": new[:_MOST_IDEAS]}, ensure_ascii=False)
+    new = [
+        {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}
+        for title, text in texts.items()
+    ]
+    same = [[i.number for i in found] for title, found in pool.items() if title and len(found) > 1]
+    answer = {
+        "paths": [{"name": name, "ideas": ideas} for name, ideas in _paths(prompt.task).items()],
+        "dropped": [{"idea": title, "why": why} for title, why in dropped.items() if title not in texts],
+        "add": new[:MOST_ADDED],
+        "credit": [{"idea": n, "sources": list(dict.fromkeys(items))[:4]} for n, items in credit.items()],
+        "merge": [{"ideas": numbers, "text": _text(prompt, numbers[0]), "why": "one technique"} for numbers in same],
+        "retire": [{"idea": i.number, "why": "measured to bring nothing"} for i in prompt.ideas if i.in_vain],
+    }
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _why_not(
+    prompt: ProposeIdeas, title: str, support: float, pool: Mapping[str, Sequence[IdeaText]], in_vain: Set[str]
+) -> str:
+    """Return why a technique is not proposed; empty if it is."""
+    if title in pool:
+        return "in the pool"
+    if title in in_vain:
+        return "measured to bring nothing"
+    if not suits(title, _kinds(prompt.task), prompt.task.metric):
+        return "no effect on such data or metric"
+    return "" if support >= _BELIEVED else "a post that is hardly to be believed"
+
+
+def _path(title: str) -> str:
+    known = vocabulary().get(title)
+    return title if known is not None and known.family else "views and outputs"
+
+
+def _paths(task: TaskText) -> dict[str, list[str]]:
+    """Return the ways to solve a task: each family of models, and all that goes with any of them."""
+    paths: dict[str, list[str]] = {}
+    for technique in suitable(_kinds(task), task.metric):
+        paths.setdefault(_path(technique.title), []).append(technique.title)
+    return paths
+
+
+def _text(prompt: ProposeIdeas, number: int) -> str:
+    return next(idea.text for idea in prompt.ideas if idea.number == number)
 
 
 def plan(prompt: PlanDrafts) -> str:
@@ -43,6 +93,7 @@ def plan(prompt: PlanDrafts) -> str:
         base = top if turn == 0 and extends else None
         known = {*named_in(base.method)} if base else set()
         fresh_first = left if base else sorted(left, key=lambda i: i.times_used > 0)
+        fresh_first = sorted(fresh_first, key=lambda i: turn + 1 not in i.proposed)
         chosen = [i for i in fresh_first if not known & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
         drafts.append(_draft(prompt, chosen, base, turn))
         left = [i for i in left if i not in chosen]
@@ -66,12 +117,12 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
 
 
 def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
-    """Return the ideas that suit the task, by support, less so those used often."""
+    """Return the ideas that suit the task and were not measured in vain, by support, less so those used often."""
 
     def value(idea: IdeaText) -> float:
         return idea.support - 0.3 * idea.times_used
 
-    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas]
+    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas if not i.in_vain]
     usable = [i for i, t in named if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
     return sorted(usable, key=lambda i: (-value(i), i.number))
 

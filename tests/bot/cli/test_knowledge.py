@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from state.errors import UsageError
-from state.knowledge import add_idea
+from state.knowledge import add_idea, close_idea
 from tests.bot.status import parts
 from tests.bot.status.parts import NOW, RUN, SPOOKY
 
@@ -32,11 +32,12 @@ def objects(*arguments: str) -> list[dict[str, Any]]:
 
 def test_an_idea_is_shown_with_its_evidence_and_whose_it_is() -> None:
     first, second = objects("ideas", SPOOKY)
-    assert (first["number"], first["support"], first["times_used"], first["gains"]) == (1, 8.0, 1, [])
+    assert (first["number"], first["support"], first["times_used"], first["gains"]) == (1, 5.9, 1, [])
     assert [(one["item"], one["title"], one["author"]) for one in first["sources"]] == [
         ("message/71", "Which words tell?", "ann"),
         ("kernel/6", "Naive Bayes", "cy"),
     ]
+    assert (first["basis"], second["basis"]) == ("claimed", "not judged")
     assert (second["support"], second["times_used"], second["gains"], second["sources"]) == (5.0, 0, [], [])
     shown = invoke("ideas").stdout
     assert "message/71: Which words tell? by ann" in shown
@@ -50,6 +51,14 @@ def test_a_source_that_is_no_longer_there_is_named_alone_and_a_report_by_its_tit
     found = objects("ideas", SPOOKY)[-1]
     assert [one["title"] for one in found["sources"]] == [None, "Letters help", None]
     assert "[/bold] is no markup" in invoke("ideas").stdout
+
+
+def test_an_idea_that_was_retired_comes_last_with_the_reason(folder: Path) -> None:
+    with parts.opened(folder, parts.StandingClock(NOW)) as store, store.write() as tx:
+        close_idea(tx, RUN, 1, "retired", reason="measured to bring nothing", known_at=NOW)
+    last = objects("ideas", SPOOKY)[-1]
+    assert (last["number"], last["state"], last["reason"]) == (1, "retired", "measured to bring nothing")
+    assert "retired" in invoke("ideas").stdout
 
 
 def test_reports_are_listed_and_one_is_shown_in_full() -> None:

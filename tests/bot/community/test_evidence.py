@@ -39,13 +39,13 @@ def test_an_idea_is_worth_what_the_best_of_its_sources_is_judged_to_be() -> None
     ideas = [idea(1), idea(2, "message/1", "message/2"), idea(3, "message/2")]
     analyses = [analysis("message/1", 4.0), analysis("message/2", 9.0)]
     found = evidence(ideas, analyses, [draft("1", 1, 2), draft("2", 2)], [], None)
-    assert [(one.idea.id, one.support, one.times_used) for one in found] == [(2, 9.0, 2), (3, 9.0, 0), (1, 5.0, 1)]
+    assert [(one.idea.id, one.support, one.times_used) for one in found] == [(2, 6.2, 2), (3, 6.2, 0), (1, 5.0, 1)]
 
 
 def test_a_report_whose_draft_gained_beyond_noise_speaks_for_an_idea_that_cites_it_as_a_good_post_does() -> None:
     reports = [report("1", "1", whole(0.02, 0.01)), report("2", "2", whole(-0.02, 0.01)), report("3", "3")]
     found = evidence([idea(1, "report/1"), idea(2, "report/2"), idea(3, "report/3")], [], [], reports, 0.01)
-    assert [(one.idea.id, one.support) for one in found] == [(1, 9.0), (3, NEUTRAL_SUPPORT), (2, 1.0)]
+    assert [(one.idea.id, one.support) for one in found] == [(1, 8.0), (3, NEUTRAL_SUPPORT), (2, 2.0)]
 
 
 def test_an_idea_that_was_measured_useless_is_not_believed_for_the_company_it_was_in() -> None:

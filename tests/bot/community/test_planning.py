@@ -99,7 +99,7 @@ def done(node: int, score: float | None) -> Attempt:
 
 
 def ideas(*texts: str) -> IdeasAnswer:
-    return IdeasAnswer(ideas=tuple(ProposedIdea(text=t) for t in texts))
+    return IdeasAnswer(add=tuple(ProposedIdea(text=t) for t in texts))
 
 
 def plans(*titles: str, codebase: int | None = None) -> DraftsAnswer:
@@ -118,8 +118,9 @@ def plans(*titles: str, codebase: int | None = None) -> DraftsAnswer:
 
 async def test_the_pool_only_grows_and_a_repeated_idea_is_not_added_twice(store: Store):
     here = context(store, Scripted(ideas("use a forest", "scale"), ideas("Use  a FOREST", "blend")))
-    await propose_ideas(here, "propose:1", TaskText.from_card(here.card))
-    await propose_ideas(here, "propose:2", TaskText.from_card(here.card))
+    await propose_ideas(here, "propose:1")
+    await propose_ideas(here, "propose:2")
+    await propose_ideas(here, "propose:2")
     assert sorted(i.text for i in idea_texts(here)) == ["blend", "scale", "use a forest"]
 
 

@@ -14,7 +14,7 @@ import pytest
 from sqlmodel import select
 
 from bot.community.read_prompts import ReadPosts
-from bot.community.reading import analysis_texts, known_analyses, pays, read_batch, read_news
+from bot.community.reading import AnalysisText, analysis_texts, known_analyses, pays, read_batch, read_news
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -68,6 +68,11 @@ class Analyst:
         return Completion(prompt.parse(text), text, Usage(10, 10), "analyst", 0.0)
 
 
+def shown(context: RunContext) -> list[AnalysisText]:
+    """Return all analyses as prompts show them."""
+    return analysis_texts(context, {row.id for row in known_analyses(context)})
+
+
 def words(number: int, count: int = 60) -> str:
     return " ".join(f"w{number}x{n}" for n in range(count))
 
@@ -113,7 +118,7 @@ async def test_several_documents_are_read_by_one_call_and_none_twice(tmp_path: P
         assert await read_batch(context, 1) == read
         assert await read_batch(context, 2) == []
         assert len(model.asked) == 1
-        texts = analysis_texts(context)
+        texts = shown(context)
         assert {text.item.id for text in texts} == set(read)
         assert texts[0].fails == ("y",)
 
@@ -182,7 +187,7 @@ async def test_a_document_that_the_answer_forgets_is_asked_about_once_more_and_t
         assert model.asked[1:] == [["topic/101"]]
         rows = {row.id: row.summary for row in known_analyses(context)}
         assert (rows["topic/101"], rows["topic/102"], rows["topic/103"]) == ("", "", "of topic/103")
-        assert {"topic/101", "topic/102"}.isdisjoint(text.item.id for text in analysis_texts(context))
+        assert {"topic/101", "topic/102"}.isdisjoint(text.item.id for text in shown(context))
         assert await read_batch(context, 2) == []
 
 
@@ -269,9 +274,9 @@ async def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_po
         gone = a_topic(clock, 1)[1]
         gone.deleted = True
         post(context, newer, gone)
-        shown = {text.item.id for text in analysis_texts(context)}
-        assert {"kernel/60", "topic/100"} <= shown
-        assert "topic/101" not in shown
+        texts = {text.item.id for text in shown(context)}
+        assert {"kernel/60", "topic/100"} <= texts
+        assert "topic/101" not in texts
 
 
 async def test_nothing_later_than_the_clock_is_read_and_each_analysis_is_of_its_latest_part(tmp_path: Path) -> None:

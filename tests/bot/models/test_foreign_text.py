@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
+from bot.community.idea_prompts import Failure as Measured
 from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.community.reproduction.repair import RepairKernel
@@ -66,9 +67,10 @@ PART = ComponentNote(name="trees", analysis="they help", idea=1, gain=0.01)
 PROMPTS = [
     ReadPosts(TASK, (document(replace(post("Use extra trees."), language="python")),)),
     propose_ideas(
-        (analysis(1, 8, "Use trees.").model_copy(update={"fails": ("SVM",), "resources": ("a set",)}),),
+        (analysis(1, 8, "Use trees.").model_copy(update={"fails": ("trees",), "resources": ("a set",)}),),
         (idea(1, "Use LDA."),),
         (report(1, 0.5, "m", "n").model_copy(update={"numbers": "1", "limitations": "few", "components": (PART,)}),),
+        failures=(Measured(Item("report/1", NOW), "trees, gain -0.1"),),
     ),
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5, "m", "n"),), 2),
     write_script("improve", attempts=[BROKEN], codebase="y = 2", earlier="node 1"),

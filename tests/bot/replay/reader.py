@@ -43,7 +43,7 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
         case ReadPosts():
             return {"documents": [_found(document) for document in prompt.documents]}
         case ProposeIdeas():
-            return {"ideas": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
+            return {"add": [{"text": f"what {a.item.id} says", "sources": [a.item.id]} for a in prompt.analyses]}
         case PlanDrafts():
             numbers = [idea.number for idea in prompt.ideas]
             base = prompt.reports[0].node if prompt.reports else None

@@ -62,7 +62,7 @@ class Answers:
         if "You keep the idea pool" in system:
             return json.dumps(
                 {
-                    "ideas": [
+                    "add": [
                         {
                             "text": "logistic regression on a and b",
                             "sources": ["topic/1"] if "topic/1" in user else [],

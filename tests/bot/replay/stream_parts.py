@@ -41,6 +41,7 @@ def write_streamed(folder: Path) -> Path:
         "votes": 77,
     }
     _append(readings, reading)
+    _append(readings, reading | {"at": "2020-02-25T00:00:00Z", "votes": 88})
     return folder
 
 
@@ -56,8 +57,8 @@ class StreamAnswers(Answers):
         """Answer one request."""
         system, user = (str(m["content"]) for m in request.body["messages"][:2])
         if "You keep the idea pool" in system:
-            posts = re.findall(r"^## `((?:topic|kernel)/\d+)`", user, re.MULTILINE)
-            return json.dumps({"ideas": [{"text": f"what {post} says", "sources": [post]} for post in posts]})
+            posts = re.findall(r"^- `((?:topic|kernel)/\d+)`", user, re.MULTILINE)
+            return json.dumps({"add": [{"text": f"what {post} says", "sources": [post]} for post in posts]})
         if "You coordinate a team" in system:
             ideas = [int(number) for number in re.findall(r"^- idea (\d+) ", user, re.MULTILINE)]
             drafts = [_draft(user, ideas, place) for place in range(planned(user))]

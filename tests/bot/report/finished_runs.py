@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from state.community_rows import add_community
-from state.knowledge import add_draft, add_idea, add_report
+from state.knowledge import add_draft, add_idea, add_report, close_idea
 from state.progress import add_evaluation, create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.spending import log_model_call
 from state.store import Store, Transaction
@@ -134,6 +134,9 @@ def _knowledge(tx: Transaction, run: FakeRun) -> None:
     for number in range(1, run.drafts + 3):
         sources = ["message/17", "kernel/4", "kernel/gone"][: 1 + number % 3]
         add_idea(tx, RUN, text=f"Idea {number}: average models {run.hostile}", sources=sources, known_at=KNOWN)
+    close_idea(tx, RUN, 1, "merged", reason=f"one thing {run.hostile}", known_at=KNOWN, successors=[2])
+    dropped = [{"idea": f"Fine-tune BERT {run.hostile}", "why": f"no GPU {run.hostile}"}]
+    tx.record("ideas.proposed", run_id=RUN, name="propose:1", analyses={}, paths=[], dropped=dropped)
     for draft in range(1, run.drafts + 1):
         add_draft(
             tx,

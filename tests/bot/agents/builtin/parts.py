@@ -7,7 +7,7 @@ from bot.agents.builtin import BuiltinModel
 from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
 from bot.community.documents import Document
-from bot.community.idea_prompts import ProposeIdeas
+from bot.community.idea_prompts import Failure, ProposeIdeas
 from bot.community.plan_prompts import PlanDrafts
 from bot.community.reading import AnalysisText
 from bot.community.shown import IdeaText, ReportText
@@ -127,9 +127,12 @@ def propose_ideas(
     ideas: Sequence[IdeaText],
     reports: Sequence[ReportText],
     task: TaskText = TASK,
+    failures: Sequence[Failure] = (),
 ) -> ProposeIdeas:
-    """A prompt for ideas."""
-    return ProposeIdeas(task, MACHINE, tuple(analyses), tuple(ideas), tuple(reports), ("90 s of 100 s",), 60.0)
+    """A prompt for ideas; the failures were measured here and elsewhere."""
+    failed = tuple(failures)
+    left = ("90 s of 100 s",)
+    return ProposeIdeas(task, MACHINE, tuple(analyses), tuple(ideas), tuple(reports), left, 60.0, failed, failed)
 
 
 def plan_drafts(

@@ -27,7 +27,7 @@ async def test_a_report_names_components_numbers_and_next_steps() -> None:
 async def test_next_steps_of_a_report_are_ideas_that_its_script_lacks() -> None:
     told = await answer(WriteReport(TASK, "Roots", "Take roots.", (attempt(CODE, 0.11),)))
     prompt = propose_ideas((), (), (report(1, 0.11, told.method, told.next_steps),))
-    ideas = (await answer(prompt)).ideas
+    ideas = (await answer(prompt)).add
     assert ideas
     assert not any("square root" in i.text for i in ideas)
 

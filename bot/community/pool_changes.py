@@ -1,0 +1,145 @@
+"""Changes of the idea pool: what a model proposes, within bounds, so that no answer can empty or rewrite it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+from bot.community.evidence import Evidence, heirs_of
+from bot.community.idea_prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
+from bot.community.similarity import Similarity
+from state.knowledge import add_idea, close_idea
+from state.store import Transaction
+from state.tables import Idea
+
+SAME = 0.65
+"""Similarity from which two ideas are the same."""
+_CLOSED_SHARE = 0.25
+"""Share of the pool that one answer may close."""
+
+
+class PoolChanges:
+    """The changes that one answer makes, in one transaction.
+
+    An idea that a draft used or a report measured keeps its number and text, by which drafts and reports name it: others can
+    be merged into it, and it can be retired only if it was measured in vain.
+    """
+
+    def __init__(self, tx: Transaction, run_id: str, pool: Sequence[Evidence], known_at: datetime) -> None:
+        """Begin.
+
+        Args:
+            tx: writes.
+            run_id: the run.
+            pool: all ideas, closed ones too.
+            known_at: latest time among what the prompt showed.
+        """
+        self._tx, self._run_id, self._known_at = tx, run_id, known_at
+        self._pool = {one.idea.id: one for one in pool}
+        self._heirs = heirs_of([one.idea for one in pool])
+        self._live = {number for number, one in self._pool.items() if one.live}
+        self._texts = {number: one.idea.text for number, one in self._pool.items()}
+        self._known_times = {number: one.idea.known_at for number, one in self._pool.items()}
+        self._sources = {number: {*one.sources} for number, one in self._pool.items()}
+        self._may_close = max(1, int(_CLOSED_SHARE * len(self._live)))
+        self.refused: list[str] = []
+        """What was not done, and why."""
+
+    def apply(self, answer: IdeasAnswer, times: Mapping[str, datetime]) -> None:
+        """Make the changes; `times` has those of the sources."""
+        for proposed in answer.add[:MOST_ADDED]:
+            named = [times[source] for source in proposed.sources]
+            # An idea that names no source may come from anything in the prompt.
+            self._add(proposed, max(named, default=self._known_at))
+        for credit in answer.credit:
+            if self._was_live(credit.idea):
+                self._credit(credit.idea, credit.sources, max(times[source] for source in credit.sources))
+        for merge in answer.merge:
+            self._merge(merge)
+        for split in answer.split:
+            self._split(split)
+        for retire in answer.retire:
+            self._retire(retire)
+
+    def _add(self, proposed: ProposedIdea, known_at: datetime) -> None:
+        alike = Similarity([*self._texts.values(), proposed.text])
+        nearest = max(
+            self._texts, key=lambda number: (alike(self._texts[number], proposed.text), -number), default=None
+        )
+        if nearest is None or alike(self._texts[nearest], proposed.text) < SAME:
+            self._keep(proposed.text, proposed.sources, proposed.path, known_at)
+            return
+        same = self._heirs.get(nearest, nearest)
+        if same not in self._live:
+            self.refused.append(f"{proposed.text[:80]}: the same as idea {same}, which was closed")
+        else:
+            self._credit(same, proposed.sources, known_at, proposed.text)
+
+    def _credit(self, number: int, sources: Sequence[str], known_at: datetime, text: str = "") -> None:
+        """Let new sources count for an idea from when they were known: as a row of their own, which is merged into it."""
+        if new := {*sources} - self._sources[number]:
+            self._sources[number] |= new
+            same = self._keep(text or self._texts[number], sources, "", known_at)
+            later = max(known_at, self._known_times[number])
+            self._close(same, "merged", f"the same as idea {number}", later, (number,))
+
+    def _merge(self, merge: Merge) -> None:
+        numbers = [number for number in dict.fromkeys(merge.ideas) if self._was_live(number)]
+        fixed = [number for number in numbers if self._is_fixed(number)]
+        free = [number for number in numbers if number not in fixed]
+        if len(numbers) < 2 or not free or not self._allows(len(free), f"merging ideas {numbers}"):
+            return
+        into = fixed[0] if fixed else self._join(merge.text, free)
+        for number in free:
+            self._close(number, "merged", merge.why or f"the same as idea {into}", self._known_at, (into,))
+
+    def _join(self, text: str, numbers: Sequence[int]) -> int:
+        sources = dict.fromkeys(source for number in numbers for source in sorted(self._sources[number]))
+        return self._keep(text, tuple(sources), self._pool[numbers[0]].idea.path, self._known_at)
+
+    def _split(self, split: Split) -> None:
+        if not self._was_live(split.idea) or self._is_fixed(split.idea):
+            self.refused.append(f"splitting idea {split.idea}, which a draft used or which is closed")
+        elif self._allows(1, f"splitting idea {split.idea}"):
+            parent = self._pool[split.idea]
+            parts = [self._keep(text, parent.sources, parent.idea.path, self._known_at) for text in split.texts]
+            self._close(split.idea, "split", split.why, self._known_at, parts)
+
+    def _retire(self, retire: Retire) -> None:
+        if not self._was_live(retire.idea) or (self._is_fixed(retire.idea) and not self._pool[retire.idea].in_vain):
+            self.refused.append(f"retiring idea {retire.idea}, which a draft used or which is closed")
+        elif self._allows(1, f"retiring idea {retire.idea}"):
+            self._close(retire.idea, "retired", retire.why, self._known_at)
+
+    def _was_live(self, number: int) -> bool:
+        """Return whether the pool had it, and it is still offered."""
+        return number in self._pool and number in self._live
+
+    def _is_fixed(self, number: int) -> bool:
+        one = self._pool[number]
+        return bool(one.times_used or one.gains)
+
+    def _allows(self, count: int, what: str) -> bool:
+        if count > self._may_close:
+            self.refused.append(f"{what}: one answer closes at most a quarter of the pool")
+            return False
+        self._may_close -= count
+        return True
+
+    def _keep(self, text: str, sources: Sequence[str], path: str, known_at: datetime) -> int:
+        row: Idea = add_idea(self._tx, self._run_id, text=text, sources=sources, path=path, known_at=known_at)
+        self._live.add(row.id)
+        self._texts[row.id], self._sources[row.id], self._known_times[row.id] = text, {*sources}, known_at
+        return row.id
+
+    def _close(
+        self,
+        number: int,
+        state: Literal["merged", "split", "retired"],
+        reason: str,
+        known_at: datetime,
+        successors: Sequence[int] = (),
+    ) -> None:
+        self._live.discard(number)
+        if state == "merged":
+            self._heirs[number] = successors[0]
+        close_idea(self._tx, self._run_id, number, state, reason=reason, known_at=known_at, successors=successors)

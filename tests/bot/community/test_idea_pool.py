@@ -1,0 +1,122 @@
+"""Asking for ideas: each analysis is asked about once, what failed is shown as such, and a repeated question changes nothing."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlmodel import select
+
+from bot.community.idea_pool import idea_items, idea_texts, not_asked_about, propose_ideas
+from bot.community.idea_prompts import Dropped, IdeasAnswer, Path, ProposedIdea, Retire
+from bot.community.report_pool import keep_report
+from bot.community.shown import ComponentNote, ReportAnswer
+from state.clock import ReplayClock
+from state.community_rows import add_community
+from state.errors import ModelRefused
+from state.knowledge import add_analysis, add_draft, add_reproduction
+from state.progress import create_node, create_run, end_node
+from state.store import Store
+from state.tables import Event, KernelVersion, Reproduction
+from tests.bot.community.test_planning import CUTOFF, RUN, Scripted, context, done
+
+POSTED = CUTOFF - timedelta(days=9)
+
+
+@pytest.fixture
+def store(tmp_path: Any) -> Iterator[Store]:
+    with Store.open(tmp_path / "state.db", ReplayClock(CUTOFF)) as opened:
+        with opened.write() as tx:
+            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=CUTOFF)
+        yield opened
+
+
+def read(store: Store, numbers: range, **findings: Any) -> None:
+    """Keep kernels with analyses; the higher the number, the more telling."""
+    with store.write() as tx:
+        kernel = {"competition": "c", "version": 1, "created_at": POSTED}
+        add_community(tx, "c", [KernelVersion(id=str(n), ref=f"a/{n}", title=f"Kernel {n}", **kernel) for n in numbers])
+        for n in numbers:
+            said = {"summary": "s", "suggestions": [f"{'long ' * 60}{n}"] * 6, "effectiveness": n / 10} | findings
+            add_analysis(tx, RUN, f"kernel/{n}", post_kind="kernel", post_id=str(n), known_at=POSTED, **said)
+
+
+async def test_each_analysis_is_asked_about_once_the_most_telling_first(store: Store) -> None:
+    read(store, range(40, 50))
+    read(store, range(10), suggestions=[])
+    here = context(store, Scripted(*[IdeasAnswer()] * 4), community=True)
+    shown: list[str] = []
+    for number in range(1, 5):
+        await propose_ideas(here, f"propose:{number}")
+        shown += [one.item.id for one in here.asker.prompts[-1].analyses]
+        assert len("".join(m.content for m in here.asker.prompts[-1].messages())) < 15_000
+    assert shown == [f"kernel/{n}" for n in range(49, 39, -1)]
+    assert not_asked_about(here) == []
+    read(store, range(45, 46), digest="edited")
+    assert [row.id for row in not_asked_about(here)] == ["kernel/45"]
+
+
+async def test_a_question_that_was_answered_before_a_kill_is_not_asked_again_nor_a_refused_one(store: Store) -> None:
+    path = Path(name="trees", ideas=("forest",))
+    answer = IdeasAnswer(
+        paths=(path,), dropped=(Dropped(idea="BERT", why="no GPU"),), add=(ProposedIdea(text="a forest"),)
+    )
+    here = context(store, Scripted(answer, ModelRefused("no")))
+    for name in ("propose:1", "propose:1", "propose:2", "propose:2"):
+        await propose_ideas(here, name)
+    assert [one.text for one in idea_texts(here)] == ["a forest"]
+    with store.read() as session:
+        first, second = session.exec(select(Event).where(Event.type == "ideas.proposed")).all()
+    assert first.data["paths"] == [{"name": "trees", "ideas": ["forest"]}]
+    assert first.data["dropped"] == [{"idea": "BERT", "why": "no GPU"}]
+    assert second.data["paths"] == []
+
+
+async def test_what_was_measured_to_bring_nothing_is_listed_here_and_elsewhere_and_stays_known(store: Store) -> None:
+    read(store, range(8, 9), suggestions=[], fails=["stemming: 0.01 worse"])
+    read(store, range(9, 10), suggestions=[], fails=["submit this file"], suspicion="gives orders")
+    ideas = IdeasAnswer(add=(ProposedIdea(text="a forest"), ProposedIdea(text="ridge on counts")))
+    here = context(
+        store, Scripted(ideas, IdeasAnswer(retire=(Retire(idea=1, why="no gain"),)), IdeasAnswer()), community=True
+    )
+    await propose_ideas(here, "propose:1")
+    with store.write() as tx:
+        add_draft(tx, RUN, "1", title="t", description="d", idea_ids=[1, 2], known_at=POSTED)
+    parts = (
+        ComponentNote(name="forest", analysis="slower", idea=1, gain=0.001, gain_error=0.01),
+        ComponentNote(name="ridge", analysis="better", idea=2, gain=0.05, gain_error=0.01),
+    )
+    keep_report(here, "1", "First", ReportAnswer(method="m", components=parts), [done(2, 0.4)], POSTED)
+    await propose_ideas(here, "propose:2")
+    await propose_ideas(here, "propose:3")
+    last = here.asker.prompts[-1]
+    assert [one.text for one in last.failed_here] == ["forest, gain +0.001 ± 0.01: slower"]
+    assert [one.text for one in last.failed_elsewhere] == ["stemming: 0.01 worse"]
+    assert [(one.number, one.basis, one.error) for one in last.ideas] == [(2, "measured", 0.01)]
+    assert set(idea_items(here)) == {1, 2}, "a closed idea is still a source of its draft"
+
+
+async def test_a_reproduced_kernel_backs_its_ideas_by_what_it_measured_and_not_by_what_it_claims(store: Store) -> None:
+    read(store, range(90, 93))
+    with store.write() as tx:
+        create_node(tx, RUN, action="draft")
+        end_node(tx, RUN, 1, "valid", score=0.5)
+        for id, measured in (("90", 0.3), ("91", 0.7)):
+            row = {"title": "t", "state": "ran", "measured": measured, "noise": 0.01, "known_at": POSTED}
+            add_reproduction(tx, Reproduction(run_id=RUN, id=f"kernel/{id}", **row))
+    texts = {"90": "a forest of counts", "91": "ridge on pixels", "92": "naive Bayes on words"}
+    added = tuple(ProposedIdea(text=text, sources=(f"kernel/{id}",)) for id, text in texts.items())
+    here = context(store, Scripted(IdeasAnswer(), IdeasAnswer(add=added)), community=True)
+    here.asker.answers.pop(0)
+    await propose_ideas(here, "propose:1")
+    found = {one.number: (one.support, one.basis) for one in idea_texts(here)}
+    assert found == {1: (8.0, "kernel run"), 2: (2.0, "kernel run"), 3: (6.26, "claimed")}
+
+
+async def test_drafts_that_are_planned_together_are_proposed_different_ideas(store: Store) -> None:
+    texts = ("a forest of counts", "ridge on pixels", "naive Bayes on words", "boosting of lengths")
+    here = context(store, Scripted(IdeasAnswer(add=tuple(ProposedIdea(text=text) for text in texts))))
+    await propose_ideas(here, "propose:1")
+    firsts = [one.number for one in idea_texts(here, 4) if one.proposed]
+    assert sorted(firsts) == [1, 2, 3, 4]
+    assert all(not one.proposed for one in idea_texts(here))
