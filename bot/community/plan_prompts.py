@@ -101,7 +101,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         "left": (),
         "results": (),
         "blend": None,
-        "room": Room(1, 1.0, 0.0, 1.0, 0.0),
+        "room": Room(1, 1.0, 0.0, 1.0, 0.0, seconds=0.0),
     }
 
     task: TaskText

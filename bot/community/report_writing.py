@@ -36,6 +36,8 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     ideas: tuple[IdeaText, ...] = ()
     """Of the pool, that it was made of."""
     known: tuple[Item, ...] = ()
+    best: int | None = None
+    """The node of the best of its scripts, or of the last one where none has a score."""
 
     def parse(self, text: str) -> ReportAnswer:
         """Read the JSON answer; a component carries out an idea of the draft, or none."""
@@ -71,6 +73,7 @@ async def report_on(
         tuple(attempts),
         tuple(idea for idea in idea_texts(context) if idea.number in draft.idea_ids),
         provenance(context, draft),
+        (best_attempt(context, attempts) or attempts[-1]).node,
     )
     try:
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")

@@ -44,7 +44,7 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
             base = prompt.reports[0].node if prompt.reports else None
             first = len(prompt.beside)
             plans = [
-                {"title": f"Draft {place}", "codebase": None if place else base, "ideas": numbers[place::2]}
+                {"title": f"Draft {place}", "codebase": None if place else base, "ideas": [] if place else numbers}
                 for place in range(first, first + prompt.room.most)
             ]
             return {"drafts": [plan | {"description": "all that we know"} for plan in plans]}

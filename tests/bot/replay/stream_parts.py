@@ -62,7 +62,7 @@ def _draft(user: str, ideas: list[int], place: int) -> dict[str, Any]:
     number = 10 * len(ideas) + place
     base = int(reports[0]) if place == 0 and reports else None
     words = f"logistic regression number {number} on a and b"
-    return {"title": f"Draft {number}", "description": words, "ideas": ideas[place::2], "codebase": base}
+    return {"title": f"Draft {number}", "description": words, "ideas": [] if place else ideas, "codebase": base}
 
 
 def moves_of(run: Path | str) -> list[tuple[str, int]]:
