@@ -152,7 +152,7 @@ class LabsBriefing:
         seen = [ComponentNote(name="what its coder saw", analysis=report["seen"])] if report.get("seen") else []
         answer = ReportAnswer(
             method="\n".join(filter(None, (draft.description, report.get("believed"))))[:6_000],
-            components=(*await measured_parts(context, attempts, draft.codebase_node), *seen, *_experiments(row)),
+            components=(*await measured_parts(context, attempts, draft.codebase_node), *seen, *experiments(row)),
             numbers=numbers(attempts),
             limitations="; ".join(filter(None, (report.get("why"), report.get("condition"), row.reason))),
             next_steps=report.get("other", ""),
@@ -166,7 +166,7 @@ class LabsBriefing:
         """Do nothing: reports are made by code when a lab closes."""
 
 
-def _experiments(row: Lab) -> tuple[ComponentNote, ...]:
+def experiments(row: Lab) -> tuple[ComponentNote, ...]:
     """Return a lab's logged experiments that were compared with another one, the clearest differences first."""
     compared = [hint for hint in row.hints if hint["gain"] is not None]
     compared.sort(key=lambda hint: -abs(hint["gain"]) / (hint["gain_error"] or math.inf))
