@@ -1,5 +1,6 @@
 """The coordinator's prompt, and its answer."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +8,6 @@ from typing import ClassVar
 from pydantic import Field
 
 from bot.community.shown import IdeaText, Reply, ReportText
-from bot.engine.budget import DraftLeft
 from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
@@ -16,26 +16,84 @@ from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
+_IN_COMMON = 0.5
+"""Share of their ideas, or of the words of their aims, above which two drafts are alike."""
+
 
 class DraftPlan(Reply):
     """A high-level plan made of selected ideas."""
 
     title: str = Field(min_length=1, max_length=80)
+    aim: str = Field(default="", max_length=400)
+    """What it is to bring, in one sentence."""
     description: str = Field(min_length=10, max_length=6_000)
     ideas: tuple[int, ...] = ()
     codebase: int | None = None
     """The node whose script it extends."""
+    share: float | None = Field(default=None, gt=0, le=1)
+    """Of what is left; None: the usual one."""
 
 
 class DraftsAnswer(Reply):
-    """As many plans as were asked for."""
+    """One plan or more."""
 
     drafts: tuple[DraftPlan, ...]
 
 
 @dataclass(frozen=True)
+class OpenDraft:
+    """A draft that is worked on already, or was planned for the same round: those that are planned now are to differ from it."""
+
+    item: Item
+    """`draft/<number>`."""
+    title: str
+    aim: str
+    ideas: tuple[int, ...]
+    codebase: int | None
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """A public kernel that was run here."""
+
+    item: Item
+    node: int
+    title: str
+    measured: float
+    noise: float | None
+    published: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is left for drafts, and what one of them may have of it."""
+
+    most: int
+    """Drafts that may be planned now."""
+    usual: float
+    """Share of what is left that a draft has where its plan names none."""
+    least: float
+    """Share of what is left in which no more than one short script can be written and run, or one lab opened."""
+    of_run: float
+    """What is left for drafts, as a share of the run's budget."""
+    execution_seconds: float
+    """Time limit of one script."""
+    seconds: float | None = None
+    """Left for drafts, over all slots; None where scripts are counted."""
+    scripts: int | None = None
+    """Left for drafts; None where time is the budget."""
+    gainless: int = 2
+    """Scored scripts in a row without a gain, after which a draft closes."""
+    answer_seconds: float = 0.0
+    """In which a coder is expected to write one script."""
+    lab: bool = False
+    """Whether a coder works on a draft in a lab; else it writes whole scripts."""
+
+
+@dataclass(frozen=True)
 class PlanDrafts(TemplatePrompt[DraftsAnswer]):
-    """Ask for `count` distinct drafts: one extends the best report, one is absent from all reports."""
+    """Ask for one draft, or for some that differ."""
 
     template: ClassVar[str] = "plan_drafts.j2"
 
@@ -43,8 +101,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         "left": (),
         "results": (),
         "blend": None,
-        "execution_seconds": 0.0,
-        "lab_seconds": None,
+        "room": Room(1, 1.0, 0.0, 1.0, 0.0, seconds=0.0),
     }
 
     task: TaskText
@@ -56,51 +113,79 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     """What the run has scored so far."""
     left: tuple[str, ...]
     """What is left of time and money, a line each."""
-    draft: DraftLeft
-    """What one draft may use."""
-    execution_seconds: float
-    """Time limit of one script."""
-    count: int
-    lab_seconds: float | None = None
-    """Time of a lab that works on one draft; None: scripts alone."""
-    start: str = ""
-    """A sentence on what the draft starts from, where that is fixed."""
+    room: Room
+    kernels: tuple[KernelText, ...] = ()
+    """Public kernels that ran here, best first."""
+    beside: tuple[OpenDraft, ...] = ()
+    insights: tuple[str, ...] = ()
+    """What closed labs found, a line for each direction of research."""
     blends: bool = False
     """Whether the engine blends what is scored."""
     blend: BlendSoFar | None = None
+    lacks: str = ""
+    """What the blend lacks, in a sentence; empty where nobody looked."""
+    start: str = ""
+    """What is fixed of the draft, in a sentence or two, such as what it starts from."""
     parents: tuple[int, ...] = ()
     """The nodes that the draft starts from, where that is fixed."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""
         answer = json_answer(text, DraftsAnswer)
-        if len(answer.drafts) != self.count:
-            raise Unparsable(f"exactly {self.count} drafts are asked for, not {len(answer.drafts)}")
+        if not 1 <= len(answer.drafts) <= self.room.most:
+            most = "exactly one draft is" if self.room.most == 1 else f"1 to {self.room.most} drafts are"
+            raise Unparsable(f"{most} asked for, not {len(answer.drafts)}")
         ideas, nodes = {i.number for i in self.ideas}, self.nodes()
         for draft in answer.drafts:
-            if not set(draft.ideas) <= ideas:
-                raise Unparsable(
-                    f"draft {draft.title!r} names an idea that does not exist: {sorted(set(draft.ideas) - ideas)}"
-                )
+            if unknown := sorted(set(draft.ideas) - ideas):
+                raise Unparsable(f"draft {draft.title!r} names an idea that does not exist: {unknown}")
             if draft.codebase is not None and draft.codebase not in nodes:
                 raise Unparsable(
                     f"draft {draft.title!r} extends node {draft.codebase}: `codebase` is one of {sorted(nodes)}, or null"
                 )
-        self._check_mix(answer.drafts)
+            if self.share(draft) < self.room.least - 0.005:
+                raise Unparsable(
+                    f"draft {draft.title!r} has a share of {draft.share}, in which no script fits: at least {self.room.least:.2f}"
+                )
+        if (total := sum(map(self.share, answer.drafts))) > 1.005:
+            raise Unparsable(f"the shares sum to {total:.2f}: they are parts of what is left, at most 1 in all")
+        self._check_differ(answer.drafts)
         return answer
+
+    def share(self, draft: DraftPlan) -> float:
+        """Return the share of what is left that a plan gives to its draft."""
+        return self.room.usual if draft.share is None else draft.share
 
     def nodes(self) -> set[int]:
         """Return the nodes that a draft may extend."""
-        return {report.node for report in self.reports if report.node is not None} | {*self.parents}
+        reported = {report.node for report in self.reports if report.node is not None}
+        return reported | {kernel.node for kernel in self.kernels} | {*self.parents}
 
-    def _check_mix(self, drafts: Sequence[DraftPlan]) -> None:
-        if self.count < 2 or all(report.baseline for report in self.reports):
-            return
-        if all(draft.codebase is None for draft in drafts):
-            raise Unparsable("one draft must extend the best report: give its node as `codebase`")
-        if all(draft.codebase is not None for draft in drafts):
-            raise Unparsable("one draft must be new: `codebase` null, and an approach absent from the reports")
+    def _check_differ(self, drafts: Sequence[DraftPlan]) -> None:
+        others: list[DraftPlan | OpenDraft] = list(self.beside)
+        for draft in drafts:
+            for other in others:
+                if _alike({*draft.ideas}, {*other.ideas}):
+                    raise Unparsable(
+                        f"drafts {draft.title!r} and {other.title!r} have more than half of their ideas in common"
+                    )
+                # Where a draft starts from is not always its plan's to choose.
+                same = draft.codebase == other.codebase and not self.parents
+                if same and _alike(_words(draft.aim), _words(other.aim)):
+                    raise Unparsable(
+                        f"drafts {draft.title!r} and {other.title!r} extend the same script with the same aim"
+                    )
+            others.append(draft)
 
     def items(self) -> Sequence[Item]:
-        """Return ideas and reports, and the owner's notes."""
-        return [*(i.item for i in self.ideas), *(r.item for r in self.reports), *self.task.items()]
+        """Return ideas, reports, kernels and open drafts, and the owner's notes."""
+        pools = (*(i.item for i in self.ideas), *(r.item for r in self.reports), *(k.item for k in self.kernels))
+        return [*pools, *(d.item for d in self.beside), *self.task.items()]
+
+
+def _alike(one: set[int] | set[str], other: set[int] | set[str]) -> bool:
+    return bool(one and other) and len(one & other) > _IN_COMMON * max(len(one), len(other))
+
+
+def _words(aim: str) -> set[str]:
+    return set(re.findall(r"\w{4,}", aim.lower()))

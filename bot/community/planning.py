@@ -1,72 +1,90 @@
-"""Planning: a round of distinct drafts from ideas and reports."""
+"""Planning: distinct drafts from ideas, reports, kernels and what labs found, each with its share of what is left."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from itertools import chain
 from itertools import count as counted
+from typing import Any
 
 from bot.community.idea_pool import idea_items, idea_texts
-from bot.community.plan_prompts import DraftPlan, DraftsAnswer, PlanDrafts
+from bot.community.plan_prompts import DraftPlan, DraftsAnswer, KernelText, OpenDraft, PlanDrafts, Room
 from bot.community.report_pool import code_source, report_texts
 from bot.community.shown import item_time
-from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext
 from bot.models import Item
 from state.errors import ModelRefused
-from state.knowledge import add_draft, drafts
+from state.knowledge import add_draft, drafts, reproductions
 from state.tables import Draft
+
+_KERNELS = 5
+"""Reproduced kernels that a plan sees, best first."""
 
 
 async def plan_drafts(
     context: RunContext,
     round_number: int,
     first: int,
-    count: int,
-    each: DraftLeft,
-    seconds: float,
+    find_room: Callable[[], Room],
     *,
-    lab_seconds: float | None = None,
+    beside: Sequence[int] = (),
     start: str = "",
     parents: Sequence[int] = (),
+    insights: Sequence[str] = (),
+    lacks: str = "",
 ) -> None:
-    """Ask a model for the drafts of a round and store them, unless they are stored already.
+    """Ask a model for one draft or more and store them, unless they are stored already.
 
     Args:
         context: the run.
         round_number: from 1.
         first: number of the first of them.
-        count: of drafts.
-        each: what one draft may use.
-        seconds: time limit of one script.
-        lab_seconds: time of the lab that works on it; None: scripts alone.
-        start: a sentence on what it starts from, where that is fixed.
+        find_room: returns what is left for them; asked once, so that a resumed run holds a plan to the same.
+        beside: numbers of drafts that they are to differ from.
+        start: a sentence on what is fixed of it.
         parents: the nodes that it starts from, where that is fixed.
+        insights: what closed labs found, a line each.
+        lacks: what the blend lacks, in a sentence.
     """
     if draft_row(context, first) is not None:
         return
+    room = Room(**await context.steps.once("room", _as_step(find_room), attempt=first))
     prompt = PlanDrafts(
-        context.task,
-        context.preview,
-        context.machine,
-        tuple(idea_texts(context, count)),
-        tuple(report_texts(context)),
-        context.results,
-        context.left,
-        each,
-        seconds,
-        count,
-        lab_seconds,
-        start,
-        context.blender is not None,
-        context.blend,
-        tuple(parents),
+        task=context.task,
+        preview=context.preview,
+        machine=context.machine,
+        ideas=tuple(idea_texts(context, room.most)),
+        reports=tuple(report_texts(context)),
+        results=context.results,
+        left=context.left,
+        room=room,
+        kernels=kernel_texts(context),
+        beside=tuple(_open(row) for row in known_drafts(context) if int(row.id) in beside),
+        insights=tuple(insights),
+        blends=context.blender is not None,
+        blend=context.blend,
+        lacks=lacks,
+        start=start,
+        parents=tuple(parents),
     )
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
     except ModelRefused as error:
-        context.say(f"no plan, so that plain drafts are used: {error}")
+        context.say(f"no plan, so that a plain draft is used: {error}")
         answer = plain_drafts(prompt)
+    _keep(context, round_number, first, prompt, answer)
+
+
+def _as_step(find_room: Callable[[], Room]) -> Callable[[], Awaitable[dict[str, Any]]]:
+    async def found() -> dict[str, Any]:
+        return asdict(find_room())
+
+    return found
+
+
+def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts, answer: DraftsAnswer) -> None:
+    parents = prompt.parents
     sources = [source for node in parents if (source := code_source(context, node)) is not None]
-    titles = {d.title for d in drafts(context.store, context.run_id, context.clock.as_of())}
+    titles = {row.title for row in known_drafts(context)}
     with context.store.write() as tx:
         for offset, plan in enumerate(answer.drafts):
             title = _unique(plan.title, titles)
@@ -76,41 +94,55 @@ async def plan_drafts(
                 context.run_id,
                 str(first + offset),
                 title=title,
+                aim=plan.aim,
                 description=plan.description,
                 idea_ids=plan.ideas,
                 known_at=item_time([*_inputs(prompt, plan), *sources], context.card.enabled_at),
                 codebase_node=parents[0] if parents else plan.codebase,
+                share=prompt.share(plan) * prompt.room.of_run,
                 novel=not parents and plan.codebase is None,
                 round=round_number,
             )
 
 
 def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
-    """Return drafts without a model: one extends the best report with new ideas, the others start anew."""
+    """Return a draft without a model: on from the best report where no open draft is, else a new start, with unused ideas."""
     scored = [r for r in prompt.reports if r.score is not None]
-    drafts = []
-    for place in range(prompt.count):
-        chosen = [idea for idea in prompt.ideas if place + 1 in idea.proposed]
-        extends = place == 0 and bool(scored)
-        start = (
-            "Improve the script that you are given."
-            if extends
-            else "Start anew, with another kind of model or features."
-        )
-        drafts.append(
-            DraftPlan(
-                title="Plain extension" if extends else f"Plain start {place + 1}",
-                description="\n".join([start, *(f"- {idea.text}" for idea in chosen)])[:6_000],
-                ideas=tuple(i.number for i in chosen),
-                codebase=scored[0].node if extends else None,
-            )
-        )
-    return DraftsAnswer(drafts=tuple(drafts))
+    taken = {number for draft in prompt.beside for number in draft.ideas}
+    chosen = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in taken]
+    extends = bool(scored) and all(draft.codebase is None for draft in prompt.beside)
+    start = (
+        "Improve the script that you are given." if extends else "Start anew, with another kind of model or features."
+    )
+    draft = DraftPlan(
+        title="Plain extension" if extends else "Plain start",
+        description="\n".join([start, *(f"- {idea.text}" for idea in chosen)])[:6_000],
+        ideas=tuple(i.number for i in chosen),
+        codebase=scored[0].node if extends else None,
+    )
+    return DraftsAnswer(drafts=(draft,))
+
+
+def kernel_texts(context: RunContext) -> tuple[KernelText, ...]:
+    """Return the public kernels that ran here, the best measured first."""
+    rows = reproductions(context.store, context.run_id, context.clock.as_of())
+    texts = [
+        KernelText(Item(r.id, r.known_at), r.node, r.title, r.measured, r.noise, r.published, r.seconds)
+        for r in rows
+        if r.state == "ran" and r.node is not None and r.measured is not None
+    ]
+    return tuple(sorted(texts, key=lambda one: -context.card.oriented(one.measured))[:_KERNELS])
+
+
+def _open(row: Draft) -> OpenDraft:
+    return OpenDraft(Item(f"draft/{row.id}", row.known_at), row.title, row.aim, tuple(row.idea_ids), row.codebase_node)
 
 
 def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
     items = [i.item for i in prompt.ideas if i.number in plan.ideas]
-    items += [r.item for r in prompt.reports if plan.codebase is not None and r.node == plan.codebase]
+    if plan.codebase is not None:
+        items += [r.item for r in prompt.reports if r.node == plan.codebase]
+        items += [k.item for k in prompt.kernels if k.node == plan.codebase]
     # A plan that names nothing may come from anything in the prompt.
     return items or list(prompt.items())
 
@@ -120,6 +152,11 @@ def _unique(title: str, taken: set[str]) -> str:
     return next(one for one in chain([title], numbered) if one not in taken)
 
 
+def known_drafts(context: RunContext) -> list[Draft]:
+    """Return the run's drafts."""
+    return drafts(context.store, context.run_id, context.clock.as_of())
+
+
 def draft_row(context: RunContext, draft_id: int) -> Draft | None:
     """Return a stored draft, or None."""
     with context.store.read() as session:
@@ -127,8 +164,13 @@ def draft_row(context: RunContext, draft_id: int) -> Draft | None:
     return row if row is not None and row.known_at <= context.clock.as_of() else None
 
 
+def draft_text(draft: Draft) -> str:
+    """Return a draft as its coder sees it."""
+    return f"Its aim: {draft.aim}\n\n{draft.description}" if draft.aim else draft.description
+
+
 def provenance(context: RunContext, draft: Draft) -> tuple[Item, ...]:
-    """Return the ideas that a draft carries out and the report on the code that it extends, with their times."""
+    """Return the ideas that a draft carries out and what brought the code that it extends, with their times."""
     ideas = idea_items(context)
     items = [ideas[n] for n in draft.idea_ids if n in ideas]
     extended = None if draft.codebase_node is None else code_source(context, draft.codebase_node)

@@ -8,8 +8,9 @@ from bot.community.shown import ReportAnswer, ReportText
 from bot.engine.attempts import Attempt, load_tree
 from bot.engine.context import RunContext
 from bot.models import Item
-from state.knowledge import add_report, drafts, reports
-from state.tables import Report
+from bot.models.quoting import line
+from state.knowledge import add_report, drafts, reports, reproductions
+from state.tables import Draft, Report
 
 
 def reports_of(context: RunContext) -> list[Report]:
@@ -43,14 +44,41 @@ def _report_text(row: Report) -> ReportText:
 
 
 def code_source(context: RunContext, node: int) -> Item | None:
-    """Return what brought a node's script: the report on its draft, or the draft while that has none; None if nothing did."""
+    """Return what brought a node's script: a public kernel, the report on its draft, or the draft while that has none."""
+    as_of = context.clock.as_of()
+    kernels = reproductions(context.store, context.run_id, as_of)
+    if (kernel := next((r for r in kernels if r.node == node), None)) is not None:
+        return Item(kernel.id, kernel.known_at)
     draft = load_tree(context)[node].draft_id
     of = None if draft is None else str(draft)
     found = next((r for r in reports_of(context) if r.draft_id == of), None)
     if found is not None:
         return Item(f"report/{found.id}", found.known_at)
-    known = drafts(context.store, context.run_id, context.clock.as_of())
+    known = drafts(context.store, context.run_id, as_of)
     return next((Item(f"draft/{d.id}", d.known_at) for d in known if d.id == of), None)
+
+
+def lineage(context: RunContext, draft: Draft) -> list[str]:
+    """Return the items that a draft was made of: its ideas, the node whose script it extends, and what brought that."""
+    items = [f"idea/{number}" for number in draft.idea_ids]
+    if draft.codebase_node is not None:
+        source = code_source(context, draft.codebase_node)
+        items += [f"node/{draft.codebase_node}", *([source.id] if source is not None else [])]
+    return items
+
+
+def numbers(attempts: Sequence[Attempt]) -> str:
+    """Return each script's score and gain with their standard errors, and its seconds, or why it has none."""
+    return "; ".join(_number(one) for one in attempts)
+
+
+def _number(one: Attempt) -> str:
+    if one.score is None:
+        return f"node {one.node}: no score ({line(one.error or 'unknown why')})"
+    noise = "" if one.noise is None else f" ± {one.noise:.2g}"
+    error = "" if one.gain_error is None else f" ± {one.gain_error:.2g}"
+    gain = "" if one.gain is None else f", gain {one.gain:+.3g}{error}"
+    return f"node {one.node} ({one.action}): {one.score:.6g}{noise}{gain}, {one.seconds:.0f} s"
 
 
 def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:
@@ -66,6 +94,8 @@ def keep_report(
     answer: ReportAnswer,
     attempts: Sequence[Attempt],
     known_at: datetime,
+    made_of: Sequence[str] = (),
+    artifacts: Sequence[str] = (),
 ) -> None:
     """Store a report: number 1 is the baseline's, which has no draft, and n + 1 that of draft n.
 
@@ -83,5 +113,7 @@ def keep_report(
             known_at=known_at,
             best_node=best.node if best else None,
             score=best.score if best else None,
+            lineage=made_of,
+            artifacts=artifacts,
             **answer.model_dump(),
         )

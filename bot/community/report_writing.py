@@ -7,13 +7,14 @@ from typing import ClassVar
 from bot.community.evidence import WHOLE
 from bot.community.idea_pool import idea_texts
 from bot.community.planning import provenance
-from bot.community.report_pool import best_attempt, keep_report, reports_of
+from bot.community.report_pool import best_attempt, keep_report, lineage, numbers, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import Attempt, load_tree
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer
+from bot.models.quoting import line
 from bot.models.template import TemplatePrompt
 from state.errors import ModelRefused, Unparsable
 from state.tables import Draft
@@ -33,22 +34,22 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     draft: str
     attempts: tuple[Attempt, ...]
     ideas: tuple[IdeaText, ...] = ()
-    """Of the pool."""
-    made_of: tuple[int, ...] = ()
-    """Numbers of the draft's ideas."""
+    """Of the pool, that it was made of."""
     known: tuple[Item, ...] = ()
+    best: int | None = None
+    """The node of the best of its scripts, or of the last one where none has a score."""
 
     def parse(self, text: str) -> ReportAnswer:
-        """Read the JSON answer; a component carries out an idea of the pool, or none."""
+        """Read the JSON answer; a component carries out an idea of the draft, or none."""
         answer = json_answer(text, ReportAnswer)
         known = {idea.number for idea in self.ideas}
         unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known]
         if unknown:
-            raise Unparsable(f"there is no idea {unknown[0]}: `idea` is one of {sorted(known)}, or null")
+            raise Unparsable(f"the draft was not made of idea {unknown[0]}: `idea` is one of {sorted(known)}, or null")
         return answer
 
     def items(self) -> Sequence[Item]:
-        """Return the draft's sources, the pool's ideas and the owner's notes."""
+        """Return the draft's sources, its ideas and the owner's notes."""
         return (*self.known, *(idea.item for idea in self.ideas), *self.task.items())
 
 
@@ -70,30 +71,49 @@ async def report_on(
         draft.title,
         draft.description,
         tuple(attempts),
-        tuple(idea_texts(context)),
-        tuple(draft.idea_ids),
+        tuple(idea for idea in idea_texts(context) if idea.number in draft.idea_ids),
         provenance(context, draft),
+        (best_attempt(context, attempts) or attempts[-1]).node,
     )
     try:
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
     except ModelRefused as error:
         answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
-    gain = await _gain(context, attempts, codebase_node)
-    answer = answer.model_copy(update={"components": (*gain, *answer.components)})
+    findings = [f"node {a.node}: {found}" for a in attempts for found in a.findings]
+    answer = answer.model_copy(
+        update={
+            "components": (*await measured_parts(context, attempts, codebase_node), *answer.components),
+            "numbers": numbers(attempts),
+            "limitations": "; ".join(filter(None, (answer.limitations, *findings))),
+        }
+    )
     # The draft may carry out an idea that the prompt no longer shows.
     known_at = max(draft.known_at, item_time(prompt.items(), draft.known_at))
-    keep_report(context, draft.id, draft.title, answer, attempts, known_at)
+    keep_report(context, draft.id, draft.title, answer, attempts, known_at, lineage(context, draft))
 
 
-async def _gain(
+async def measured_parts(
     context: RunContext, attempts: Sequence[Attempt], codebase_node: int | None
 ) -> tuple[ComponentNote, ...]:
-    """Return the draft's gain over the script that it builds on, from a paired comparison."""
-    best = best_attempt(context, attempts)
-    if best is None or codebase_node is None or context.executor.self_reported is not None:
-        return ()
-    found = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
-    if found.gain is None or found.gain_error is None:
-        return ()
-    analysis = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
-    return (ComponentNote(name=WHOLE, analysis=analysis, gain=found.gain, gain_error=found.gain_error),)
+    """Return what was measured of a draft, each by a paired comparison on the same hold-out rows.
+
+    First its gain over the script that it builds on, then that of each of its scripts over the one before it.
+
+    Args:
+        context: the run.
+        attempts: its scripts, oldest first.
+        codebase_node: the node that it builds on; None: none.
+    """
+    best, parts = best_attempt(context, attempts), []
+    if best is not None and codebase_node is not None and context.executor.self_reported is None:
+        found = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
+        if found.gain is not None and found.gain_error is not None:
+            how = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
+            parts.append(ComponentNote(name=WHOLE, analysis=how, gain=found.gain, gain_error=found.gain_error))
+    tree, own = load_tree(context), {a.node for a in attempts}
+    for one in attempts:
+        before = next(iter(tree[one.node].parents), None)
+        if one.gain is not None and before in own:
+            name = f"node {one.node} over node {before}"
+            parts.append(ComponentNote(name=name, analysis=line(one.plan), gain=one.gain, gain_error=one.gain_error))
+    return tuple(parts)

@@ -19,5 +19,5 @@ class ReadingSettings(BaseModel):
     shown_analyses: int = Field(default=40, ge=1, description="analyses that one prompt for ideas shows")
     shown_ideas: int = Field(default=60, ge=1, description="ideas that one prompt shows, best supported first")
     shown_reports: int = Field(
-        default=30, ge=1, description="reports that one prompt shows: the best, and the last failures"
+        default=10, ge=1, description="reports that one prompt shows: the best, and the last failures"
     )

@@ -1,5 +1,6 @@
 """What prompts show of the pools: ideas with their evidence, and reports."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,9 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.models import Item
+
+_MAIN_PARTS = 4
+"""Components of a report that a prompt shows."""
 
 
 class Reply(BaseModel):
@@ -77,6 +81,12 @@ class ReportText(ReportAnswer):
     """The draft's best."""
     baseline: bool = False
     """Whether it is the safe baseline's, which has no draft."""
+
+    def main_parts(self) -> list[ComponentNote]:
+        """Return the components that a short text names: those measured, the clearest differences first, then others."""
+        measured = [part for part in self.components if part.gain is not None]
+        measured.sort(key=lambda part: -abs(part.gain or 0.0) / (part.gain_error or math.inf))
+        return [*measured, *(part for part in self.components if part.gain is None)][:_MAIN_PARTS]
 
 
 def item_time(items: Sequence[Item], fallback: datetime) -> datetime:

@@ -1,7 +1,7 @@
 """Earlier nodes and their results, read from the database for coders and policies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
@@ -11,7 +11,7 @@ from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
 from bot.execution.record import GUARDED, kept_execution, last_execution, step_of
 from state.store import Store
-from state.tables import Event, Node, Step
+from state.tables import Draft, Event, Node, Step
 
 _MOST_SINGLE = 200
 """Nodes that are read one by one; of more, all are read."""
@@ -64,7 +64,11 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
             scored = _scored(session, run_id, touched) if rows else {}
-        return cache.update({row.id: _view(row, lower_is_better, *scored.get(row.id, (0, 0.0))) for row in rows}, last)
+            shares = (
+                dict(session.exec(select(Draft.id, Draft.share).where(Draft.run_id == run_id)).all()) if rows else {}
+            )
+        views = (_view(row, lower_is_better, *scored.get(row.id, (0, 0.0))) for row in rows)
+        return cache.update({one.id: replace(one, draft_share=shares.get(str(one.draft_id))) for one in views}, last)
 
 
 def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, tuple[int, float]]:

@@ -35,6 +35,8 @@ class NodeView:
     """Standard error of the paired difference of its score to that of the script it was compared with; 0: unknown."""
     families: tuple[str, ...] = ()
     """Families of models that its script uses; empty if unknown."""
+    draft_share: float | None = None
+    """Of the run's budget, as its draft was planned; None: not planned."""
 
     @property
     def fitness(self) -> float:

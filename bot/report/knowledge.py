@@ -48,6 +48,8 @@ class DraftRow:
     description: str
     ideas: tuple[int, ...]
     codebase_node: int | None
+    aim: str
+    share: float | None
     nodes: tuple[int, ...]
     best: NodeRow | None
     report: Report | None
@@ -161,6 +163,8 @@ def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: 
         description=shortened(row.description, limit),
         ideas=tuple(row.idea_ids),
         codebase_node=row.codebase_node,
+        aim=row.aim,
+        share=row.share,
         nodes=tuple(n.id for n in own),
         best=max(scored, key=lambda n: (result.oriented(n.validation or 0.0), -n.id), default=None),
         report=report,

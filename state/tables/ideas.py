@@ -72,9 +72,13 @@ class Draft(SQLModel, table=True):
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     title: str
+    aim: str = ""
+    """What it is to bring, in one sentence."""
     description: str
     idea_ids: list[int] = Field(default_factory=list, sa_type=JSON)
     codebase_node: int | None = None
+    share: float | None = None
+    """Of the run's budget (its time, or its scripts where they are counted) that it may use; None: as the settings have it."""
     novel: bool = False
     round: int = 0
     known_at: datetime
@@ -93,6 +97,10 @@ class Report(SQLModel, table=True):
     numbers: str = ""
     limitations: str = ""
     next_steps: str = ""
+    lineage: list[str] = Field(default_factory=list, sa_type=JSON)
+    """What it was made of: items such as `idea/3`, `kernel/10` and `node/2`."""
+    artifacts: list[str] = Field(default_factory=list, sa_type=JSON)
+    """Files that its lab left."""
     best_node: int | None = None
     score: float | None = None
     known_at: datetime

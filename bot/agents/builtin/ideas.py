@@ -84,13 +84,13 @@ def _text(prompt: ProposeIdeas, number: int) -> str:
 
 
 def plan(prompt: PlanDrafts) -> str:
-    """Answer `plan_drafts`: the first extends the best report, the others start anew from what reports have not used."""
+    """Answer `plan_drafts`: of a round's drafts the first extends the best report, the others start anew from other ideas."""
     top = best(prompt.reports, prompt.task) or next(iter(prompt.reports), None)
-    # A single draft is an extension and a new start by turns.
-    extends = prompt.count > 1 or len(prompt.reports) % 2 == 1
-    drafts, left = [], _ranked(prompt)
-    for turn in range(prompt.count):
-        base = top if turn == 0 and extends else None
+    extended = any(draft.codebase is not None for draft in prompt.beside)
+    taken = {number for draft in prompt.beside for number in draft.ideas}
+    drafts, left = [], [i for i in _ranked(prompt) if i.number not in taken]
+    for turn in range(prompt.room.most):
+        base = top if turn == 0 and not extended else None
         known = {*named_in(base.method)} if base else set()
         fresh_first = left if base else sorted(left, key=lambda i: i.times_used > 0)
         fresh_first = sorted(fresh_first, key=lambda i: turn + 1 not in i.proposed)
@@ -103,6 +103,7 @@ def plan(prompt: PlanDrafts) -> str:
 def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | None, turn: int) -> dict[str, object]:
     """Return a draft, whose text quotes its ideas, or names two kinds of models where there are none."""
     families = [t.title for t in suitable(_kinds(prompt.task), prompt.task.metric) if t.family]
+    turn += len(prompt.beside)
     pair = [families[(2 * len(prompt.reports) + 2 * turn + i) % len(families)] for i in range(2)]
     titles = [title for i in chosen for title in named_in(i.text)[:1]] or pair
     start = "Keep what the given script does, and add:" if base else "Start from a plain solution, and use:"
@@ -110,6 +111,7 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
     end = "Cross-validate each on the labels that can be seen, print one table, and hand in the best."
     return {
         "title": textwrap.shorten(f"{'Extended: ' if base else ''}{', '.join(titles)}", 80, placeholder=" …"),
+        "aim": f"A gain on node {base.node}." if base else ", ".join(titles) if chosen else "",
         "description": "\n".join([start, *lines, end])[:6_000],
         "ideas": [i.number for i in chosen],
         "codebase": base.node if base else None,

@@ -52,7 +52,6 @@ def report(prompt: WriteReport) -> str:
     used = config.use if config else ()
     method = " ".join(map(how, used)) or (top.plan if top else "no script of this draft got a score.")
     lacking = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in used]
-    scored = [f"node {a.node} ({a.action}): {a.score:.6g}" for a in prompt.attempts if a.score is not None]
     failed = [f"node {a.node} had no score ({a.error or 'unknown'})" for a in prompt.attempts if a.score is None]
     answer = {
         "method": f"{prompt.title}: {method}",
@@ -60,7 +59,6 @@ def report(prompt: WriteReport) -> str:
             {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen(output) else 'not '}chosen"}
             for m in list(_ROW.finditer(output))[:20]
         ],
-        "numbers": "; ".join(scored) or "none",
         "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",
         "next_steps": "\n".join(lacking[:6]) or "Tune the sizes.",
     }

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping
 
 from bot.agents.comind.labs import LabsBriefing
 from bot.agents.comind.lineage import LabsPolicy
-from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
+from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
 from bot.coder.brief import Brief
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.community.intake import Intake
-from bot.community.planning import draft_row, plan_drafts, provenance
+from bot.community.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.report_pool import keep_report, reports_of
 from bot.community.report_writing import report_on
 from bot.community.shown import ReportAnswer
 from bot.engine.attempts import attempt, code
+from bot.engine.budget import SHORTEST_EXECUTION, SHORTEST_SHARE
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, ActionKind, Playbook, Remaining, Strategy
@@ -87,11 +88,31 @@ class CoMindBriefing:
         await self._intake.ready("posts", number)
         await self._intake.ready("kernels", number - 1)
         await self._write_reports(range(1, (number - 1) * size + 1), tree)
-        remaining = self._remaining(tree)
-        count = min(number * size + 1 - draft_id, self._policy.drafts_that_fit(tree, remaining, context.slots))
-        seconds = self._script_seconds(tree, "proposer", "coordinator")
+        best = best_seconds(context, tree) or 0.0
+        script = ScriptTimes(
+            self._script_seconds(tree, "coordinator"),
+            context.answer_seconds,
+            max(SHORTEST_EXECUTION, SHORTEST_SHARE * best),
+            context.slots,
+        )
+        openings, remaining = min(number * size + 1 - draft_id, context.slots), self._remaining(tree)
         context.say(f"planning round {number}")
-        await plan_drafts(context, number, draft_id, count, self._policy.left((), remaining), seconds)
+        await plan_drafts(
+            context,
+            number,
+            draft_id,
+            lambda: self._policy.room(tree, remaining, draft_id, openings, script),
+            beside=self._beside(draft_id, tree, remaining),
+        )
+
+    def _beside(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
+        """Return the earlier drafts that are open or of the same round."""
+        number = self._round_of(draft_id)
+        return [
+            one
+            for one, nodes in tree.by_draft().items()
+            if one < draft_id and (self._round_of(one) == number or not self._policy.is_closed(nodes, remaining))
+        ]
 
     def _script_seconds(self, tree: Tree, *roles: str) -> float:
         """Return the time limit of a script that starts once these roles and the coder have answered, as slowly as before.
@@ -143,7 +164,7 @@ class CoMindBriefing:
             preview=context.preview,
             machine=context.machine,
             title=draft.title,
-            draft=draft.description,
+            draft=draft_text(draft),
             codebase=None if node is None else code(context, node),
             public=next((row.id for row in kernels if node is not None and row.node == node), None),
         )

@@ -1,23 +1,30 @@
 """CoMind with labs: each draft is worked on in a lab of its own, and nobody waits for a round to end."""
 
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bot.agents.comind.insights import insights, lacks
 from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
-from bot.coder.lab.cards import shown
-from bot.coder.lab.settings import SHORTEST, LabSettings
+from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
 from bot.community.idea_pool import idea_texts
 from bot.community.intake import Intake
-from bot.community.planning import draft_row, plan_drafts, provenance
-from bot.community.report_pool import code_source, keep_report, reports_of
+from bot.community.plan_prompts import Room
+from bot.community.planning import draft_row, draft_text, kernel_texts, plan_drafts, provenance
+from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
+from bot.community.report_writing import measured_parts
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import attempt
-from bot.engine.budget import DraftLeft
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
-from state.labs import lab
+from state.labs import lab, labs
+from state.tables import Lab
 
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
@@ -25,6 +32,12 @@ _OPENING_TEXT = (
     "votes: what was measured there may be worth more than a script. Begin with what of their features and models is better "
     "than what usually wins such tasks, in one script of this contract. Then improve it by experiments, and blend models that "
     "differ. Say in your report which of their claims held here."
+)
+_MEASURED_TEXT = (
+    "Start from the public script that you are given: of those that ran here it scored best, {one.measured:.6g} on rows withheld "
+    "as yours are. Make it a whole script of this contract first, and have that scored. Then find by experiments "
+    "what it lacks, take in what other public scripts and topics measured, and blend models that differ. Say in your report "
+    "which of their claims held here."
 )
 _ON = "On from the best"
 _ON_TEXT = (
@@ -35,6 +48,9 @@ _NEW_TEXT = (
     "Start anew, with another family of models or another published script than the labs before and beside this one: have a "
     "whole script scored early, then improve it by experiments."
 )
+_EXPERIMENTS, _FILES = 12, 40
+"""Of a lab, that its report names: the clearest comparisons, and what files it left."""
+_IDEA = re.compile(r"\bidea (\d+)", re.IGNORECASE)
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
 
 
@@ -61,9 +77,10 @@ class LabsBriefing:
         chosen = set(draft.idea_ids)
         return LabAssignment(
             title=draft.title,
-            draft=f"{draft.description}\n\n{_about_families(action.parents, tree)}".strip(),
-            codebase=next(iter(action.parents), None),
+            draft=f"{draft_text(draft)}\n\n{_about_families(action.parents, tree)}".strip(),
+            codebase=draft.codebase_node,
             parents=action.parents[1:],
+            seconds=None if draft.share is None else draft.share * context.budget.seconds,
             known=provenance(context, draft),
             ideas=lambda: [(_idea_line(idea, idea.number in chosen), idea.item) for idea in idea_texts(context)],
         )
@@ -72,7 +89,9 @@ class LabsBriefing:
         context = self._context
         if draft_id == 1:
             # Nothing is waited for: the coder reads the public scripts itself.
-            self._keep(draft_id, _OPENING, _OPENING_TEXT, ())
+            measured = kernel_texts(context)[:1]
+            text = _MEASURED_TEXT.format(one=measured[0]) if measured else _OPENING_TEXT
+            self._keep(draft_id, _OPENING, text, tuple(one.node for one in measured))
             return
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
@@ -89,10 +108,18 @@ class LabsBriefing:
         seconds = context.budget.execution_seconds(best)
         if seconds is None:
             raise BudgetExceeded("no time is left to plan and run another lab")
-        left = DraftLeft(scripts=5, seconds=context.budget.usable(best), gainless=5, failed=5)
-        room = context.settings_of(LabSettings).seconds(context.budget.seconds, context.budget.usable(best))
-        start = f"{_start(parents)} {_about_families(parents, tree)}".strip()
-        await plan_drafts(context, draft_id, draft_id, 1, left, seconds, lab_seconds=room, start=start, parents=parents)
+        others = [row.draft_id for row in labs(context.store, context.run_id) if row.ended_at is None]
+        await plan_drafts(
+            context,
+            draft_id,
+            draft_id,
+            lambda: _room(context, best, seconds),
+            beside=[int(one) for one in others if one is not None and int(one) != draft_id],
+            start=f"{_start(parents)} {_about_families(parents, tree)}".strip(),
+            parents=parents,
+            insights=insights(context, tree),
+            lacks=lacks(context, tree),
+        )
 
     def _keep(self, draft_id: int, title: str, text: str, parents: tuple[int, ...]) -> None:
         """Keep a draft that no model is asked for."""
@@ -122,28 +149,68 @@ class LabsBriefing:
         nodes = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
         attempts = [attempt(context, n) for n in nodes]
         report = row.report
-        numbers = [
-            f"node {a.node}: {'no score' if a.score is None else shown(a.score, a.noise)} ({a.plan[:120]})"
-            for a in attempts
-        ]
-        numbers += [f"folds, {hint['name']}: {hint['score']:.6g}" for hint in row.hints[-12:]]
+        seen = [ComponentNote(name="what its coder saw", analysis=report["seen"])] if report.get("seen") else []
         answer = ReportAnswer(
             method="\n".join(filter(None, (draft.description, report.get("believed"))))[:6_000],
-            components=(ComponentNote(name="the lab", analysis=report["seen"]),) if report.get("seen") else (),
-            numbers="; ".join(numbers),
+            components=(*await measured_parts(context, attempts, draft.codebase_node), *seen, *experiments(row)),
+            numbers=numbers(attempts),
             limitations="; ".join(filter(None, (report.get("why"), report.get("condition"), row.reason))),
             next_steps=report.get("other", ""),
         )
-        keep_report(context, draft.id, draft.title, answer, attempts, max(draft.known_at, context.card.enabled_at))
+        known_at = max(draft.known_at, context.card.enabled_at)
+        left = context.executor.folder.labs / f"lab{node}" / "work"
+        files = sorted(str(path.relative_to(left)) for path in left.rglob("*") if path.is_file())
+        keep_report(context, draft.id, draft.title, answer, attempts, known_at, lineage(context, draft), files[:_FILES])
 
     async def finish(self, tree: Tree) -> None:
         """Do nothing: reports are made by code when a lab closes."""
 
 
+def experiments(row: Lab) -> tuple[ComponentNote, ...]:
+    """Return a lab's logged experiments that were compared with another one, the clearest differences first."""
+    compared = [hint for hint in row.hints if hint["gain"] is not None]
+    compared.sort(key=lambda hint: -abs(hint["gain"]) / (hint["gain_error"] or math.inf))
+    return tuple(_experiment(hint) for hint in compared[:_EXPERIMENTS])
+
+
+def _experiment(hint: Mapping[str, Any]) -> ComponentNote:
+    # Its coder names the ideas that it carries out; of two at once nobody knows which one gained.
+    named = {int(number) for number in _IDEA.findall(f"{hint['name']} {hint['note']}")}
+    return ComponentNote(
+        name=hint["name"][:160],
+        analysis=f"over {hint['against']}, paired on folds. {hint['note'] or ''}".strip()[:600],
+        idea=named.pop() if len(named) == 1 else None,
+        gain=hint["gain"],
+        gain_error=hint["gain_error"],
+    )
+
+
+def _room(context: RunContext, best: float | None, execution_seconds: float) -> Room:
+    """Return what is left for a lab that opens now: the other labs that are open have their own time.
+
+    Args:
+        context: the run.
+        best: seconds of the best script.
+        execution_seconds: time limit of one script.
+    """
+    usable, total = context.budget.usable(best), context.budget.seconds
+    left = min(usable, DAY)
+    usual = context.settings_of(LabSettings).seconds(total, usable)
+    return Room(
+        most=1,
+        usual=min(1.0, usual / left),
+        least=min(1.0, SHORTEST / left),
+        of_run=left / total,
+        execution_seconds=execution_seconds,
+        seconds=left,
+        lab=True,
+    )
+
+
 def _start(parents: tuple[int, ...]) -> str:
     """Return the sentence on what a draft starts from."""
     if not parents:
-        return "It is an approach absent from all reports: `codebase` is null."
+        return "It is an approach absent from all reports: `codebase` is null, or the node of a public kernel."
     start = f"It starts from the script of node {parents[0]}, which its coder is handed (`codebase` is {parents[0]})"
     if len(parents) > 1:
         start += f", and takes from node {parents[1]}, whose script lies beside it, what the first one lacks"

@@ -101,10 +101,10 @@ def _is_late(budget: Remaining) -> bool:
 def _latest(tree: Tree) -> list[tuple[tuple[str, ...], bool]]:
     """Return of the latest labs the families of each one's best script, and whether it gained; open ones count as they stand."""
     drafts = sorted({n.draft_id for n in tree.nodes if n.draft_id is not None and n.state in ("valid", "buggy")})
-    return [_came_of(tree, draft) for draft in drafts[-_STALL:]]
+    return [came_of(tree, draft) for draft in drafts[-_STALL:]]
 
 
-def _came_of(tree: Tree, draft: int) -> tuple[tuple[str, ...], bool]:
+def came_of(tree: Tree, draft: int) -> tuple[tuple[str, ...], bool]:
     """Return the families of a lab's best script, and whether it beats beyond noise all that others had scored before it."""
     nodes = tree.of_draft(draft)
     best = max(nodes, key=lambda n: (n.valid and not n.spoiled, n.fitness, -n.id))

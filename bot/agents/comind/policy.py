@@ -3,10 +3,12 @@
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.community.plan_prompts import Room
 from bot.engine.budget import DraftLeft
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
@@ -26,13 +28,28 @@ class RoundsSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     coder: Coder = Field(default="script", description="who works on a draft: a shell, or scripts alone")
-    drafts_per_round: int = Field(default=2, ge=2, description="one extends the best so far, one is new")
+    drafts_per_round: int = Field(default=2, ge=2, description="drafts that are begun before one is improved")
     steps_per_draft: int = Field(default=20, ge=1, description="scripts a draft at the most")
-    draft_share: float = Field(default=0.12, gt=0, le=1, description="share of the run's budget that one draft may use")
+    draft_share: float = Field(
+        default=0.12, gt=0, le=1, description="share of the run's budget for a draft whose plan sets none"
+    )
     patience: int = Field(default=2, ge=1, description="scored scripts in a row without gain that close a draft")
     max_debug_depth: int = Field(
         default=3, ge=0, description="failed scripts in a row after the first that close a draft"
     )
+
+
+@dataclass(frozen=True)
+class ScriptTimes:
+    """What is expected of the next script (seconds), and how many are worked on at a time."""
+
+    limit: float
+    """Its time limit."""
+    answer: float
+    """To write it."""
+    shortest: float
+    """Below which its run is hardly worth it."""
+    slots: int
 
 
 class RoundsPolicy:
@@ -83,10 +100,12 @@ class RoundsPolicy:
     def left(self, nodes: Sequence[NodeView], budget: Remaining) -> DraftLeft:
         """Return what is left of a draft, whose ended nodes come oldest first."""
         settings, scripts, seconds = self.settings, self.settings.steps_per_draft, None
+        share = next((n.draft_share for n in nodes if n.draft_share is not None), None)
         if budget.steps_total is not None:
-            scripts = min(scripts, max(1, math.ceil(settings.draft_share * budget.steps_total)))
+            planned = None if share is None else max(1, round(share * budget.steps_total))
+            scripts = min(scripts, planned or self._scripts(budget.steps_total))
         if budget.seconds_total is not None:
-            seconds = settings.draft_share * budget.seconds_total - sum(n.seconds for n in nodes)
+            seconds = (share or settings.draft_share) * budget.seconds_total - sum(n.seconds for n in nodes)
         failed = 0
         for node in reversed(nodes):
             if not node.buggy:
@@ -104,17 +123,42 @@ class RoundsPolicy:
             failed=settings.max_debug_depth + 1 - failed,
         )
 
-    def drafts_that_fit(self, tree: Tree, budget: Remaining, slots: int = 1) -> int:
-        """Return how many drafts fit into the rest of the run, at least one.
+    def room(self, tree: Tree, budget: Remaining, first: int, openings: int, script: ScriptTimes) -> Room:
+        """Return what is left for drafts that are planned now, without what open ones may still use.
 
-        The node that opens the first of them counts in the tree already. A draft takes its share, or as long as the longest
-        script of the run took if that is more.
+        Args:
+            tree: with the node that opens the first of them.
+            budget: what is left of the run.
+            first: number of the first of them.
+            openings: most that begin side by side.
+            script: times of the next script.
         """
-        if budget.steps is not None and budget.steps_total is not None:
-            share = min(self.settings.steps_per_draft, math.ceil(self.settings.draft_share * budget.steps_total))
-            return max(1, (budget.steps + 1) // max(1, share))
-        if budget.seconds is None or budget.seconds_total is None:
-            return self.settings.drafts_per_round
-        longest = max((n.seconds for n in tree.nodes if not n.baseline), default=0.0)
-        share_seconds = max(self.settings.draft_share * budget.seconds_total, longest)
-        return max(1, int(slots * budget.seconds / share_seconds))
+        begun = [nodes for draft, nodes in tree.by_draft().items() if draft < first]
+        going_on = [one for nodes in begun if not (one := self.left(nodes, budget)).is_over]
+        if budget.steps_total is not None:
+            total: float = budget.steps_total
+            least, usual = 1.0, float(self._scripts(budget.steps_total))
+            # The node that opens a draft counts in the tree already.
+            left = max(1.0, (budget.steps or 0) + 1.0 - sum(one.scripts for one in going_on))
+        else:
+            total = budget.seconds_total or 0.0
+            least = script.answer + script.shortest
+            longest = max((n.seconds for n in tree.nodes if not n.baseline), default=0.0)
+            usual = max(self.settings.draft_share * total, longest, least)
+            left = max(least, (budget.seconds or 0.0) * script.slots - sum(one.seconds or 0.0 for one in going_on))
+        most = max(1, min(openings, int(left / usual)))
+        return Room(
+            most=most,
+            usual=min(usual / left, 1 / most),
+            least=min(least / left, 1 / most),
+            of_run=left / total,
+            execution_seconds=script.limit,
+            seconds=None if budget.steps_total is not None else left,
+            scripts=None if budget.steps_total is None else int(left),
+            gainless=self.settings.patience,
+            answer_seconds=script.answer,
+        )
+
+    def _scripts(self, total: int) -> int:
+        """Return how many of a run's scripts a draft has where no plan sets it."""
+        return min(self.settings.steps_per_draft, max(1, math.ceil(self.settings.draft_share * total)))

@@ -23,6 +23,8 @@ class LabAssignment:
     """What the draft was made of."""
     ideas: Callable[[], Sequence[tuple[str, Item]]] = tuple
     """Returns the pool's ideas as of the clock, a line each."""
+    seconds: float | None = None
+    """That it was given when it was planned; None: as the settings have it."""
     alone: bool = False
     """Whether the coder has the competition's own files and nothing of the engine: no command `lab`, no hold-out, no posts."""
 

@@ -28,6 +28,8 @@ _FAMILIES = (
     ("discriminant analysis", re.compile(r"\b(?:LinearDiscriminantAnalysis|QuadraticDiscriminantAnalysis)\b")),
     ("linear", re.compile(r"\b(?:LogisticRegression|Ridge\w*|Lasso\w*|ElasticNet\w*|LinearRegression|SGD\w+)\b")),
 )
+FAMILIES = tuple(name for name, _ in _FAMILIES if name != "blend")
+"""Families of models by name."""
 _MOST_FAMILIES = 3
 _BEST = 5
 _KIN = 3

@@ -26,18 +26,19 @@ class LabSettings(BaseModel):
         default=240_000, ge=20_000, description="of a conversation before its older turns are left out"
     )
 
-    def seconds(self, total: float, left: float) -> float:
+    def seconds(self, total: float, left: float, planned: float | None = None) -> float:
         """Return the time (seconds) of a lab that opens now: its share of the run, or all that is left where little is.
 
         Args:
             total: seconds of the whole run.
             left: seconds that are left for labs.
+            planned: seconds that it was given; None: as the settings have it.
         """
-        own = max(SHORTEST, self.share * min(total, _DAY))
+        own = max(SHORTEST, self.share * min(total, DAY) if planned is None else planned)
         return left if left < own + SHORTEST / 2 else own
 
 
 SHORTEST = 1500.0
 """Seconds of a lab, where the run has them: a run under an hour has one lab or two."""
-_DAY = 86_400.0
+DAY = 86_400.0
 """A live run lasts for weeks, but a lab of days would keep all others waiting."""

@@ -167,7 +167,7 @@ class Work:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
         # Labs may use all of the run's time but what handing in needs.
         room = context.budget.usable(best_seconds(context, load_tree(context)))
-        seconds = room if alone else self.settings.seconds(context.budget.seconds, room)
+        seconds = room if alone else self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
         try:
             limit = look_seconds(context, seconds)
         except NoLook as error:

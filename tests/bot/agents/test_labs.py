@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlmodel import select
+from sqlmodel import col, select
 
 from bot.agents.builtin import BuiltinModel
 from bot.agents.comind.briefing import comind
 from bot.agents.comind.policy import RoundsSettings
+from bot.community.evidence import WHOLE
 from bot.community.plan_prompts import PlanDrafts
 from bot.engine.attempts import load_tree
 from bot.engine.search import Search
@@ -19,7 +20,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.labs import labs
-from state.tables import Event
+from state.tables import Draft, Event, Report
 from tests import needs
 from tests.bot.coder.lab.scripted import SOLUTION, sh, written
 from tests.bot.engine.parts import RUN, opened_on
@@ -37,7 +38,7 @@ class Coders:
     def __init__(self) -> None:
         self.heads: list[str] = []
         """The text that each lab opened with, in the order in which they did."""
-        self.plans = 0
+        self.plans: list[PlanDrafts] = []
         self.two_plans, self.all_open = asyncio.Event(), asyncio.Event()
         self.seen: dict[str, list[str]] = {}
 
@@ -45,8 +46,8 @@ class Coders:
         """Have rules plan, and each coder keep a note, score one script and end its lab."""
         if prompt.name != "lab_turn":
             if isinstance(prompt, PlanDrafts):
-                self.plans += 1
-                if self.plans == 2:
+                self.plans.append(prompt)
+                if len(self.plans) == 2:
                     self.two_plans.set()
                 await self.two_plans.wait()
             return await BuiltinModel(0).complete(prompt, role=role, limits=limits)
@@ -64,7 +65,8 @@ class Coders:
             sh(f"ls; echo 'lab {number}' >> notes.md; ln -s data/train.csv link.csv; lab board"),
             written("solution.py", SOLUTION, f"lab score solution.py --note 'lab {number}'", 0.01 * number),
         ]
-        text = replies[turn - 1] if turn <= 2 else sh("echo 'believed: linear' | lab done")
+        report = "seen: b matters\nwhy: it is the signal\ncondition: few rows"
+        text = replies[turn - 1] if turn <= 2 else sh(f"echo '{report}' | lab done")
         return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
 
 
@@ -81,6 +83,8 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
         await Search(context, comind(context), slots=2).run()
         tree, rows = load_tree(context), labs(context.store, RUN)
         with context.store.read() as session:
+            reports = session.exec(select(Report).where(Report.run_id == RUN).order_by(col(Report.id))).all()
+            drafts = {row.id: row for row in session.exec(select(Draft).where(Draft.run_id == RUN)).all()}
             events = session.exec(select(Event).where(Event.run_id == RUN)).all()
             order = [(event.type, event.data["lab"]) for event in events if event.type in ("lab.opened", "lab.closed")]
     assert [node.state for node in tree.nodes] == ["valid"] * 5
@@ -90,8 +94,23 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
         "its plan was waited for, and held up nobody"
     )
     assert order.index(("lab.opened", 5)) < order.index(("lab.closed", waited))
-    # The fourth starts from a script, with what its lab left.
+    # Its plan was made from what the closed labs found, beside those that are open, and within its room.
     parent = next(iter(rows[3].parents))
+    last = model.plans[-1]
+    assert "lab 2 seen: b matters, why: it is the signal, condition: few rows" in last.insights[0]
+    assert len(last.beside) == 1
+    assert last.room.lab
+    assert drafts["4"].codebase_node == parent
+    assert drafts["4"].share == pytest.approx(last.room.usual * last.room.of_run)
+    # What came of the labs, by code.
+    assert [report.draft_id for report in reports] == [None, "1", "2", "3", "4"]
+    fourth = reports[-1]
+    assert f"node/{parent}" in fourth.lineage
+    assert fourth.artifacts[:1] == ["notes.md"]
+    assert fourth.components[0]["name"] == WHOLE
+    assert fourth.components[0]["gain_error"] is not None
+    assert fourth.numbers.startswith(f"node {rows[3].id} (draft): ")
+    # The fourth starts from a script, with what its lab left.
     assert parent == tree[rows[3].id].parents[0]
     head = model.heads[-1]
     assert f"/lab/bank/node{parent}/solution.py" in head

@@ -1,11 +1,14 @@
 """CoMind's policy: rounds of drafts side by side."""
 
 import random
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.agents.comind.policy import RoundsPolicy, RoundsSettings
+from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
+from bot.community.plan_prompts import Room
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 
@@ -58,6 +61,41 @@ def test_a_draft_that_cannot_be_repaired_is_closed():
 def test_a_draft_may_not_use_more_than_its_share_of_the_time():
     tree = Tree((node(2, 1, 0.5, seconds=500.0), node(3, 2, 0.6, seconds=10.0)))
     assert choose(tree, TIME) == [Action("improve", (3,), 2)]
+
+
+def test_a_draft_keeps_to_the_share_that_its_plan_gave_it():
+    spent = node(2, 1, 0.5, seconds=300.0)
+    planned = Tree((replace(spent, draft_share=0.05), node(3, 2, 0.6, seconds=10.0)))
+    assert choose(planned, TIME) == [Action("improve", (3,), 2)]
+    generous = Tree((replace(spent, draft_share=0.5), node(3, 2, 0.6, seconds=10.0)))
+    assert choose(generous, TIME, slots=2) == [Action("improve", (2,), 1), Action("improve", (3,), 2)]
+    [scripts] = {RoundsPolicy().left([replace(spent, draft_share=0.3)], STEPS).scripts}
+    assert scripts == 14
+
+
+def room(tree: Tree, budget: Remaining, first: int, openings: int = 1, slots: int = 1) -> Room:
+    return RoundsPolicy().room(tree, budget, first, openings, ScriptTimes(200.0, 60.0, 10.0, slots))
+
+
+def test_what_open_drafts_may_still_use_is_not_given_away():
+    begun = node(2, 1, 0.5, seconds=132.0)
+    found = room(Tree((begun, node(3, 2, state="running"))), Remaining(None, None, 1500.0, 3600.0), 2)
+    assert found.seconds == 1500.0 - (0.12 * 3600.0 - 132.0)
+    assert found.usual * found.seconds == pytest.approx(0.12 * 3600.0)
+    assert found.least * found.seconds == pytest.approx(70.0), "to write one script, and to run a short one"
+    assert found.of_run * 3600.0 == pytest.approx(found.seconds)
+    counted = room(Tree((begun, node(3, 2, state="running"))), Remaining(30, 50, None, None), 2)
+    assert (counted.scripts, counted.seconds) == (31 - 5, None)
+
+
+def test_no_two_drafts_are_planned_at_once_but_for_two_slots_and_where_both_fit():
+    opened = Tree((node(2, 1, state="running"),))
+    assert room(opened, TIME, 1).most == 1
+    two = room(opened, TIME, 1, openings=2, slots=2)
+    assert (two.most, two.seconds) == (2, 6000.0)
+    late = room(opened, Remaining(None, None, 100.0, 3600.0), 1, openings=2, slots=2)
+    assert late.most == 1
+    assert late.least <= late.usual <= 1
 
 
 def test_slots_get_different_drafts_and_never_one_in_flight():

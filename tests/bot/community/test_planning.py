@@ -1,6 +1,8 @@
 """The community's pools and plans, on a real store with a scripted model."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -9,23 +11,26 @@ import pytest
 
 from bot.community.idea_pool import idea_texts, propose_ideas
 from bot.community.idea_prompts import IdeasAnswer, ProposedIdea
-from bot.community.plan_prompts import DraftPlan, DraftsAnswer, PlanDrafts
-from bot.community.planning import draft_row, plain_drafts, plan_drafts
-from bot.community.report_pool import keep_report, report_texts, reports_of
-from bot.community.shown import ComponentNote, ReportAnswer
+from bot.community.plan_prompts import DraftPlan, DraftsAnswer, OpenDraft, PlanDrafts, Room
+from bot.community.planning import draft_row, plan_drafts, provenance
+from bot.community.report_pool import keep_report, lineage, report_texts, reports_of
+from bot.community.shown import ComponentNote, IdeaText, ReportAnswer
 from bot.engine.attempts import Attempt
-from bot.engine.budget import DraftLeft, RunBudget
+from bot.engine.budget import RunBudget
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
+from bot.models import Item
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView
 from state.errors import ModelRefused, Unparsable
+from state.knowledge import add_reproduction
 from state.progress import create_run
+from state.steps import Steps
 from state.store import Store
+from state.tables import Reproduction
 
-LEFT = DraftLeft(scripts=20, seconds=100.0, gainless=2, failed=4)
 MACHINE = Machine("3.11", 2, 4.0, 0, ())
 CUTOFF = datetime(2020, 3, 1, tzinfo=UTC)
 RUN = "r"
@@ -86,12 +91,17 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         blender=None,
         blend=None,
         left=(),
+        steps=Steps(store, RUN),
         budget=RunBudget(Stopwatch(), 600.0, None),
     )
 
 
-def asked(count: int) -> PlanDrafts:
-    return PlanDrafts(TaskText.from_card(card()), "", MACHINE, (), (), (), (), LEFT, 60.0, count)
+def room(most: int = 2) -> Room:
+    return Room(most, 0.4, 0.1, 0.5, 60.0, seconds=500.0)
+
+
+def asked(most: int, **shown: Any) -> PlanDrafts:
+    return PlanDrafts(TaskText.from_card(card()), "", MACHINE, (), (), (), (), room(most), **shown)
 
 
 def done(node: int, score: float | None) -> Attempt:
@@ -126,8 +136,8 @@ async def test_the_pool_only_grows_and_a_repeated_idea_is_not_added_twice(store:
 
 async def test_a_round_is_planned_once_and_a_repeated_title_makes_a_draft_of_its_own(store: Store):
     here = context(store, Scripted(plans("Same", "Same")))
-    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
-    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
+    await plan_drafts(here, 1, 1, room)
+    await plan_drafts(here, 1, 1, room)
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first is not None
     assert second is not None
@@ -135,10 +145,11 @@ async def test_a_round_is_planned_once_and_a_repeated_title_makes_a_draft_of_its
     assert len(here.asker.prompts) == 1
 
 
-async def test_a_refused_plan_becomes_plain_drafts_and_the_run_goes_on(store: Store):
-    here = context(store, Scripted(ModelRefused("no")))
+async def test_a_refused_plan_becomes_a_plain_draft_and_the_one_beside_it_starts_anew(store: Store):
+    here = context(store, Scripted(ModelRefused("no"), ModelRefused("no")))
     keep_report(here, None, "Baseline", ReportAnswer(method="plain"), [done(1, 0.5)], here.card.enabled_at)
-    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
+    await plan_drafts(here, 1, 1, room)
+    await plan_drafts(here, 1, 2, room, beside=(1,))
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first is not None
     assert second is not None
@@ -146,16 +157,41 @@ async def test_a_refused_plan_becomes_plain_drafts_and_the_run_goes_on(store: St
     assert second.novel
 
 
-def test_plain_drafts_share_out_the_ideas(store: Store):
-    prompt = asked(3)
-    assert len(plain_drafts(prompt).drafts) == 3
-    assert len({d.title for d in plain_drafts(prompt).drafts}) == 3
+async def test_a_resumed_run_holds_a_plan_to_the_room_that_it_was_told(store: Store):
+    answer = DraftsAnswer(drafts=(DraftPlan(title="T", description="a long enough plan", share=0.2),))
+    here = context(store, Scripted(RuntimeError("killed"), answer))
+    with pytest.raises(RuntimeError):
+        await plan_drafts(here, 1, 1, room)
+    await plan_drafts(here, 1, 1, lambda: replace(room(), least=0.9, of_run=0.1))
+    draft = draft_row(here, 1)
+    assert draft is not None
+    assert here.asker.prompts[1].room == room()
+    assert draft.share == pytest.approx(0.2 * 0.5)
+
+
+async def test_a_measured_kernel_may_be_built_on_and_dates_the_draft(store: Store):
+    known_at = datetime(2020, 2, 1, tzinfo=UTC)
+    with store.write() as tx:
+        for number, measured in ((10, 0.4), (11, 0.3), (12, None)):
+            row = {"id": f"kernel/{number}", "title": "K", "state": "failed" if measured is None else "ran"}
+            add_reproduction(tx, Reproduction(run_id=RUN, node=number, measured=measured, known_at=known_at, **row))
+    here = context(store, Scripted(plans("On a kernel", codebase=11)))
+    await plan_drafts(here, 1, 1, room)
+    [prompt] = here.asker.prompts
+    assert [one.node for one in prompt.kernels] == [11, 10], "the best measured first; what failed is no start"
+    draft = draft_row(here, 1)
+    assert draft is not None
+    assert draft.codebase_node == 11
+    assert draft.known_at >= known_at
+    assert Item("kernel/11", known_at) in prompt.items()
+    assert provenance(here, draft)[-1] == Item("kernel/11", known_at)
+    assert lineage(here, draft) == ["idea/1", "node/11", "kernel/11"]
 
 
 async def test_what_a_report_measured_of_an_idea_counts_and_not_the_score_of_its_draft(store: Store):
     here = context(store, Scripted(ideas("one", "two", "three"), plans("First", "Second")))
     await propose_ideas(here, "propose:1", here.task)
-    await plan_drafts(here, 1, 1, 2, LEFT, 60.0)
+    await plan_drafts(here, 1, 1, room)
     parts = (
         ComponentNote(name="one", analysis="it brought nothing", idea=1, gain=-0.01),
         ComponentNote(name="x", analysis="y"),
@@ -189,12 +225,35 @@ def test_reports_that_are_written_side_by_side_have_the_same_numbers_in_whatever
     assert [(r.id, r.draft_id) for r in reports_of(here)] == [("1", None), ("2", "1"), ("3", "2"), ("4", "3")]
 
 
-def test_a_plan_that_breaks_the_rules_says_which():
-    prompt = asked(2)
-    with pytest.raises(Unparsable, match="exactly 2"):
-        prompt.parse('{"drafts": [{"title": "a", "description": "long enough text"}]}')
-    with pytest.raises(Unparsable, match="does not exist"):
-        prompt.parse(
-            '{"drafts": [{"title": "a", "description": "long enough text", "ideas": [7]},'
-            '{"title": "b", "description": "long enough text"}]}'
-        )
+def answered(*drafts: dict[str, Any]) -> str:
+    plain = {"title": "a", "description": "long enough text"}
+    return json.dumps({"drafts": [plain | draft for draft in drafts]})
+
+
+BESIDE = OpenDraft(Item("draft/9", CUTOFF), "Open", "find a family that the blend lacks", (1, 2), None)
+IDEAS = tuple(IdeaText(Item(f"idea/{n}", CUTOFF), n, "try it", 5.0, 0) for n in (1, 2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("drafts", "fault"),
+    [
+        (({}, {}, {}), "1 to 2 drafts"),
+        (({"ideas": [7]},), "does not exist"),
+        (({"codebase": 5},), "one of"),
+        (({"share": 0.02},), "in which no script fits"),
+        (({"share": 0.7}, {"share": 0.6}), "sum to 1.30"),
+        (({"ideas": [1, 2, 3]},), "ideas in common"),
+        (({"ideas": [3, 4]}, {"ideas": [4, 3]}), "ideas in common"),
+        (({"aim": "Find a family that lacks in the blend"},), "same aim"),
+    ],
+)
+def test_a_plan_that_breaks_a_rule_is_refused_with_the_rule(drafts: tuple[dict[str, Any], ...], fault: str):
+    prompt = replace(asked(2), beside=(BESIDE,), ideas=IDEAS)
+    with pytest.raises(Unparsable, match=fault):
+        prompt.parse(answered(*drafts))
+
+
+def test_drafts_that_differ_enough_are_taken():
+    prompt = replace(asked(2), beside=(BESIDE,), ideas=IDEAS)
+    drafts = ({"ideas": [1, 3], "share": 0.5, "aim": "gain on the best"}, {"ideas": [4], "share": 0.5})
+    assert [draft.share for draft in prompt.parse(answered(*drafts)).drafts] == [0.5, 0.5]

@@ -12,6 +12,7 @@ from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
 from bot.community.idea_prompts import Failure as Measured
+from bot.community.plan_prompts import KernelText
 from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.community.reproduction.repair import RepairKernel
@@ -27,6 +28,7 @@ from tests.bot.agents.builtin.parts import (
     attempt,
     document,
     idea,
+    open_draft,
     plan_drafts,
     post,
     propose_ideas,
@@ -58,6 +60,7 @@ OURS = {
     "left",
     "board",
     "start",
+    "lacks",
 }
 """What the engine or the model itself has written, or the owner."""
 FENCE = re.compile(r'<(\w+) [^<>]*quote="([0-9a-f]{12})">\n.*?\n</\1 \2>', re.DOTALL)
@@ -72,7 +75,11 @@ PROMPTS = [
         (report(1, 0.5, "m", "n").model_copy(update={"numbers": "1", "limitations": "few", "components": (PART,)}),),
         failures=(Measured(Item("report/1", NOW), "trees, gain -0.1"),),
     ),
-    plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5, "m", "n"),), 2),
+    replace(
+        plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5, "m", "n"),), 2, beside=(open_draft(1, None, 1),)),
+        kernels=(KernelText(Item("kernel/1", NOW), 7, "K", 0.1, 0.01, 0.2, 9.0),),
+        insights=("linear (1 lab): seen: it helps",),
+    ),
     write_script("improve", attempts=[BROKEN], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, BROKEN, (RESULT,)),
     LabTask(

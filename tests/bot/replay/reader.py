@@ -47,8 +47,12 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
         case PlanDrafts():
             numbers = [idea.number for idea in prompt.ideas]
             base = prompt.reports[0].node if prompt.reports else None
-            plans = [{"title": f"Draft {place}", "codebase": None if place else base} for place in range(prompt.count)]
-            return {"drafts": [plan | {"description": "all that we know", "ideas": numbers} for plan in plans]}
+            first = len(prompt.beside)
+            plans = [
+                {"title": f"Draft {place}", "codebase": None if place else base, "ideas": [] if place else numbers}
+                for place in range(first, first + prompt.room.most)
+            ]
+            return {"drafts": [plan | {"description": "all that we know"} for plan in plans]}
         case WriteReport():
             return {"method": "as planned"}
     raise AssertionError(f"nobody asks for {prompt.name}")

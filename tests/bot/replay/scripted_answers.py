@@ -36,9 +36,9 @@ def script(c: float) -> str:
 
 def planned(user: str) -> int:
     """Return how many drafts are asked for."""
-    asked = re.search(r"Plan exactly (\d+) draft", user)
+    asked = re.search(r"Plan (?:1 to (\d+)|one) draft", user)
     assert asked is not None
-    return int(asked[1])
+    return int(asked[1] or 1)
 
 
 def read_in(user: str) -> list[str]:
@@ -75,7 +75,9 @@ class Answers:
                 {"title": "Linear", "description": "logistic regression on a and b", "ideas": [1], "codebase": 1},
                 {"title": "Other", "description": "the same with another penalty", "ideas": [], "codebase": None},
             ]
-            return "Here they are:\n" + json.dumps({"drafts": drafts[: planned(user)]})
+            return "Here they are:\n" + json.dumps(
+                {"drafts": (drafts[1:] if "# Open drafts" in user else drafts)[: planned(user)]}
+            )
         if "You write the report" in system:
             return json.dumps({"method": "linear", "numbers": "as measured"})
         if "You review runs" in system:

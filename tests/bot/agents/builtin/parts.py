@@ -8,7 +8,7 @@ from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
 from bot.community.documents import Document
 from bot.community.idea_prompts import Failure, ProposeIdeas
-from bot.community.plan_prompts import PlanDrafts
+from bot.community.plan_prompts import OpenDraft, PlanDrafts, Room
 from bot.community.reading import AnalysisText
 from bot.community.shown import IdeaText, ReportText
 from bot.engine.attempts import Attempt
@@ -136,9 +136,18 @@ def propose_ideas(
 
 
 def plan_drafts(
-    ideas: Sequence[IdeaText], reports: Sequence[ReportText], count: int, task: TaskText = TASK
+    ideas: Sequence[IdeaText],
+    reports: Sequence[ReportText],
+    most: int,
+    task: TaskText = TASK,
+    beside: Sequence[OpenDraft] = (),
 ) -> PlanDrafts:
     """A prompt for drafts."""
-    return PlanDrafts(
-        task, TABLE, MACHINE, tuple(ideas), tuple(reports), (RESULT,), ("90 s of 100 s",), LEFT, 60.0, count
-    )
+    room = Room(most, 1 / most, 0.1, 0.9, 60.0, seconds=80.0)
+    shown = (tuple(ideas), tuple(reports), (RESULT,), ("90 s of 100 s",), room)
+    return PlanDrafts(task, TABLE, MACHINE, *shown, beside=tuple(beside))
+
+
+def open_draft(number: int, codebase: int | None, *ideas: int, aim: str = "A gain.") -> OpenDraft:
+    """A draft that is worked on."""
+    return OpenDraft(Item(f"draft/{number}", NOW), f"Draft {number}", aim, ideas, codebase)

@@ -33,7 +33,7 @@ PROMPTS = [
     plan_drafts((idea(1, "Use LDA."),), (report(1, 0.5),), 2),
     write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, attempt("x = 1", error="slow"), (RESULT,)),
-    WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),)),
+    WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),), best=1),
 ]
 UNSAID = {"known", "action"}
 """Where a draft comes from is for the audit; an action is a word of ours."""

@@ -5,7 +5,18 @@ from dataclasses import replace
 from bot.agents.builtin.techniques import named_in
 from bot.community.idea_prompts import Failure
 from bot.models import Item
-from tests.bot.agents.builtin.parts import HOURS, NOW, TASK, analysis, answer, idea, plan_drafts, propose_ideas, report
+from tests.bot.agents.builtin.parts import (
+    HOURS,
+    NOW,
+    TASK,
+    analysis,
+    answer,
+    idea,
+    open_draft,
+    plan_drafts,
+    propose_ideas,
+    report,
+)
 
 TREES = 'Use extremely randomised trees (extra trees). The post: "With LDA and an SVM, 0.12."'
 ROOTS = "Take the square root of counts and shares."
@@ -58,11 +69,14 @@ async def test_without_ideas_the_drafts_are_plain_and_distinct() -> None:
     assert len({p.description for p in plans}) == 4
 
 
-async def test_alone_a_draft_is_by_turns_an_extension_and_something_new() -> None:
+async def test_a_draft_beside_one_that_extends_the_best_is_new_and_takes_other_ideas() -> None:
     ideas = (idea(1, ROOTS),)
-    one = (await answer(plan_drafts(ideas, (report(1, 0.5),), 1))).drafts[0]
-    two = (await answer(plan_drafts(ideas, (report(1, 0.5), report(2, 0.4)), 1))).drafts[0]
+    reports = (report(1, 0.5), report(2, 0.6))
+    one = (await answer(plan_drafts(ideas, reports, 1))).drafts[0]
+    beside = (open_draft(1, 1, *one.ideas),)
+    two = (await answer(plan_drafts(ideas, reports, 1, beside=beside))).drafts[0]
     assert (one.codebase, two.codebase) == (1, None)
+    assert (one.ideas, two.ideas) == ((1,), ())
 
 
 async def test_more_is_better_where_the_metric_says_so() -> None:

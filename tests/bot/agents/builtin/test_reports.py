@@ -20,7 +20,6 @@ async def test_a_report_names_components_numbers_and_next_steps() -> None:
     assert "square root" in told.method
     assert [c.name for c in told.components][1] == "linear model C=10 on square roots"
     assert "not chosen" in told.components[2].analysis
-    assert told.numbers == "node 1 (draft): 0.11"
     assert "node 2 had no score (exit status 1)" in told.limitations
 
 
