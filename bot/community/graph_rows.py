@@ -83,7 +83,7 @@ def _measured(session: Session, run_id: str) -> tuple[dict[int, Gain], dict[int,
     query = select(col(Step.node), *parts).where(
         Step.run_id == run_id, Step.name == step_of(GUARDED), Step.attempt == 0
     )
-    found: Sequence[tuple[int, float | None, float | None, float | None]] = session.execute(query).tuples().all()
+    found = [tuple(row) for row in session.execute(query)]
     gains = {node: Gain(gain, error) for node, gain, error, _ in found if gain is not None}
     noise = {node: error or of_score for node, _, error, of_score in found}
     return gains, {node: error for node, error in noise.items() if error is not None}

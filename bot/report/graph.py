@@ -7,14 +7,14 @@ from bot.community.graph import POSTS, Element, Graph
 from bot.report import words
 
 BOX_HEIGHT, ROW = 36, 44
-MARGIN, HEADING, GAP = 12, 24, 44
+MARGIN, HEADING, GAP = 12, 24, 40
 MOST = 24
 """Boxes in a column; the rest is a count."""
 _SWEEPS = 4
 """Times that each column is put in the order of its neighbours."""
-_WIDE, _NARROW = 188, 104
-_CHARACTER = 6.4
-"""Width of a box's average character."""
+_WIDE, _NARROW = 174, 88
+_CHARACTER = 6.0
+"""Width of a box's average character; a text that is wider after all is cut."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,18 @@ def graph_drawing(graph: Graph, links: Mapping[str, str], oriented: Callable[[fl
     boxes: list[GraphBox] = []
     headings, x = [], MARGIN
     for column, ids, left in zip(_COLUMNS, columns, folded, strict=True):
-        if not ids and not left:
+        if not ids and (not left or column.kinds == ("blend",)):
             continue
         headings.append((column.heading, x))
         # Columns stand in the middle of the longest one, so that curves stay short.
         y = MARGIN + HEADING + (most - len(ids) - (left > 0)) * ROW // 2
         for row, id in enumerate(ids):
-            room = int((column.width - 22) / _CHARACTER)
+            room = int((column.width - 20) / _CHARACTER)
             first, second = (words.first_words(text, room) for text in _texts(graph, id))
             place_of = x, y + row * ROW, column.width
             boxes.append(GraphBox(graph.elements[id], first, second, links.get(id), *place_of, id in used))
         if left > 0:
-            beside = f"{'and ' if ids else ''}{left} more"
+            beside = f"and {left} more" if ids else f"{left} in all"
             boxes.append(GraphBox(None, beside, column.left_out, None, x, y + len(ids) * ROW, column.width, False))
         x += column.width + GAP
     by_id = {box.element.id: box for box in boxes if box.element is not None}
@@ -123,20 +123,25 @@ def graph_drawing(graph: Graph, links: Mapping[str, str], oriented: Callable[[fl
 
 
 def _shown(graph: Graph, used: Collection[str], oriented: Callable[[float], float]) -> list[str]:
-    """Return the elements that are drawn, at most `MOST` of a column: what was handed in first, then what went into most."""
-    drafts = [one.id for one in graph.of_kind("draft")]
-    into_drafts = {e.source for e in graph.edges if e.kind in ("used", "built_on")}
-    middle = [one.id for kind in ("idea", "reproduction") for one in graph.of_kind(kind) if one.id in into_drafts]
-    into_middle = {e.source for e in graph.edges if e.kind in ("suggested", "reproduced") and e.target in middle}
+    """Return the elements that are drawn: of each column those that lead to one that is drawn, at most `MOST`."""
+
+    def first(ids: Collection[str]) -> list[str]:
+        """What was handed in goes before what went into most."""
+        known = [id for id in graph.elements if id in ids]
+        return sorted(known, key=lambda id: (id not in used, -sum(e.source == id for e in graph.edges)))[:MOST]
+
+    def before(ids: Collection[str], *kinds: str) -> list[str]:
+        return first({e.source for e in graph.edges if e.target in ids and e.kind in kinds})
+
+    drafts = first([one.id for one in graph.of_kind("draft")])
+    ideas = [id for id in before(drafts, "used", "built_on") if graph.elements[id].kind != "script"]
+    sent = [one.id for one in graph.of_kind("submission")][-MOST:]
+    blends = [one.id for one in graph.of_kind("blend") if one.id in used][-MOST:]
     best = {_best_script(graph, draft, oriented) for draft in drafts}
-    scripts = [one.id for one in graph.of_kind("script") if one.id in used or one.id in best]
-    blends = [one.id for one in graph.of_kind("blend") if one.id in used]
-    sent = [one.id for one in graph.of_kind("submission")]
-    return [
-        id
-        for column in (sorted(into_middle), middle, drafts, scripts, blends, sent[-MOST:])
-        for id in sorted(column, key=lambda id: (id not in used, -sum(e.source == id for e in graph.edges)))[:MOST]
-    ]
+    scripts = [id for id in graph.targets(drafts, "made") if id in used or id in best]
+    members = before([*blends, *sent], "member", "handed_in")
+    sources = before(ideas, "suggested", "reproduced")
+    return list(dict.fromkeys([*sources, *ideas, *drafts, *first([*scripts, *members]), *blends, *sent]))
 
 
 def _best_script(graph: Graph, draft: str, oriented: Callable[[float], float]) -> str | None:
@@ -172,6 +177,9 @@ def _texts(graph: Graph, id: str) -> tuple[str, str]:
     """Return an element's two lines."""
     element, number = graph.elements[id], id.partition("/")[2]
     gain = "" if element.gain is None else f", {element.gain.value:+.2g}"
+    on = "".join(
+        f" on node {e.source.partition('/')[2]}" for e in graph.edges if e.target == id and e.kind == "built_on"
+    )
     if element.kind in ("script", "blend"):
         return f"node {number}", words.score(element.score)
     if element.kind == "submission":
@@ -181,7 +189,7 @@ def _texts(graph: Graph, id: str) -> tuple[str, str]:
     if element.kind in POSTS:
         beside = f", {words.score(element.score)}" if element.score is not None else ""
         return element.title or id, f"{element.kind}{beside}{f', {element.author}' if element.author else ''}"
-    return element.title, f"{element.kind} {number}{gain}"
+    return element.title, f"{element.kind} {number}{on}{gain}"
 
 
 def _curve(start: GraphBox, end: GraphBox) -> str:
