@@ -13,8 +13,8 @@ MOST = 24
 _SWEEPS = 4
 """Times that each column is put in the order of its neighbours."""
 _WIDE, _NARROW = 174, 88
-_CHARACTER = 6.0
-"""Width of a box's average character; a text that is wider after all is cut."""
+_CHARACTERS = 6.0, 5.4
+"""Width of an average character of a box's two lines; a text that is wider after all is cut."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,14 @@ def graph_drawing(graph: Graph, links: Mapping[str, str], oriented: Callable[[fl
         # Columns stand in the middle of the longest one, so that curves stay short.
         y = MARGIN + HEADING + (most - len(ids) - (left > 0)) * ROW // 2
         for row, id in enumerate(ids):
-            room = int((column.width - 20) / _CHARACTER)
-            first, second = (words.first_words(text, room) for text in _texts(graph, id))
+            first, second = (
+                words.first_words(text, int((column.width - 20) / width))
+                for text, width in zip(_texts(graph, id), _CHARACTERS, strict=True)
+            )
             place_of = x, y + row * ROW, column.width
             boxes.append(GraphBox(graph.elements[id], first, second, links.get(id), *place_of, id in used))
         if left > 0:
-            beside = f"and {left} more" if ids else f"{left} in all"
+            beside = f"{left} {'more' if ids else 'in all'}"
             boxes.append(GraphBox(None, beside, column.left_out, None, x, y + len(ids) * ROW, column.width, False))
         x += column.width + GAP
     by_id = {box.element.id: box for box in boxes if box.element is not None}
