@@ -44,7 +44,7 @@ class Element:
     known_at: datetime | None = None
     """The latest time among what it was made of; None: of nothing that has a time."""
     state: str = ""
-    """Status of a node or submission; why an idea is no longer offered; empty otherwise."""
+    """Status of a node or submission; empty otherwise."""
     score: float | None = None
     """In the metric's own sign; of a kernel, the published one."""
     gain: Gain | None = None
@@ -56,7 +56,7 @@ class Element:
 class Edge:
     """One thing went into another.
 
-    Kinds: a post or report `suggested` an idea, an idea was `merged` into another, a draft `used` an idea or was `built_on` a
+    Kinds: a post or report `suggested` an idea, a draft `used` an idea or was `built_on` a
     node, a draft `made` a node, a node is a `parent` of another or a `member` of a blend, a kernel was `reproduced` as a node,
     a draft was `reported`, a node was `handed_in`, a data set or weights are `read` by a kernel or a node.
     """
@@ -71,7 +71,7 @@ class Credit:
     """What came of a source."""
 
     ideas: tuple[str, ...]
-    """Drawn from it, also those that they were merged into."""
+    """Drawn from it."""
     drafts: tuple[str, ...]
     """Those that used one of these ideas, or are built on the reproduced kernel."""
     idea_gain: Gain | None
@@ -168,8 +168,6 @@ def _post(post: Post, known_at: datetime) -> Element:
 
 def _credit(graph: Graph, source: str, handed_in: bool) -> Credit:
     ideas = graph.targets([source], "suggested")
-    for idea in ideas:
-        ideas += [one for one in graph.targets([idea], "merged") if one not in ideas]
     made = graph.targets([*ideas, *graph.targets([source], "reproduced")], "used", "built_on")
     return Credit(tuple(ideas), tuple(made), _best(graph, ideas), _best(graph, made), handed_in)
 

@@ -72,7 +72,7 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
     assert result.hidden_scores == dict(zip(nodes, (0.42, 0.36, 0.38), strict=True))
     assert run.folder.submission.read_text() == f"id,label\nnode,{nodes[1]}\n"
     assert {path.name for path in run.folder.path.iterdir()} == {
-        *("config.json", "result.json", "report.html", "events.jsonl", "prompts.jsonl", "submission.csv"),
+        *("config.json", "result.json", "report.html", "events.jsonl", "graph.json", "prompts.jsonl", "submission.csv"),
         *("solution", "views", "evaluator", "executions"),
     }
     ids = [json.loads(line)["id"] for line in run.folder.events.read_text().splitlines()]
