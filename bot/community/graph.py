@@ -56,9 +56,9 @@ class Element:
 class Edge:
     """One thing went into another.
 
-    Kinds: a post or report `suggested` an idea, a draft `used` an idea or was `built_on` a
-    node, a draft `made` a node, a node is a `parent` of another or a `member` of a blend, a kernel was `reproduced` as a node,
-    a draft was `reported`, a node was `handed_in`, a data set or weights are `read` by a kernel or a node.
+    Kinds: a post or report `suggested` an idea, a draft `used` an idea or was `built_on` a node, a draft `made` a node, a node is
+    a `parent` of another or a `member` of a blend, a kernel was `reproduced` as a node, a draft was `reported`, a node was
+    `handed_in`, a data set or weights are `read` by a kernel or a node.
     """
 
     source: str
