@@ -44,6 +44,8 @@ class RunFolder:
         """The script that made the submission, with instructions to run it."""
         self.report = path / "report.html"
         """The self-contained page."""
+        self.graph = path / "graph.json"
+        """What went into what: posts, ideas, drafts, nodes, submissions."""
         self.events = path / "events.jsonl"
         """Every event, exported from the database."""
         self.prompts = path / "prompts.jsonl"

@@ -17,7 +17,9 @@ from bot.replay.foreign import Fingerprints, known_texts
 from bot.replay.labels import LabelRows
 from bot.replay.settings import ReplaySettings
 from bot.replay.true_times import Times, derived_too_early, true_times
+from bot.report.export import read_graph
 from scrapers.snapshots.snapshot import Snapshot
+from state.errors import UsageError
 from state.store import Store
 from state.tables import CommunityRow, Execution, ModelCall, Node
 from state.words import iso
@@ -56,7 +58,7 @@ def audit_run(
 
     Each prompt in the file must match the database; its clock must be the run's at that time, which never moves back; each
     item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is later than
-    its clock, or a row of the answers.
+    its clock, or a row of the answers. In graph.json nothing may be later than the clock, or dated before what went into it.
 
     Args:
         folder: the run's.
@@ -72,6 +74,7 @@ def audit_run(
     clocks = Clocks.read(store, run_id, settings, snapshot.card.enabled_at)
     times = true_times(store, run_id, snapshot.card.slug)
     findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
+    findings += _graph_problems(folder.graph, times, settings.cutoff)
     words = Fingerprints.read(snapshot, rows)
     labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, rows, settings.cutoff))
     items = 0
@@ -172,6 +175,25 @@ def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime) -> 
             continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.
         elif shown != true:
             yield f"{name} is of {iso(true)}, but the prompt dates it {item.get('time')!r}"
+
+
+def _graph_problems(path: Path, times: Times, cutoff: datetime) -> Iterator[str]:
+    """Yield what is wrong with the times in graph.json: nothing is of a time before that of what went into it."""
+    try:
+        graph = read_graph(path)
+    except UsageError as error:
+        yield str(error)
+        return
+    for id, element in graph.elements.items():
+        known, true = element.known_at, times.get(id)
+        if known is not None and known > cutoff:
+            yield f"{path.name}: {id} is of {iso(known)}, later than the clock"
+        if true is not None and (known is None or known < true):
+            yield f"{path.name}: {id} is of {iso(true)}, but the file dates it {known and iso(known)}"
+    for edge in graph.edges:
+        before, after = graph.elements[edge.source].known_at, graph.elements[edge.target].known_at
+        if before is not None and (after is None or after < before):
+            yield f"{path.name}: {edge.target} is dated before {edge.source}, which went into it"
 
 
 def _time(text: Any) -> datetime | None:

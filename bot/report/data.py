@@ -11,14 +11,16 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from sqlmodel import Session, col, select
 
+from bot.community.graph import POSTS, Credit, Graph
 from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
+from bot.report.export import read_graph
 from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
 from bot.report.labs import LabStory, lab_stories
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.result import RunResult, read_result
-from bot.report.spending import RoleSpending, ViewSpending, by_role, by_view
+from bot.report.spending import ViewSpending, by_view
 from bot.report.stream import PostUse
 from bot.report.words import shortened
 from state.engine import reading
@@ -55,12 +57,14 @@ class ReportData:
     """The real leaderboard, best first; empty if the snapshot is gone, or a live board was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
+    graph: Graph
+    brought: tuple[tuple[Source, Credit], ...]
+    """What came of each post that an idea was drawn from or that was reproduced, the most useful first."""
     labs: tuple[LabStory, ...]
     kernels: tuple[Reproduction, ...]
     """Public kernels that were run here, or recognised as unable to run, the best measured first."""
     known: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, in order of time; those that a node used come first."""
-    roles: tuple[RoleSpending, ...]
     views: tuple[ViewSpending, ...]
     code: str | None
     config: Mapping[str, Any]
@@ -77,7 +81,7 @@ def read_run(folder: RunFolder) -> ReportData:
     Raises:
         UsageError: the folder lacks a file of a finished run, or one cannot be read.
     """
-    result = read_result(folder)
+    result, graph = read_result(folder), read_graph(folder.graph)
     try:
         config = dict(json.loads(folder.config.read_text(encoding="utf-8")))
     except (FileNotFoundError, TypeError, ValueError) as error:
@@ -88,12 +92,12 @@ def read_run(folder: RunFolder) -> ReportData:
     try:
         # Read as of one moment, as a bot may be writing.
         with Session(engine) as session:
-            return _read(session, result, config)
+            return _read(session, result, graph, config)
     finally:
         engine.dispose()
 
 
-def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> ReportData:
+def _read(session: Session, result: RunResult, graph: Graph, config: Mapping[str, Any]) -> ReportData:
     competition, board = (_live if result.live else _past)(session, result, config)
     executions = session.exec(select(Execution).where(Execution.run_id == result.run_id)).all()
     nodes = _nodes(session, result, board, executions)
@@ -103,10 +107,15 @@ def _read(session: Session, result: RunResult, config: Mapping[str, Any]) -> Rep
         board=board,
         nodes=nodes,
         knowledge=read_knowledge(session, result, nodes),
+        graph=graph,
+        brought=tuple(
+            (source_of(session, result.competition_id, item, {}), credit)
+            for item, credit in graph.credits.items()
+            if graph.elements[item].kind in POSTS
+        ),
         labs=lab_stories(session, result.run_id),
         kernels=_kernels(session, result),
         known=_known(session, result),
-        roles=tuple(by_role(session, result.run_id)),
         views=tuple(by_view(executions)),
         code=_code(session, result),
         config=config,

@@ -10,12 +10,16 @@ from markupsafe import Markup
 from bot.execution.folder import RunFolder
 from bot.report import words
 from bot.report.data import ReportData, read_run
+from bot.report.graph import BOX_HEIGHT as GRAPH_BOX
+from bot.report.graph import graph_drawing
 from bot.report.plots import agreement_figure, leaderboard_figure, left_out, time_figure
 from bot.report.stream_figure import stream_figure
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
 
 SHOWN_POSTS = 300
 """Most posts in the table of a moving clock; those that a node used come first."""
+SHOWN_SOURCES = 100
+"""Most sources in the table of what the community brought."""
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, characters that reorder text, and lone surrogates."""
 
@@ -60,10 +64,22 @@ def render(data: ReportData) -> str:
             agreement=agreement_figure(result, data.nodes),
             stream=_stream(data),
             tree=tree_drawing(data.nodes, data.knowledge.drafts, result),
+            graph=graph_drawing(data.graph, _anchors(data), result.oriented),
+            height=GRAPH_BOX,
             shown_posts=SHOWN_POSTS,
+            shown_sources=SHOWN_SOURCES,
             size=(BOX_WIDTH, BOX_HEIGHT),
         )
     )
+
+
+def _anchors(data: ReportData) -> dict[str, str]:
+    """Return where on the page each element of the graph stands."""
+    found = {f"node/{node.id}": f"#node-{node.id}" for node in data.nodes}
+    for one in data.graph.elements.values():
+        if one.kind in ("idea", "draft", "report"):
+            found[one.id] = f"#{one.id.replace('/', '-')}"
+    return found | {source.item: f"#source-{row}" for row, (source, _) in enumerate(data.brought[:SHOWN_SOURCES], 1)}
 
 
 def _stream(data: ReportData) -> Markup | None:

@@ -46,6 +46,25 @@ class ModelTotals(BaseModel):
     cost_usd: float | None = None
 
 
+class RoleFigures(BaseModel):
+    """What one role of the model spent, and what came of its answers; `cost_usd` None if a price is unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: str
+    models: tuple[str, ...]
+    """That answered, in order of first use."""
+    calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    seconds: float
+    """In calls; those of parallel calls add up."""
+    came_of: Mapping[str, int]
+    """Counts in words, such as `drafts`, `with a score`, `gained beyond noise`; empty for a role that nothing is counted of."""
+
+
 class FinalFile(BaseModel):
     """One of the two files that a competitor would pick in the end."""
 
@@ -193,6 +212,7 @@ class RunResult(LiveGrade):
     bot_peak_memory_bytes: int | None = None
     budget: Mapping[str, Mapping[str, Figure]] = {}
     llm: ModelTotals = ModelTotals()
+    roles: tuple[RoleFigures, ...] = ()
     exit_reasons: Mapping[str, int] = {}
     seconds_to_first_valid: float | None = None
     valid_nodes_per_hour: float | None = None

@@ -10,6 +10,8 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
+from bot.community.graph import Graph
+from bot.community.graph_rows import dependency_graph
 from bot.engine.attempts import code, load_tree
 from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
@@ -20,9 +22,10 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.report.confidence import expected_interval, findings_of_run
-from bot.report.export import export_events, export_prompts
+from bot.report.export import export_events, export_graph, export_prompts
 from bot.report.result import BlendFigures, FinalFile, NodeFinding, NotesRead, RunResult, write_result
 from bot.report.solution import write_solution
+from bot.report.spending import by_role
 from bot.report.stream_record import stream_record
 from bot.report.suspicious import suspicious_posts
 from bot.report.words import cutoff_note
@@ -73,7 +76,11 @@ async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, 
     export_events(context.store, context.run_id, folder.events)
     export_prompts(context.store, context.run_id, folder.prompts)
     write_solution(context, handed, folder.solution)
-    result = await _result(ended, handed, graded, worker)
+    graph = dependency_graph(
+        context.store, context.run_id, context.community, context.clock.as_of(), context.card.lower_is_better
+    )
+    export_graph(graph, folder.graph)
+    result = await _result(ended, handed, graded, graph, worker)
     write_result(folder, result)  # the page is made from it
     with ended.stopwatch.measure("report"):
         error = await _report(ended, worker)
@@ -96,7 +103,7 @@ async def _report(ended: EndedRun, worker: Worker) -> str | None:
     return None
 
 
-async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
+async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: Graph, worker: Worker) -> RunResult:
     """Return the content of result.json; wall time and overhead are those until now."""
     context, node = ended.context, handed.node
     with ended.stopwatch.measure("evaluation"):
@@ -112,6 +119,8 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
     done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
     seconds = [worked_seconds(run.gaps, run.created_at, one.ended_at) for one in valid if one.ended_at]
     bold = handed.boldest
+    with context.store.read() as session:
+        roles = by_role(session, context.run_id, graph)
     late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
     return RunResult(
         **graded_there,
@@ -157,6 +166,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         bot_peak_memory_bytes=peak_memory(),
         budget=figures(context.spending, done),
         llm=asdict(totals),
+        roles=roles,
         exit_reasons=dict(Counter(one.reason for one in executions if one.reason).most_common()),
         seconds_to_first_valid=round(min(seconds), 3) if seconds else None,
         failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),

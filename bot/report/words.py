@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from bot.community.graph import Gain
 from bot.engine.results import members_in_words
 from bot.evaluation.answers.findings import grouped_findings
-from bot.report.result import RunResult
+from bot.report.result import RoleFigures, RunResult
 from state.words import plural
 
 NONE = "–"
@@ -102,6 +103,18 @@ def web_link(url: str | None) -> str | None:
 def test(result: RunResult) -> str:
     """Name what nodes are scored on besides validation: a snapshot's hidden test, or a site's public leaderboard."""
     return "public leaderboard" if result.live else "hidden test"
+
+
+def gain(value: Gain | None) -> str:
+    """Write a gain with its noise."""
+    if value is None:
+        return NONE
+    return f"{value.value:+.3g}" if value.error is None else f"{value.value:+.3g} ± {value.error:.2g}"
+
+
+def came_of(figures: RoleFigures) -> str:
+    """Write what came of a role's answers, such as `drafts 4, with a score 4, gained beyond noise 2`."""
+    return ", ".join(f"{what} {count:,}" for what, count in figures.came_of.items()) or NONE
 
 
 def blend(result: RunResult) -> str:

@@ -138,3 +138,32 @@ def test_a_line_that_is_no_json_is_named(run: Path):
     with (run / "prompts.jsonl").open("a") as file:
         file.write("{broken\n")
     assert "not JSON" in audit(run).stdout
+
+
+def in_graph(run: Path, change: Callable[[Row], None]) -> None:
+    """Change graph.json."""
+    graph = json.loads((run / "graph.json").read_text())
+    change(graph)
+    (run / "graph.json").write_text(json.dumps(graph))
+
+
+def test_an_element_of_the_graph_that_is_later_than_the_clock_is_found(run: Path):
+    in_graph(run, lambda graph: graph["elements"]["draft/1"].update(known_at="2020-03-02T00:00:00Z"))
+    assert "graph.json: draft/1 is of 2020-03-02T00:00:00Z, later than the clock" in audit(run).stdout
+
+
+def test_an_element_of_the_graph_that_is_antedated_is_found(run: Path):
+    in_graph(run, lambda graph: graph["elements"]["draft/1"].update(known_at="2019-01-01T00:00:00Z"))
+    found = audit(run).stdout
+    assert "graph.json: draft/1 is of" in found
+    assert "but the file dates it 2019-01-01T00:00:00Z" in found
+
+
+def test_an_undated_node_of_a_dated_draft_is_found(run: Path):
+    in_graph(run, lambda graph: graph["elements"]["node/2"].update(known_at=None))
+    assert "graph.json: node/2 is dated before draft/1, which went into it" in audit(run).stdout
+
+
+def test_a_run_without_its_graph_is_not_proven(run: Path):
+    (run / "graph.json").unlink()
+    assert "graph.json cannot be read" in audit(run).stdout

@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bot.community.graph_rows import dependency_graph
+from bot.report.export import export_graph
+from state.community import CommunityView
 from state.community_rows import add_community
 from state.knowledge import add_draft, add_idea, add_report, close_idea
 from state.progress import add_evaluation, create_node, create_run, end_execution, end_node, end_run, start_execution
@@ -81,6 +84,9 @@ def write_run(folder: Path, run: FakeRun) -> Path:
     clock = StandingClock(START, CUTOFF)
     with Store.open(folder / "state.db", clock) as store:
         scores = fill(store, clock, run)
+        community = CommunityView(store, "wine", CUTOFF) if run.community else None
+        graph = dependency_graph(store, RUN, community, CUTOFF, run.lower_is_better)
+    export_graph(graph, folder / "graph.json")
     config = {"run_id": RUN, "settings": {"snapshot": str(snapshot), "note": run.hostile}, "hash": "0123"}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "result.json").write_text(json.dumps(_result(run, scores) | run.changes))
