@@ -44,7 +44,7 @@ class Element:
     known_at: datetime | None = None
     """The latest time among what it was made of; None: of nothing that has a time."""
     state: str = ""
-    """Status of a node or submission; empty otherwise."""
+    """Status of a node, a submission or an idea (`live` where it is offered); empty otherwise."""
     score: float | None = None
     """In the metric's own sign; of a kernel, the published one."""
     gain: Gain | None = None
@@ -56,9 +56,9 @@ class Element:
 class Edge:
     """One thing went into another.
 
-    Kinds: a post or report `suggested` an idea, a draft `used` an idea or was `built_on` a node, a draft `made` a node, a node is
-    a `parent` of another or a `member` of a blend, a kernel was `reproduced` as a node, a draft was `reported`, a node was
-    `handed_in`, a data set or weights are `read` by a kernel or a node.
+    Kinds: a post or report `suggested` an idea, an idea was `merged` or `split` into others, a draft `used` an idea or was
+    `built_on` a node, a draft `made` a node, a node is a `parent` of another or a `member` of a blend, a kernel was `reproduced`
+    as a node, a draft was `reported`, a node was `handed_in`, a data set or weights are `read` by a kernel or a node.
     """
 
     source: str
@@ -71,7 +71,7 @@ class Credit:
     """What came of a source."""
 
     ideas: tuple[str, ...]
-    """Drawn from it."""
+    """Drawn from it, with those that they were merged or split into."""
     drafts: tuple[str, ...]
     """Those that used one of these ideas, or are built on the reproduced kernel."""
     idea_gain: Gain | None
@@ -144,7 +144,7 @@ def build(rows: Rows, lower_is_better: bool) -> Graph:
         gains = [_gain(part) for report in rows.reports for part in report.components if part.get("idea") == idea.id]
         best = max((one for one in gains if one is not None), key=lambda one: one.value, default=None)
         id = f"idea/{idea.id}"
-        found[id] = Element(id, "idea", idea.text, None, idea.created_at, idea.known_at, gain=best)
+        found[id] = Element(id, "idea", idea.text, None, idea.created_at, idea.known_at, idea.state, gain=best)
     for draft in rows.drafts:
         id, gain = f"draft/{draft.id}", _gain_of_draft(draft, rows, lower_is_better)
         found[id] = Element(id, "draft", draft.title, None, draft.created_at, draft.known_at, gain=gain)
@@ -168,6 +168,8 @@ def _post(post: Post, known_at: datetime) -> Element:
 
 def _credit(graph: Graph, source: str, handed_in: bool) -> Credit:
     ideas = graph.targets([source], "suggested")
+    for idea in ideas:
+        ideas += [one for one in graph.targets([idea], "merged", "split") if one not in ideas]
     made = graph.targets([*ideas, *graph.targets([source], "reproduced")], "used", "built_on")
     return Credit(tuple(ideas), tuple(made), _best(graph, ideas), _best(graph, made), handed_in)
 
@@ -185,6 +187,7 @@ def _usefulness(credit: Credit) -> tuple[float, ...]:
 def _of_sources(rows: Rows) -> list[Edge]:
     edges = [Edge(f"dataset/{one}", post.item, "read") for post in rows.posts for one in post.datasets]
     edges += [Edge(source, f"idea/{idea.id}", "suggested") for idea in rows.ideas for source in idea.sources]
+    edges += [Edge(f"idea/{idea.id}", f"idea/{one}", idea.state) for idea in rows.ideas for one in idea.successors]
     for draft in rows.drafts:
         edges += [Edge(f"idea/{number}", f"draft/{draft.id}", "used") for number in draft.idea_ids]
         if draft.codebase_node is not None:

@@ -192,7 +192,10 @@ def _graph_problems(path: Path, times: Times, cutoff: datetime) -> Iterator[str]
             yield f"{path.name}: {id} is of {iso(true)}, but the file dates it {known and iso(known)}"
     for edge in graph.edges:
         before, after = graph.elements[edge.source].known_at, graph.elements[edge.target].known_at
-        if before is not None and (after is None or after < before):
+        # An idea may be merged into an older one.
+        if before is None or edge.kind in ("merged", "split"):
+            continue
+        if after is None or after < before:
             yield f"{path.name}: {edge.target} is dated before {edge.source}, which went into it"
 
 

@@ -87,7 +87,12 @@ def graph_drawing(graph: Graph, links: Mapping[str, str], oriented: Callable[[fl
         return None
     used = graph.handed_in()
     shown = _shown(graph, used, oriented)
-    edges = [(e.source, e.target) for e in graph.edges if e.kind not in ("parent", "reported", "read")]
+    heirs = {e.source: e.target for e in graph.edges if e.kind == "merged"}
+    edges = [
+        (e.source, _heir(e.target, heirs))
+        for e in graph.edges
+        if e.kind not in ("parent", "reported", "read", "merged")
+    ]
     columns = [[id for id in shown if graph.elements[id].kind in column.kinds] for column in _COLUMNS]
     place = {id: number for number, column in enumerate(columns) for id in column}
     # A draft that is built on an earlier one's script would have a curve that runs back.
@@ -142,8 +147,17 @@ def _shown(graph: Graph, used: Collection[str], oriented: Callable[[float], floa
     best = {_best_script(graph, draft, oriented) for draft in drafts}
     scripts = [id for id in graph.targets(drafts, "made") if id in used or id in best]
     members = before([*blends, *sent], "member", "handed_in")
-    sources = before(ideas, "suggested", "reproduced")
+    heirs = {e.source: e.target for e in graph.edges if e.kind == "merged"}
+    same = {*ideas, *(id for id in heirs if _heir(id, heirs) in ideas)}
+    sources = before(same, "suggested", "reproduced")
     return list(dict.fromkeys([*sources, *ideas, *drafts, *first([*scripts, *members]), *blends, *sent]))
+
+
+def _heir(id: str, heirs: Mapping[str, str]) -> str:
+    """Return what an idea was merged into in the end, itself if into none."""
+    while id in heirs:
+        id = heirs[id]
+    return id
 
 
 def _best_script(graph: Graph, draft: str, oriented: Callable[[float], float]) -> str | None:

@@ -101,6 +101,7 @@ def _of_proposer(graph: Graph, gained: Set[str]) -> dict[str, int]:
     drafts = [graph.targets([one.id], "used") for one in ideas]
     return {
         "ideas": len(ideas),
+        "no longer offered": sum(one.state != "live" for one in ideas),
         "used by a draft": sum(bool(one) for one in drafts),
         "by a draft that gained": sum(not gained.isdisjoint(one) for one in drafts),
     }

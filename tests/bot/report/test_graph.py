@@ -83,6 +83,23 @@ def test_what_went_into_what_was_handed_in_is_marked_and_what_a_draft_is_built_o
     assert details["draft/1"] == ("draft 1, +0.3", "#draft-1")
 
 
+def test_the_sources_of_an_idea_that_was_merged_lead_to_the_one_that_took_its_place():
+    merged = idea(1, 1)
+    merged.state, merged.successors = "merged", [2]
+    rows = Rows(posts=[post(1), post(2)], ideas=[merged, idea(2, 2)], drafts=[draft(1, 2)], nodes=[node(2, 1, 0.5)])
+    graph = build(rows, lower_is_better=True)
+    drawing = drawn(graph)
+    assert {box.element.id for box in drawing.boxes if box.element} == {
+        "kernel/1",
+        "kernel/2",
+        "idea/2",
+        "draft/1",
+        "node/2",
+    }
+    assert len(drawing.curves) == 4
+    assert graph.credits["kernel/1"].drafts == ("draft/1",)
+
+
 def test_without_drafts_there_is_nothing_to_draw():
     assert graph_drawing(build(Rows(nodes=SMALL.nodes[:1]), lower_is_better=True), {}, lambda score: score) is None
 

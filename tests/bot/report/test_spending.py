@@ -84,7 +84,7 @@ def test_a_cost_of_which_a_part_is_unknown_is_unknown(filled: Store, run_id: str
     ("role", "counts"),
     [
         ("analyst", [4, 3, 3, 2, 1]),
-        ("proposer", [3, 2, 1]),
+        ("proposer", [3, 0, 2, 1]),
         ("coordinator", [3, 2, 1]),
         ("coder", [3, 2, 0]),
         ("monitor", [2, 1]),
