@@ -115,7 +115,7 @@ def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> 
 
 
 def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Matthews correlation coefficient, for two classes or more (Gorodkin 2004); 0 where one side is constant, as in scikit-learn.
+    """Matthews correlation coefficient, for two classes or more (Gorodkin 2004); 0 where one side is constant.
 
     NaN where both sides are one and the same label. In MLE-bench: nfl-player-contact-detection.
     """
