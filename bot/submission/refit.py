@@ -65,7 +65,7 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     if not done:
         note = "; ".join(["the blend of the scored files", *rest])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
-    out = context.executor.folder.executions / f"n{node}-full-blend" / "submission.csv"
+    out = context.executor.folder.blends_of(node)[1] / "submission.csv"
     out.parent.mkdir(exist_ok=True)
     view = await context.executor.view(GUARDED)
     await worker.write_blend(

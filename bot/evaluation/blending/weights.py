@@ -63,9 +63,7 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
     least = number(params, "eps", EPS, least=0.0) if metric.name in _LOG_LOSSES else 0.0
     if metric.name in _OF_LOGARITHMS:
         metric, truth = METRICS[_OF_LOGARITHMS[metric.name]], np.log1p(truth)
-
-    scores: Each = lambda rows, stack: _scores(metric, params, truth[rows], stack)
-
+    scores: Each = partial(_of_rows, metric, params, truth)
     if metric.name in _OF_SQUARES and not params:
         # The error of a mean is the mean of the errors.
         parts, scores = parts - truth, partial(_of_errors, metric)
@@ -99,12 +97,12 @@ def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
     return found
 
 
-def _scores(metric: Metric, params: Params, truth: Values, stack: Values) -> NDArray[np.float64]:
-    many, rows, columns = stack.shape
-    losses = metric.row_losses(np.tile(truth, (many, 1)), stack.reshape(many * rows, columns), params)
+def _of_rows(metric: Metric, params: Params, truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
+    many, height, columns = stack.shape
+    losses = metric.row_losses(np.tile(truth[rows], (many, 1)), stack.reshape(many * height, columns), params)
     if losses is None:
-        return np.array([metric.score(truth, one, params) for one in stack])
-    means = losses.reshape(many, rows, -1).mean(axis=1)
+        return np.array([metric.score(truth[rows], one, params) for one in stack])
+    means = losses.reshape(many, height, -1).mean(axis=1)
     found: NDArray[np.float64] = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
     return found
 
