@@ -54,6 +54,11 @@ class Blending:
                 context.blended.set()
             await context.scored.wait()
 
+    async def settle(self) -> None:
+        """Wait for the fit that runs, which a blend that is handed in would begin again were it cancelled."""
+        async with self._busy:
+            pass
+
     async def as_node(self) -> NodeView | None:
         """Make a node of the blend of all scripts that have a score, with its members as parents; None: there is no blend.
 
