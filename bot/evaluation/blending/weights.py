@@ -63,7 +63,7 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
     least = number(params, "eps", EPS, least=0.0) if metric.name in _LOG_LOSSES else 0.0
     if metric.name in _OF_LOGARITHMS:
         metric, truth = METRICS[_OF_LOGARITHMS[metric.name]], np.log1p(truth)
-    scores: Each = partial(_of_rows, metric, params, truth)
+    scores: Each = partial(_one_by_one, metric, params, truth)
     if metric.name in _OF_SQUARES and not params:
         # The error of a mean is the mean of the errors.
         parts, scores = parts - truth, partial(_of_errors, metric)
@@ -88,22 +88,17 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
     return each, parts
 
 
+def _one_by_one(metric: Metric, params: Params, truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
+    own = truth[rows]
+    return np.array([metric.score(own, one, params) for one in stack])
+
+
 def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
     """Return the scores of errors (predictions, rows, columns) by a metric that is a mean of squares, or a root of one."""
     means = np.einsum("prc,prc->pc", errors, errors) / errors.shape[1]
     if metric.name != "mean_columnwise_rmse":
         means = means.mean(axis=1, keepdims=True)
     found: Values = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
-    return found
-
-
-def _of_rows(metric: Metric, params: Params, truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
-    many, height, columns = stack.shape
-    losses = metric.row_losses(np.tile(truth[rows], (many, 1)), stack.reshape(many * height, columns), params)
-    if losses is None:
-        return np.array([metric.score(truth[rows], one, params) for one in stack])
-    means = losses.reshape(many, height, -1).mean(axis=1)
-    found: NDArray[np.float64] = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
     return found
 
 
