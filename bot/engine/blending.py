@@ -54,6 +54,11 @@ class Blending:
                 context.blended.set()
             await context.scored.wait()
 
+    async def settle(self) -> None:
+        """Wait for the fit that runs, which a blend that is handed in would begin again were it cancelled."""
+        async with self._busy:
+            pass
+
     async def as_node(self) -> NodeView | None:
         """Make a node of the blend of all scripts that have a score, with its members as parents; None: there is no blend.
 
@@ -120,11 +125,10 @@ class Blending:
     async def _execution(self, node: int, blended: Blended) -> dict[str, Any]:
         """Return what stands in for a script's hold-out run: the blend's own file, checked as a script's is."""
         executor = self._context.executor
-        view, id = await executor.view(GUARDED), f"n{node}-blend"
-        file = executor.folder.executions / id / "submission.csv"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        view, (folder, _) = await executor.view(GUARDED), executor.folder.blends_of(node)
+        folder.mkdir(parents=True, exist_ok=True)
         tests = {one.node: one.submission for one in self._members() if one.node in blended.recipe.weights}
-        await self._worker.write_blend(blended.recipe, tests, view.data, self._context.card, file)
+        await self._worker.write_blend(blended.recipe, tests, view.data, self._context.card, folder / "submission.csv")
         score = Score(
             value=blended.score,
             noise=blended.noise,
@@ -132,10 +136,10 @@ class Blending:
             predictions=blended.predictions,
             submission=blended.submission,
         )
-        found = await executor.guards_of(node, id, score)
+        found = await executor.guards_of(node, folder.name, score)
         score = score.model_copy(update={"guards": found, "spoiled": any(one.spoils for one in found)})
         execution = Execution(
-            id=id,
+            id=folder.name,
             view=GUARDED,
             reason=ExitReason.FINISHED,
             seconds=0.0,

@@ -108,6 +108,9 @@ class Search:
             self._queue_unfinished()
             while not self._stop.is_set() and (await self._start_next() or self._running or self._pacing.more_later()):
                 await self._wait()
+            await self._cancel_running()
+            if self.blending is not None and not self.interrupted:
+                await self.blending.settle()
         finally:
             await self._cancel_running()
             if self._strategy.close is not None:

@@ -63,6 +63,10 @@ class RunFolder:
         # Labels are for the evaluator alone.
         self.evaluator.chmod(0o700)
 
+    def blends_of(self, node: int) -> tuple[Path, Path]:
+        """Return the folders of a blend's two files: of its members' scored files, and of their refits."""
+        return self.executions / f"n{node}-blend", self.executions / f"n{node}-full-blend"
+
 
 def run_id(slug: str, agent: str, model: str, seed: int, at: datetime) -> str:
     """Return `<slug>-<agent>-<model>-<seed>-<UTC time>`; every character but letters, digits and dots becomes `_`."""

@@ -1,4 +1,4 @@
-"""Files of executions that are not needed any more: those of nodes that are neither good, submitted nor new."""
+"""Files of executions and blends that are not needed any more: those of nodes that are neither good, submitted nor new."""
 
 import stat
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from bot.execution.folder import RunFolder, lower_is_better
 from bot.execution.record import PREDICTIONS
@@ -37,8 +38,10 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
         if needed is None:
             continue
         executions = select(Execution.id).where(Execution.run_id == run.id, col(Execution.node).not_in(needed))
-        for id in session.exec(executions.where(col(Execution.ended_at).is_not(None))):
-            yield from (path for name in _LARGE if _is_old(path := folder.executions / id / name, before))
+        left = [folder.executions / id for id in session.exec(executions.where(col(Execution.ended_at).is_not(None)))]
+        for node in session.exec(_blends(run).where(col(Node.id).not_in(needed))):
+            left += folder.blends_of(node.id)
+        yield from (path for one in left for name in _LARGE if _is_old(path := one / name, before))
 
 
 def _needed(session: Session, run: Run, best: int) -> set[int] | None:
@@ -57,8 +60,11 @@ def _needed(session: Session, run: Run, best: int) -> set[int] | None:
         *session.exec(sent),
         *(wish.node for wish in open_wishes(session, run.id)),
     }
-    blends = select(Node).where(Node.run_id == run.id, Node.action == "ensemble", col(Node.id).in_(needed))
-    return needed.union(*(blend.parents for blend in session.exec(blends)))
+    return needed.union(*(blend.parents for blend in session.exec(_blends(run).where(col(Node.id).in_(needed)))))
+
+
+def _blends(run: Run) -> SelectOfScalar[Node]:
+    return select(Node).where(Node.run_id == run.id, Node.action == "ensemble")
 
 
 def _is_old(path: Path, before: datetime) -> bool:

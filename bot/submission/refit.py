@@ -65,7 +65,7 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     if not done:
         note = "; ".join(["the blend of the scored files", *rest])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
-    out = context.executor.folder.executions / f"n{node}-full-blend" / "submission.csv"
+    out = context.executor.folder.blends_of(node)[1] / "submission.csv"
     out.parent.mkdir(exist_ok=True)
     view = await context.executor.view(GUARDED)
     await worker.write_blend(
@@ -98,19 +98,22 @@ async def _refitted(context: RunContext, node: int, worker: Worker) -> dict[str,
 
     A run that did less than the scored one, or was killed, is followed by one with more time if there is some.
     """
-    budget = context.budget
+    budget, executor = context.budget, context.executor
     with context.store.read() as session:
         scored = kept_execution(session, context.run_id, node)
     if scored is None:
         return _not_trusted("it has no scored run")
     limit, before = budget.refit_limit(scored.limit or scored.seconds, scored.seconds), 0.0
     why = "too little time was left for a run on `full`"
+    await executor.view("full")
     for attempt in range(_RUNS):
-        limit = min(limit, budget.left())
-        if limit < max(MARGIN * scored.seconds + 1, MARGIN * before):
-            break
-        context.say(f"refitting node {node} on all data" + (f", again, as {why}" if attempt else ""))
-        ran = await context.executor.execute(node, code(context, node), "full", limit, attempt=attempt)
+        # How much time there is shows once a core is free.
+        async with executor.leasing.hold() as lease:
+            limit = min(limit, budget.left())
+            if limit < max(MARGIN * scored.seconds + 1, MARGIN * before):
+                break
+            context.say(f"refitting node {node} on all data" + (f", again, as {why}" if attempt else ""))
+            ran = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
         done_less = _did_less(scored, ran)
         if done_less is None:
             fault = await _fault(context, node, scored, ran, worker)

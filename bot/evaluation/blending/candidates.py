@@ -1,6 +1,5 @@
 """Which scripts may be members of a blend: readable, finite, not constant, and no near-copies of better ones."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +25,7 @@ two seeds of one model is ten times as large. Of texts: the share of those that 
 
 @dataclass(frozen=True)
 class Pool:
-    """The scripts that a blend is fitted on, best first; equal ones by the content of their predictions."""
+    """The scripts that a blend is fitted on, best first."""
 
     members: Sequence[Member]
     sample: Values
@@ -91,10 +90,8 @@ def candidates(
         place: puts predictions into the space in which they are compared.
     """
     left_out: dict[int, str] = {}
-    seen: dict[str, Member] = {}
-    ranked: list[tuple[float, str]] = []
-    # Of equal predictions those of the faster script stay.
-    for member in sorted(members, key=lambda one: (one.seconds, one.node)):
+    ranked: list[tuple[float, float, int, Member]] = []
+    for member in members:
         try:
             values = form.read(member.predictions)
             # Nearly always the sample shows that they differ; to compare all texts takes long.
@@ -103,18 +100,13 @@ def candidates(
         except InvalidSubmission as error:
             left_out[member.node] = str(error)
             continue
-        content = _hash_of(values[sample])
-        if content in seen:
-            left_out[member.node] = f"Its predictions are those of node {seen[content].node}."
-            continue
-        seen[content] = member
         if np.isfinite(scored := score(values)):
-            ranked.append((-scored, content))
+            # Of equal ones the faster stays.
+            ranked.append((-scored, member.seconds, member.node, member))
         else:
             left_out[member.node] = "Its predictions have no score."
     kept: list[tuple[Member, Values, Values]] = []
-    for _, content in sorted(ranked):
-        member = seen[content]
+    for *_, member in sorted(ranked, key=lambda one: one[:3]):
         try:
             form.read(member.submission, test=True)
         except InvalidSubmission as error:
@@ -124,19 +116,13 @@ def candidates(
         placed = place(values)
         near = next((other.node for other, _, theirs in kept if _near(theirs, placed)), None)
         if near is not None:
-            left_out[member.node] = f"Its predictions are nearly those of node {near}, which is better."
+            left_out[member.node] = f"Its predictions are those of node {near}, or nearly."
             continue
         kept.append((member, values, placed))
         if len(kept) == most:
             break
     chosen = [member for member, *_ in kept]
     return Pool(chosen, np.stack([values for _, values, _ in kept]) if kept else np.empty(0), left_out)
-
-
-def _hash_of(values: Values) -> str:
-    if values.dtype == object:
-        return hashlib.sha256("\0".join(values.ravel().tolist()).encode("utf-8", "surrogateescape")).hexdigest()
-    return hashlib.sha256(np.ascontiguousarray(values, dtype=float).tobytes()).hexdigest()
 
 
 def _near(one: Values, other: Values) -> bool:

@@ -30,6 +30,7 @@ _LEAST = 0.03
 """Weights below this are no help that could be measured."""
 _LOG_LOSSES = ("log_loss", "mean_columnwise_log_loss")
 _OF_LOGARITHMS = {"rmsle": "rmse", "msle": "mse", "mean_columnwise_rmsle": "mean_columnwise_rmse"}
+_OF_SQUARES = ("rmse", "mse", "mean_columnwise_rmse")
 
 
 @dataclass(frozen=True)
@@ -59,38 +60,45 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
         parts: members' predictions in the metric's first space (members, rows, columns).
     """
     metric, params = metric_named(card.metric.name), card.metric.params
-    certain, least = False, number(params, "eps", EPS, least=0.0) if metric.name in _LOG_LOSSES else 0.0
+    least = number(params, "eps", EPS, least=0.0) if metric.name in _LOG_LOSSES else 0.0
     if metric.name in _OF_LOGARITHMS:
         metric, truth = METRICS[_OF_LOGARITHMS[metric.name]], np.log1p(truth)
+    scores: Each = partial(_one_by_one, metric, params, truth)
+    if metric.name in _OF_SQUARES and not params:
+        # The error of a mean is the mean of the errors.
+        parts, scores = parts - truth, partial(_of_errors, metric)
     elif metric.name in _LOG_LOSSES and ((truth == 0) | (truth == 1)).all():
         # Of what is certain only the probability that it was given counts.
+        certain = None
         if metric.name == "mean_columnwise_log_loss" or truth.shape[1] == 1:
-            certain, parts = True, np.where(truth == 1, parts, 1 - parts)
+            certain = np.where(truth == 1, parts, 1 - parts)
         elif (truth.sum(axis=1) == 1).all():
-            certain, parts = True, np.take_along_axis(parts, truth.argmax(axis=1)[None, :, None], axis=2)
+            certain = np.take_along_axis(parts, truth.argmax(axis=1)[None, :, None], axis=2)
+        if certain is not None:
+            parts, scores = certain, lambda _, stack: -np.log(np.clip(stack, least, 1 - least)).mean(axis=(1, 2))
     sign, ranked = card.oriented(1.0), metric.spaces[0] == "rank"
 
     def each(rows: Rows, stack: Values) -> NDArray[np.float64]:
         # Sums of ranks are often equal, but for rounding, which would break such ties at random.
-        stack = np.round(stack, 9) if ranked else stack
         with np.errstate(all="ignore"):
-            if certain:
-                scores = sign * -np.log(np.clip(stack, least, 1 - least)).mean(axis=(1, 2))
-            else:
-                scores = sign * _scores(metric, params, truth[rows], stack)
+            found = sign * scores(rows, np.round(stack, 9) if ranked else stack)
         # What only rounding makes different is equal.
-        return np.where(np.isfinite(scores), np.round(scores, 12), -np.inf)
+        return np.where(np.isfinite(found), np.round(found, 12), -np.inf)
 
     return each, parts
 
 
-def _scores(metric: Metric, params: Params, truth: Values, stack: Values) -> NDArray[np.float64]:
-    many, rows, columns = stack.shape
-    losses = metric.row_losses(np.tile(truth, (many, 1)), stack.reshape(many * rows, columns), params)
-    if losses is None:
-        return np.array([metric.score(truth, one, params) for one in stack])
-    means = losses.reshape(many, rows, -1).mean(axis=1)
-    found: NDArray[np.float64] = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
+def _one_by_one(metric: Metric, params: Params, truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
+    own = truth[rows]
+    return np.array([metric.score(own, one, params) for one in stack])
+
+
+def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
+    """Return the scores of errors (predictions, rows, columns) by a metric that is a mean of squares, or a root of one."""
+    means = np.einsum("prc,prc->pc", errors, errors) / errors.shape[1]
+    if metric.name != "mean_columnwise_rmse":
+        means = means.mean(axis=1, keepdims=True)
+    found: Values = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
     return found
 
 

@@ -2,6 +2,8 @@
 
 Labels that are numbers are compared as numbers (`1` is `1.0`). `accuracy` and `error_rate` take a row as a whole; of all others
 the score is the mean over the columns. Predicted labels that the truth lacks are wrong, and else as any other.
+
+Most are computed from counts by class: scikit-learn's checks of its arguments take several times as long.
 """
 
 import math
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score, f1_score, fbeta_score, matthews_corrcoef, recall_score
+from sklearn.metrics import cohen_kappa_score, fbeta_score
 
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import Params, number
@@ -20,10 +22,8 @@ from state.errors import UsageError
 
 def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
     """Return an array of objects with `canonical_label` of each cell."""
-    cells = labels.ravel().tolist()
-    known = {label: canonical_label(label) for label in set(cells)}
-    canonical: NDArray[Any] = np.empty(len(cells), dtype=object)
-    canonical[:] = [known[label] for label in cells]
+    canonical: NDArray[Any] = np.empty(labels.size, dtype=object)
+    canonical[:] = _each(labels, canonical_label)
     return canonical.reshape(labels.shape)
 
 
@@ -37,6 +37,13 @@ def canonical_label(label: object) -> object:
         return int(text)  # exact, however long
     except ValueError:
         return value
+
+
+def _each(labels: NDArray[Any], function: Callable[[object], Any]) -> list[Any]:
+    """Return what a function makes of each cell; it is asked once a label, in the order in which they first occur."""
+    cells = labels.ravel().tolist()
+    known = {label: function(label) for label in dict.fromkeys(cells)}
+    return [known[label] for label in cells]
 
 
 def equal_labels(left: Values, right: Values) -> float:
@@ -75,7 +82,8 @@ def balanced_accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the true classes of the share of their rows that are found (scikit-learn's `balanced_accuracy_score`)."""
 
     def one(truth: Values, predicted: Values) -> float:
-        return float(recall_score(truth, predicted, labels=np.unique(truth), average="macro", zero_division=0))
+        right, true, _ = _counts(truth, predicted)
+        return float((right[true > 0] / true[true > 0]).mean())
 
     return _by_column(y_true, y_pred, one)
 
@@ -110,13 +118,17 @@ def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> 
 
 
 def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Matthews correlation coefficient, for two classes or more; 0 where one side is constant (scikit-learn).
+    """Matthews correlation coefficient, for two classes or more (Gorodkin 2004); 0 where one side is constant.
 
     NaN where both sides are one and the same label. In MLE-bench: nfl-player-contact-detection.
     """
 
     def one(truth: Values, predicted: Values) -> float:
-        return math.nan if _of_one_label(truth, predicted) else float(matthews_corrcoef(truth, predicted))
+        if _of_one_label(truth, predicted):
+            return math.nan
+        (right, true, found), rows = _counts(truth, predicted), float(len(truth))
+        apart = (rows**2 - true @ true) * (rows**2 - found @ found)
+        return float((right.sum() * rows - true @ found) / math.sqrt(apart)) if apart > 0 else 0.0
 
     return _by_column(y_true, y_pred, one)
 
@@ -126,7 +138,12 @@ def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: herbarium-2020-fgvc7, herbarium-2021-fgvc8, herbarium-2022-fgvc9, iwildcam-2019-fgvc6.
     """
-    return _f1(y_true, y_pred, "macro")
+
+    def one(truth: Values, predicted: Values) -> float:
+        right, true, found = _counts(truth, predicted)
+        return float((2 * right / (true + found))[true + found > 0].mean())
+
+    return _by_column(y_true, y_pred, one)
 
 
 def micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -134,12 +151,18 @@ def micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: plant-seedlings-classification. For many labels a row see `multilabel_micro_f1`.
     """
-    return _f1(y_true, y_pred, "micro")
+    return _by_column(y_true, y_pred, lambda truth, predicted: float((truth == predicted).mean()))
 
 
 def weighted_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean of the classes' F1, each weighted by the number of its true rows."""
-    return _f1(y_true, y_pred, "weighted")
+
+    def one(truth: Values, predicted: Values) -> float:
+        right, true, found = _counts(truth, predicted)
+        seen = true > 0
+        return float((true * 2 * right)[seen] @ (1 / (true + found)[seen]) / len(truth))
+
+    return _by_column(y_true, y_pred, one)
 
 
 def binary_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -171,16 +194,18 @@ def binary_f_beta(y_true: Values, y_pred: Values, params: Params) -> float:
     return mean_over_columns(_are(y_true, positive), _are(y_pred, positive), one)
 
 
-def _f1(y_true: Values, y_pred: Values, average: str) -> float:
-    return _by_column(
-        y_true, y_pred, lambda truth, predicted: float(f1_score(truth, predicted, average=average, zero_division=0))
-    )
-
-
 def _by_column(y_true: Values, y_pred: Values, score: Callable[[Values, Values], float]) -> float:
     """Return the mean of the columns' scores, labels given as whole numbers that stand for them."""
     places: dict[object, int] = {}
     return mean_over_columns(_codes(y_true, places), _codes(y_pred, places), score)
+
+
+def _counts(truth: Values, predicted: Values) -> tuple[Values, Values, Values]:
+    """Return by class, given as whole numbers from 0, the rows that are right, true, and predicted."""
+    classes = int(max(truth.max(), predicted.max())) + 1
+    sides = truth[truth == predicted], truth, predicted
+    right, true, found = (np.bincount(side, minlength=classes).astype(float) for side in sides)
+    return right, true, found
 
 
 def _of_one_label(truth: Values, predicted: Values) -> bool:
@@ -188,7 +213,7 @@ def _of_one_label(truth: Values, predicted: Values) -> bool:
 
 
 def _codes(values: Values, places: dict[object, int]) -> Values:
-    flat = [places.setdefault(label, len(places)) for label in canonical_labels(values).ravel()]
+    flat = _each(values, lambda label: places.setdefault(canonical_label(label), len(places)))
     return np.array(flat, dtype=int).reshape(values.shape)
 
 
@@ -201,12 +226,14 @@ def _class_of(label: object) -> object:
 
 
 def _are(values: Values, positive: object) -> Values:
-    flat = [_class_of(label) == positive for label in values.ravel()]
+    flat = _each(values, lambda label: _class_of(label) == positive)
     return np.array(flat, dtype=int).reshape(values.shape)
 
 
 def _as_numbers(values: Values) -> Values | None:
-    found = [canonical_label(label) for label in values.ravel()]
-    if not all(isinstance(one, int | float) and np.isfinite(float(one)) for one in found):
-        return None
-    return np.array(found, dtype=float).reshape(values.shape)
+    def number_or_nan(label: object) -> float:
+        found = canonical_label(label)
+        return float(found) if isinstance(found, int | float) else math.nan
+
+    found = np.array(_each(values, number_or_nan)).reshape(values.shape)
+    return found if np.isfinite(found).all() else None

@@ -67,14 +67,14 @@ def a_node(
     members: tuple[int, ...] = (),
 ) -> Path:
     """Have a node's execution leave its files so many days ago; without a score it is buggy."""
-    name, run_id = f"n{id}-holdout-0", folder.path.name
+    left, run_id = folder.blends_of(id)[0] if members else folder.executions / f"n{id}-holdout-0", folder.path.name
     with store.write() as tx:
         create_node(tx, run_id, action="ensemble" if members else "draft", id=id, parents=members)
-        start_execution(tx, run_id, name, node=id, view="holdout")
-        end_execution(tx, run_id, name, reason="finished", exit_code=0, seconds=1.0)
+        if not members:
+            start_execution(tx, run_id, left.name, node=id, view="holdout")
+            end_execution(tx, run_id, left.name, reason="finished", exit_code=0, seconds=1.0)
         if ends:
             end_node(tx, run_id, id, "buggy" if score is None else "valid", score=score)
-    left = folder.executions / name
     left.mkdir()
     for file in FILES:
         (left / file).write_bytes(b"x" * 5_000)

@@ -70,6 +70,25 @@ async def test_a_blend_is_fitted_as_soon_as_a_script_is_scored_and_the_next_scri
 
 @pytest.mark.asyncio
 @pytest.mark.integration
+async def test_a_fit_that_runs_when_the_search_ends_is_not_begun_again(tmp_path: Path) -> None:
+    async with blended_run(tmp_path) as (context, blending):
+        for node, wrong in WRONG.items():
+            await score(context, node, wrong)
+        beside = asyncio.create_task(blending.keep_fitted())
+        while context.blender is None or context.blender.pid is None:
+            await asyncio.sleep(0.01)
+        await blending.settle()
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
+        worker = context.blender.pid
+        assert await blending.as_node() is not None
+        assert context.blender.pid == worker
+        begun = [event for event in context.store.export_events(RUN) if event["type"] == "step.started"]
+        assert sum(event["name"] == "blend" and event.get("node") is None for event in begun) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.integration
 async def test_a_worker_that_dies_while_it_fits_costs_nothing_but_that_fit(tmp_path: Path) -> None:
     async with blended_run(tmp_path) as (context, blending):
         for node, wrong in WRONG.items():

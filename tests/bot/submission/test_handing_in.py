@@ -1,5 +1,7 @@
 """Handing in: the chosen node's file is placed and confirmed, also when the run hands in more than once."""
 
+import asyncio
+import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
 from dataclasses import replace
@@ -185,6 +187,33 @@ async def test_a_refit_has_the_time_limit_of_the_scored_run(run: tuple[RunContex
     with context.store.read() as session:
         again = kept_execution(session, RUN, 3, "full")
     assert again is not None and again.limit == 47.0
+
+
+class Watch:
+    """Seconds of a run that pass when they are set."""
+
+    now = 0.0
+
+    def wall(self) -> float:
+        return self.now
+
+
+async def test_a_refit_that_waited_for_a_core_until_too_little_time_was_left_is_not_run(
+    run: tuple[RunContext, Worker],
+) -> None:
+    context, worker = run
+    watch, waits = Watch(), asyncio.Event()
+    context = replace(context, budget=RunBudget(watch, 600.0, None))
+    leasing = context.executor.leasing
+    context.executor.leasing = replace(leasing, say=lambda line: waits.set())
+    async with leasing.leases.hold(os.cpu_count() or 1, seconds=60.0):
+        refitting = asyncio.create_task(refit(context, 2, worker))
+        await waits.wait()
+        watch.now = 590.0
+    made = await refitting
+    assert made.how == "holdout" and "too little time" in made.note
+    with context.store.read() as session:
+        assert kept_execution(session, RUN, 2, "full") is None
 
 
 async def test_a_refit_of_shuffled_rows_is_not_handed_in(run: tuple[RunContext, Worker]) -> None:

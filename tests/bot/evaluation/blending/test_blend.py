@@ -100,7 +100,7 @@ def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], 
         copy = Member(9, kept[copied].predictions, kept[copied].submission, seconds=50.0)
         found = blend(view, kept, folder / "bank", 0, 0.0)
         again = blend(view, [copy, *(kept[at] for at in order)], folder / "bank", 0, 0.0)
-        assert again.left_out.pop(9) == f"Its predictions are those of node {copied + 1}."
+        assert again.left_out.pop(9) == f"Its predictions are those of node {copied + 1}, or nearly."
         assert again == found
 
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
     found = blend(view, [*members(tmp_path, good[:2]), *wrong], tmp_path / "bank", 0, 0.1)
     assert found.recipe.weights.keys() <= {1, 2, 8}
     near = found.left_out.pop(8, None) or found.left_out.pop(1)
-    assert "nearly those of node" in near
+    assert "those of node" in near and "those of node" in found.left_out.pop(10)
     assert found.left_out.pop(7).startswith("The bank's torn.npy cannot be read")
     assert found.left_out == {
         3: "It predicts NaN or infinity for 2 of the withheld rows.",
@@ -163,7 +163,6 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
         5: f"Its predictions of the withheld rows have the shape {(ROWS - 1, 1)} where {(ROWS, 1)} is expected.",
         6: f"It predicts NaN or infinity for {ROWS} of the test rows.",
         9: "Its predictions of the withheld rows are no numbers.",
-        10: "Its predictions are those of node 1.",
     }
     with pytest.raises(NoBlend, match="Fewer than two scripts have predictions that differ"):
         blend(view, [members(tmp_path, good)[0], *wrong[:3]], tmp_path / "bank", 0, 0.1)
