@@ -132,7 +132,7 @@ def most_telling(
 
     texts = [words_of(*document.posts) for document in unread]
     worth = [signals(document) for document in unread]
-    # What is new only shrinks: a document whose worth is still the highest after a second look is the next.
+    # What is new only shrinks: a document that is still the first after a second look is the next; of equals the earlier.
     heap = [(-value, place) for place, value in enumerate(worth)]
     heapq.heapify(heap)
     while heap:
@@ -141,7 +141,7 @@ def most_telling(
         if new < _LEAST_NEW and not is_note(unread[place]):
             continue
         value = worth[place] * (1.0 if is_note(unread[place]) else new / (new + _HALF_NEW))
-        if heap and -heap[0][0] > value:
+        if heap and heap[0] < (-value, place):
             heapq.heappush(heap, (-value, place))
             continue
         seen |= texts[place]

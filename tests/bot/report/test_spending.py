@@ -109,4 +109,4 @@ def test_a_finished_runs_result_has_all_its_calls_by_role(comind_run: Finished):
 def test_a_finished_runs_graph_leads_from_its_posts_to_what_it_handed_in(comind_run: Finished):
     graph = read_graph(RunFolder(comind_run.folder).graph)
     used = {graph.elements[id].kind for id in graph.handed_in()}
-    assert {"message", "idea", "draft", "script", "submission"} <= used
+    assert {"topic", "idea", "draft", "script", "submission"} <= used
