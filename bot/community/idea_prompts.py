@@ -17,7 +17,7 @@ from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
 MOST_ADDED = 12
-_SUGGESTIONS, _SUGGESTION = 6, 220
+_SUGGESTIONS, _SUGGESTION = 6, 300
 """Suggestions of one analysis that are shown, and characters of each."""
 
 

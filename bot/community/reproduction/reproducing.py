@@ -24,7 +24,7 @@ from state.progress import NodeStatus, create_node, end_node
 from state.tables import Reproduction, Step
 
 _STEP = "reproduce"
-_PER_KERNEL = 0.5
+_PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""
 _LEAST = 5.0
 """Seconds below which none is begun."""
