@@ -10,5 +10,8 @@ class ReproductionSettings(BaseModel):
 
     kernels: int = Field(default=3, ge=0, description="public kernels run at a time; 0: none is run")
     share: float = Field(
-        default=0.1, gt=0, le=0.5, description="of the run's time, for all public kernels together; one gets two thirds of it"
+        default=0.1,
+        gt=0,
+        le=0.5,
+        description="of the run's time, for all public kernels together; one gets two thirds of it",
     )
