@@ -25,7 +25,7 @@ PROPOSED = "ideas.proposed"
 """Type of the event with what one prompt for ideas was about, and what was brainstormed and dropped."""
 _LATE = 1 / 3
 """Share of a run's time that is left when it is late."""
-_ANALYSES_CHARACTERS = 6_000
+_ANALYSES_CHARACTERS = 7_500
 """Of the suggestions that one prompt shows; the next prompt shows the others."""
 _DESCRIPTION_CHARACTERS = 3_000
 _FAILURES = 12

@@ -26,8 +26,8 @@ from state.tables import Reproduction, Step
 _STEP = "reproduce"
 _PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""
-_LEAST = 5.0
-"""Seconds below which none is begun."""
+_LEAST = 15.0
+"""Seconds below which none is begun: most would be killed."""
 _MOST_FILES = 3_000
 """Paths of data that are looked at; of more, pictures mostly, their folders are enough."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -202,7 +202,7 @@ def _seconds(context: RunContext) -> float:
         spent = session.exec(ran).one() or 0.0
     run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     limit = min(_PER_KERNEL * share, share - spent, run or 0.0)
-    if limit < min(_LEAST, _PER_KERNEL * share):
+    if limit < _LEAST:
         raise BudgetExceeded("their share of the run's time is used up")
     return limit
 
