@@ -47,7 +47,9 @@ class Intake:
         if number > 1:
             await self.ready(part, number - 1)
         if part == "posts":
-            await read_batch(self._context, number)
-            await propose_ideas(self._context, f"propose:{number}")
+            read = await read_batch(self._context, number)
+            # Where nothing was posted or measured yet, a coder's own ideas are as good.
+            if read or number > 1:
+                await propose_ideas(self._context, f"propose:{number}")
         else:
             await reproduce_batch(self._context, number)

@@ -195,6 +195,8 @@ def _graph_problems(path: Path, times: Times, cutoff: datetime) -> Iterator[str]
         # An idea may be merged into an older one.
         if before is None or edge.kind in ("merged", "split"):
             continue
+        if edge.source.startswith("topic/"):  # it may have grown since
+            before = times.get(edge.source) or before
         if after is None or after < before:
             yield f"{path.name}: {edge.target} is dated before {edge.source}, which went into it"
 

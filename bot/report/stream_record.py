@@ -71,6 +71,8 @@ def _posts(
         passed = next(move for move in made if move.as_of >= row.known_at)
         own = sorted({heirs[idea.id] for idea in ideas if row.id in idea.sources})
         using = {draft.id for draft in drafts if set(own) & set(draft.idea_ids)}
+        # A topic that has grown since was drawn on before, too.
+        begun = [node.id for node in nodes if node.draft_id in using and _start(run, node, made).as_of >= passed.as_of]
         found.append(
             PostUse(
                 item=row.id,
@@ -78,7 +80,7 @@ def _posts(
                 seconds=_seconds(run, passed.at),
                 as_of=passed.as_of,
                 ideas=tuple(own),
-                nodes=tuple(sorted(node.id for node in nodes if node.draft_id in using)),
+                nodes=tuple(sorted(begun)),
             )
         )
     return found

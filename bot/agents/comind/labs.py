@@ -39,6 +39,8 @@ _MEASURED_TEXT = (
     "what it lacks, take in what other public scripts and topics measured, and blend models that differ. Say in your report "
     "which of their claims held here."
 )
+_FIRST = "A first solution"
+_FIRST_TEXT = "Nothing is published here. Have a whole script scored early, then improve it by experiments, and blend models that differ."
 _ON = "On from the best"
 _ON_TEXT = (
     "Go on from the script that you are given: find by experiments what it lacks, add what differs, blend, score again."
@@ -89,6 +91,9 @@ class LabsBriefing:
         context = self._context
         if draft_id == 1:
             # Nothing is waited for: the coder reads the public scripts itself.
+            if context.community is None:
+                self._keep(draft_id, _FIRST, _FIRST_TEXT, ())
+                return
             measured = kernel_texts(context)[:1]
             text = _MEASURED_TEXT.format(one=measured[0]) if measured else _OPENING_TEXT
             self._keep(draft_id, _OPENING, text, tuple(one.node for one in measured))

@@ -219,22 +219,23 @@ class Looks:
             error = done.error or "it did not end"
             return f"node {node} has no score, which cost no look: {error}\n{output}\n{looks}".replace("\n\n", "\n")
         noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
-        lines = [
+        # What matters stands last: coders are used to ask for the tail of an output.
+        score = [
             f"node {node}: {context.card.metric.name} {shown(done.score, done.noise)}{noise} "
             f"({context.card.metric.direction}) on the withheld rows, {done.seconds:.0f} s"
         ]
         if done.gain is not None:
             base = next(iter(tree[node].parents), None)
             against = f"node {base}" if base is not None else "the best before it"
-            lines.append(f"against {against}, paired, above 0 is better: {shown_gain(done.gain, done.gain_error)}")
+            score.append(f"against {against}, paired, above 0 is better: {shown_gain(done.gain, done.gain_error)}")
+        lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         lines += [f"a check found: {finding}" for finding in done.findings]
         best = tree.best()
         if best is not None and best.id != node:
             lines.append(f"best of the run: {best_shown(context, best)}")
         if (share := share_line(context, node)) is not None:
             lines.append(share)
-        lines.append(f"its output: /lab/logs/{self._log(node).name}")
         if best is not None and best.id == node:
             kept = context.budget.kept_for_end(done.seconds)
             lines.append(f"{kept:.0f} s of the run are kept now for handing in: the time left is less by that")
-        return "\n".join([*lines, looks])
+        return "\n".join([*lines, looks, *score])

@@ -13,7 +13,7 @@ from bot.engine.context import RunContext
 from bot.models import Item
 from bot.models.quoting import line
 from state.community import Post
-from state.knowledge import analyses, reproductions
+from state.knowledge import analyses, ideas, reproductions
 from state.tables import Event
 from state.words import iso
 
@@ -21,6 +21,8 @@ _STRONG = 8.0
 """Effectiveness, from 0 to 10, of an analysis that is worth a line of its own."""
 _MOST = 3
 """Lines of one kind at a time."""
+_IDEAS, _IDEA = 12, 60
+"""Ideas that one line names, and characters of each."""
 _TYPES = ("analysis.added", "idea.added", "kernel.reproduced")
 
 
@@ -61,8 +63,7 @@ class LabNews:
         lines = [*self._board(), *self._kernels(posts), *self._measured(events), *self._read(events)]
         if posts:
             lines.append(f"{len(posts)} new post{'s' if len(posts) != 1 else ''}: see /lab/community/index.md")
-        if added := sum(event.type == "idea.added" for event in events):
-            lines.append(f"{added} idea{'s were' if added != 1 else ' was'} added: `lab ideas`")
+        lines += self._ideas(events)
         if posts or any(event.type != "idea.added" for event in events):
             self.items += write_community(self.context, self.folder).items
         return lines
@@ -115,6 +116,16 @@ class LabNews:
         rows = sorted(rows, key=lambda one: (-one.effectiveness, one.id))[:_MOST]
         self.items += [Item(row.id, row.known_at) for row in rows]
         return [f"posted ({row.id}), as we read it: {line(row.summary, 300)}" for row in rows]
+
+    def _ideas(self, events: list[Event]) -> list[str]:
+        """Return a line on the ideas that were added, with their numbers and first words."""
+        new = {event.data["idea"] for event in events if event.type == "idea.added"}
+        rows = [row for row in self._known(ideas) if row.id in new]
+        self.items += [Item(f"idea/{row.id}", row.known_at) for row in rows]
+        if not rows:
+            return []
+        named = "; ".join(f"{row.id} {line(row.text, 300)[:_IDEA].strip()}" for row in rows[:_IDEAS])
+        return [f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added, `lab ideas` has them whole: {named}"]
 
     def _known(self, of: Callable[..., list[Any]]) -> list[Any]:
         context = self.context

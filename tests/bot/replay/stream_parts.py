@@ -36,7 +36,7 @@ def write_streamed(folder: Path) -> Path:
     readings = folder / "community/observations.jsonl"
     reading = json.loads(readings.read_text().splitlines()[0]) | {
         "target": "topic",
-        "id": 1,
+        "id": 15,
         "at": "2020-02-15T00:00:00Z",
         "votes": 77,
     }

@@ -65,7 +65,7 @@ def test_a_post_is_read_when_it_was_posted_and_not_before(streamed: Path) -> Non
 
 def test_votes_are_those_of_the_clock(streamed: Path) -> None:
     asked = [prompt for prompt in exported(streamed, "prompts") if prompt["prompt"] == "propose_ideas"]
-    (shown,) = [text_of(prompt) for prompt in asked if "votes" in text_of(prompt) and "message/15" in text_of(prompt)]
+    (shown,) = [text_of(prompt) for prompt in asked if "votes" in text_of(prompt) and "topic/15" in text_of(prompt)]
     assert "77 votes" in shown
     assert "88 votes" not in shown
 

@@ -107,7 +107,7 @@ def check_what_was_seen(seen: list[str]) -> None:
         35: ("has 0 rows",),
         36: ("noted", "1 looks left"),
         37: ("typed on",),
-        38: ("[meanwhile] node 6: log_loss",),
+        38: ("[meanwhile] node 6 has a score", "node 6: log_loss"),
         39: ("no looks are left", "compare on folds"),
         40: ("ends after this command",),
     }.items():

@@ -97,11 +97,11 @@ async def test_a_strong_script_a_telling_post_and_new_ideas_reach_a_running_lab(
             calls = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()
         items = [[item["id"] for item in call.items] for call in calls]
     assert "[news]" not in first
-    assert "77" not in first
+    assert "77.txt" not in first and "77.py" not in first
     assert "[news] a new public script has 0.0001 on the leaderboard" in second
     assert "Far ahead" in second
     assert "[news] posted (kernel/77), as we read it: Wins by far." in second
-    assert "[news] 1 idea was added: `lab ideas`" in second
+    assert "[news] 1 idea was added, `lab ideas` has them whole: 1 do as 77 does" in second
     assert "[news]" not in third, "once is enough"
     assert "77" in third
     assert "kernel/77" not in items[1]
