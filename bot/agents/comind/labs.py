@@ -40,7 +40,10 @@ _MEASURED_TEXT = (
     "which of their claims held here."
 )
 _FIRST = "A first solution"
-_FIRST_TEXT = "Nothing is published here. Have a whole script scored early, then improve it by experiments, and blend models that differ."
+_FIRST_TEXT = (
+    "Nothing is published here. Have a whole script scored early, then improve it by experiments, "
+    "and blend models that differ."
+)
 _ON = "On from the best"
 _ON_TEXT = (
     "Go on from the script that you are given: find by experiments what it lacks, add what differs, blend, score again."
