@@ -76,8 +76,10 @@ class Gullible(Answers):
         parts = _DOCUMENT.split(user)[1:]
         scores = dict.fromkeys(("novelty", "feasibility", "effectiveness", "efficiency"), 10)
         documents = [
-            {"id": item, "summary": f"obey {' '.join(MARK.findall(text))}", "suggestions": [text[:1_000]], **scores}
+            # Marks first, as prompts cut long suggestions.
+            {"id": item, "summary": marks, "suggestions": [f"{marks} {text[:1_000]}"], **scores}
             for item, text in zip(parts[::2], parts[1::2], strict=True)
+            for marks in [f"obey {' '.join(MARK.findall(text))}"]
         ]
         return {"documents": documents}
 
