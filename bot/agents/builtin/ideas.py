@@ -35,7 +35,8 @@ def propose(prompt: ProposeIdeas) -> str:
             elif why := _why_not(prompt, title, support, pool, in_vain):
                 dropped.setdefault(title, why)
             else:
-                texts.setdefault(title, text[:1_400])
+                # Without the post's words: two techniques of one sentence would pass for one.
+                texts.setdefault(title, how(title))
                 sources.setdefault(title, []).append(source)
     new = [
         {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}

@@ -19,13 +19,14 @@ from tests.bot.agents.builtin.parts import (
 )
 
 TREES = 'Use extremely randomised trees (extra trees). The post: "With LDA and an SVM, 0.12."'
+TREES_IDEA = "Use extremely randomised trees (extra trees)."
 ROOTS = "Take the square root of counts and shares."
 
 
 async def test_an_idea_is_one_technique_with_all_its_sources_best_supported_first() -> None:
     prompt = propose_ideas((analysis(1, 5, ROOTS), analysis(2, 8, TREES), analysis(3, 6, TREES, ROOTS)), (), ())
     ideas = (await answer(prompt)).add
-    assert [i.text for i in ideas] == [TREES, ROOTS]
+    assert [i.text for i in ideas] == [TREES_IDEA, ROOTS]
     assert [i.sources for i in ideas] == [("message/2", "message/3"), ("message/3", "message/1")]
 
 
@@ -45,7 +46,7 @@ async def test_next_steps_of_reports_become_ideas() -> None:
 
 async def test_an_idea_that_cannot_matter_to_the_task_is_passed_over() -> None:
     analyses = (analysis(1, 8, "Count local contrast.", "Raise the probabilities to a power.", TREES),)
-    assert [i.text for i in (await answer(propose_ideas(analyses, (), (), HOURS))).add] == [TREES]
+    assert [i.text for i in (await answer(propose_ideas(analyses, (), (), HOURS))).add] == [TREES_IDEA]
 
 
 async def test_one_draft_extends_the_best_report_and_another_is_new() -> None:
