@@ -33,7 +33,9 @@ class Intake:
             self.begin(part, each)
             task = self._begun[part, each]
             await asyncio.wait({task})
-            if task.cancelled() or task.exception() is not None:
+            failed = task.cancelled() or task.exception() is not None
+            # Another who waited may have begun it again already.
+            if failed and self._begun.get((part, each)) is task:
                 del self._begun[part, each]
             task.result()
 
