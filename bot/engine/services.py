@@ -23,7 +23,10 @@ from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
 from bot.execution.monitor import Monitor
 from bot.execution.stopwatch import Stopwatch
-from bot.execution.task import OwnerNote, TaskText
+from bot.execution.task import OwnerNote, TaskText, shown_description
+from bot.knowledge.base import KnowledgeBase
+from bot.knowledge.retrieval import Retriever, Task
+from bot.knowledge.similarity import WordSimilarity
 from bot.models import CallLimits, Model
 from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
@@ -182,7 +185,20 @@ async def open_context(
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
             blender=blender if blends else None,
+            knowledge=_retriever(plan, asker, steps, store, clock, preview),
         )
+
+
+def _retriever(
+    plan: RunPlan, asker: Asker, steps: Steps, store: Store, clock: Clock, preview: str
+) -> Retriever | None:
+    """Return what finds entries of the knowledge base for the run; None where it goes without."""
+    settings, card = plan.settings, plan.card
+    if settings.knowledge == "none":
+        return None
+    base = KnowledgeBase.read(settings.knowledge_base.folder)
+    task = Task(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
+    return Retriever(task, base, WordSimilarity(), asker, steps, store, plan.id, clock, settings.knowledge)
 
 
 async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:
