@@ -14,6 +14,8 @@ from state.errors import FileProblems, Problem
 Kind = Literal["trick", "paper", "lesson"]
 Support = Literal["repeated", "measured", "reported"]
 
+ITEM = "knowledge"
+"""The kind of the items that entries are: `knowledge/<id>`."""
 _FENCE = "+++"
 _PARTS = re.compile(r"\A\+\+\+\n(.*?\n)\+\+\+\n(.*)\Z", re.DOTALL)
 _ID = r"[a-z0-9][a-z0-9-]{2,79}"
@@ -96,7 +98,7 @@ class Entry(_Part):
     @property
     def item(self) -> str:
         """What prompts and the audit call it."""
-        return f"knowledge/{self.id}"
+        return f"{ITEM}/{self.id}"
 
     @property
     def searched(self) -> str:
@@ -128,7 +130,9 @@ def parse_entry(text: str) -> Entry:
     """Read an entry from its text; raises FileProblems."""
     found = _PARTS.match(text.replace("\r\n", "\n"))
     if found is None:
-        raise FileProblems([Problem("", 1, f"must begin with {_FENCE}, have TOML up to another {_FENCE}, then its text")])
+        raise FileProblems(
+            [Problem("", 1, f"must begin with {_FENCE}, have TOML up to another {_FENCE}, then its text")]
+        )
     try:
         facts = tomllib.loads(found[1])
         return Entry.model_validate({**facts, "claim": found[2].strip()})

@@ -1,8 +1,8 @@
-"""Retrieval as AutoMind has it (arXiv 2506.10974, section 3.1.2): label the task, search within each label, re-rank by their order."""
+"""Retrieval as AutoMind has it (arXiv 2506.10974, 3.1.2): label the task, search within each label, keep the order of labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from bot.knowledge.base import KnowledgeBase, Shown
 from bot.knowledge.entry import Entry, Kind
@@ -16,13 +16,15 @@ from state.clock import Clock
 from state.errors import ModelRefused
 from state.steps import Steps
 from state.store import Store
+from state.words import iso
 
+SHOWN = "knowledge.shown"
+"""Type of the event of a search: what it found, and since when that is known."""
 PAPERS: tuple[Kind, ...] = ("paper",)
 TRICKS: tuple[Kind, ...] = ("trick", "lesson")
-_PER_LABEL = 3
-"""Entries that one label brings."""
 _MOST = 5
 """Entries that one prompt is given."""
+_MOST_IN_LAB = 12
 _DESCRIPTION, _PREVIEW = 4_000, 1_500
 """Characters of a task's description and of the preview of its data: its beginning says what the task is."""
 
@@ -58,15 +60,17 @@ class Found:
     @property
     def text(self) -> str:
         """The entries as a prompt shows them, quoted; empty if there are none."""
-        return "\n\n".join(map(entry_text, self.entries))
+        return "\n\n".join(
+            quoted(entry_text(entry), entry.item, kind=entry.kind, at=entry.known_at.strftime("%Y-%m-%d"))
+            for entry in self.entries
+        )
 
 
 def entry_text(entry: Entry) -> str:
-    """Return an entry as a prompt shows it."""
+    """Return an entry as a coder reads it: its title, a paper's fields, its claim, and what supports it."""
     facts = () if entry.paper is None else entry.paper.model_dump().items()
     about = [f"{name.replace('_', ' ')}: {value}" for name, value in facts if value]
-    text = "\n".join((entry.title, *about, entry.claim, f"Support: {entry.support}. {entry.evidence}"))
-    return quoted(text, entry.item, kind=entry.kind, at=entry.known_at.strftime("%Y-%m-%d"))
+    return "\n".join((entry.title, *about, entry.claim, f"Support: {entry.support}. {entry.evidence}"))
 
 
 class Retriever:
@@ -84,6 +88,19 @@ class Retriever:
         clock: Clock,
         shown: Shown = "clock",
     ) -> None:
+        """Prepare; nothing is asked before the first search.
+
+        Args:
+            task: the run's task.
+            base: all entries; which of them may be shown is decided at each search.
+            similarity: compares the task with entries.
+            asker: asks for the task's labels.
+            steps: the run's steps.
+            store: where searches are recorded.
+            run_id: the run.
+            clock: nothing later than its `as_of` is found, unless all is shown.
+            shown: which entries the run is shown.
+        """
         self._task = task
         self._base = base
         self._similarity = similarity
@@ -92,7 +109,7 @@ class Retriever:
         self._store = store
         self._run_id = run_id
         self._clock = clock
-        self._shown = shown
+        self.shown = shown
 
     async def papers(self, node: int, about: str = "") -> Found:
         """Return papers for a node that is a draft; raises as `Asker.ask`.
@@ -101,7 +118,7 @@ class Retriever:
             node: the node's number, by which the search is repeated when the run is resumed.
             about: what they are wanted for, beside the task.
         """
-        return await self._search("papers", PAPERS, node, about)
+        return await self._search("papers", PAPERS, node, about, _MOST)
 
     async def tricks(self, node: int, about: str = "") -> Found:
         """Return tricks, and lessons of own runs, for a node that improves another one; raises as `Asker.ask`.
@@ -110,23 +127,38 @@ class Retriever:
             node: the node's number.
             about: what is to be improved, such as its plan.
         """
-        return await self._search("tricks", TRICKS, node, about)
+        return await self._search("tricks", TRICKS, node, about, _MOST)
 
-    async def _search(self, name: str, kinds: Sequence[Kind], node: int, about: str) -> Found:
+    async def for_lab(self, node: int, about: str = "") -> Found:
+        """Return a dozen entries of all kinds for a lab, known by its first node's number; raises as `Asker.ask`."""
+        return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB)
+
+    async def _search(self, name: str, kinds: Sequence[Kind], node: int, about: str, most: int) -> Found:
         async def search() -> dict[str, Any]:
-            as_of = None if self._shown == "all" else self._clock.as_of()
-            visible = self._base.visible(self._task.competition, as_of) if self._shown != "none" else []
-            visible = [entry for entry in visible if entry.kind in kinds]
+            visible = [entry for entry in self._visible() if entry.kind in kinds]
             if not visible:
                 return {"entries": []}
-            found = await ranked(visible, await self.labels(), f"{about}\n{self._task.query}", self._similarity)
+            query = f"{about}\n{self._task.query}"
+            found = await ranked(visible, await self._labels(), query, self._similarity, most)
+            with self._store.write() as tx:
+                facts = [
+                    {"id": one.item, "known_at": iso(one.known_at), "competitions": list(one.competitions)}
+                    for one in found
+                ]
+                tx.record(SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
             return {"entries": [entry.model_dump(mode="json") for entry in found]}
 
         done = await self._steps.once(f"knowledge: {name}", search, node=node)
         return Found(tuple(Entry.model_validate(one) for one in done["entries"]))
 
-    async def labels(self) -> Sequence[str]:
-        """Return the task's labels, the most important first, asked for once in a run; raises as `Asker.ask`."""
+    def _visible(self) -> list[Entry]:
+        if self.shown == "none":
+            return []
+        as_of = None if self.shown == "all" else self._clock.as_of()
+        return self._base.visible(self._task.competition, as_of)
+
+    async def _labels(self) -> Sequence[str]:
+        """Return the task's labels, the most important first, asked for once in a run."""
         task = self._task
         prompt = LabelTask(task.title, task.description[:_DESCRIPTION], task.metric, task.preview[:_PREVIEW])
         try:
@@ -141,12 +173,17 @@ async def ranked(
 ) -> list[Entry]:
     """Return the entries that fit best: within each label by similarity, those of earlier labels first.
 
-    A label that no entry has brings what its top category has; without any such entry similarity alone decides.
+    A label brings at most half of them, so that the second one has a say. One that no entry has brings what its top category
+    has; without any label similarity alone decides.
     """
     scores = await similarity.scores(query, [entry.searched for entry in entries])
-    by_score = [entry for _, entry in sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))]
+    pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
+    by_score = [entry for _, entry in pairs]
     chosen: dict[str, Entry] = {}
     for label in wanted:
-        within = [entry for entry in by_score if label in entry.labels and entry.id not in chosen]
-        chosen |= {entry.id: entry for entry in within[:_PER_LABEL]}
+        within = [entry for entry in by_score if label in entry.labels] or [
+            entry for entry in by_score if label.partition("/")[0] in {one.partition("/")[0] for one in entry.labels}
+        ]
+        new = [entry for entry in within if entry.id not in chosen]
+        chosen |= {entry.id: entry for entry in new[: (most + 1) // 2]}
     return list((chosen or {entry.id: entry for entry in by_score}).values())[:most]

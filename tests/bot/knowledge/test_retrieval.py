@@ -30,7 +30,9 @@ def entry(id: str, claim: str, **given) -> Entry:
 
 
 @given(
-    known=st.lists(st.tuples(TIMES, st.lists(SLUGS, max_size=2)), min_size=1, max_size=12), as_of=TIMES, working_on=SLUGS
+    known=st.lists(st.tuples(TIMES, st.lists(SLUGS, max_size=2)), min_size=1, max_size=12),
+    as_of=TIMES,
+    working_on=SLUGS,
 )
 def test_nothing_younger_than_the_clock_and_nothing_of_the_same_competition_is_visible(known, as_of, working_on):
     entries = tuple(
@@ -56,7 +58,9 @@ async def test_entries_of_earlier_labels_come_first_and_within_a_label_the_more_
 
 
 async def test_a_text_is_most_like_itself_and_unlike_one_without_a_common_word():
-    scores = await WordSimilarity().scores("target encoding of categories", ["target encoding of categories", "birds sing"])
+    scores = await WordSimilarity().scores(
+        "target encoding of categories", ["target encoding of categories", "birds sing"]
+    )
     assert scores[0] > 0.9
     assert scores[1] == 0.0
 
