@@ -61,7 +61,8 @@ def read_papers(folder: Path) -> list[Paper]:
 def _entries(file: Path, problems: list[Problem]) -> Iterator[tuple[str, int | None, Mapping[str, str]]]:
     """Yield each entry's key, line and fields; what cannot be parsed becomes a problem."""
     # Imported here: only building needs it.
-    from bibtexparser import middlewares, parse_string
+    from bibtexparser import middlewares
+    from bibtexparser.entrypoint import parse_string
 
     decoded = [middlewares.NormalizeFieldKeys(), middlewares.LatexDecodingMiddleware()]
     library = parse_string(file.read_text(encoding="utf-8", errors="replace"), append_middleware=decoded)

@@ -4,14 +4,17 @@ They are made by code from a run's database alone: its reports and its nodes. Gr
 and neither is read.
 """
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from sqlmodel import col, select
 
+from bot.community.evidence import WHOLE
 from bot.engine.results import results
 from bot.execution.task import shown_description
 from bot.knowledge.entry import Entry, Source
@@ -22,13 +25,14 @@ from state.clock import Clock
 from state.errors import UsageError
 from state.knowledge import reports
 from state.store import Store
-from state.tables import Event, Run
+from state.tables import Event, Report, Run
 
 DATABASE = "state.db"
 _BEYOND = 2.0
 """Standard errors by which a difference is beyond noise."""
 _MOST = 6
 """Comparisons of each kind that a lesson names, the clearest first."""
+_NODES = re.compile(r"node \d+ over node \d+$")
 _ANY_TASK = ("method/tuning",)
 """Labels of a lesson whose task names none."""
 
@@ -76,7 +80,7 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
         return None
     text = "\n".join((card.title, card.metric.name, shown_description(card.description)))
     return Entry(
-        id=re.sub(r"[^a-z0-9]+", "-", f"lesson-{run.id}".lower()).strip("-")[-80:].strip("-"),
+        id=_id(run),
         kind="lesson",
         title=f"What gained and what did not on {line(card.title, 100)}",
         labels=tuple(labels_in(text)) or _ANY_TASK,
@@ -89,6 +93,12 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
     )
 
 
+def _id(run: Run) -> str:
+    digest = hashlib.sha256(run.id.encode()).hexdigest()[:8]
+    name = re.sub(r"[^a-z0-9]+", "-", f"lesson-{run.competition}".lower())[:60].strip("-")
+    return f"{name}-{digest}"
+
+
 def _ended(store: Store, run: Run) -> datetime:
     with store.read() as session:
         last = session.exec(
@@ -98,15 +108,24 @@ def _ended(store: Store, run: Run) -> datetime:
 
 
 def _compared(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Iterator[Comparison]:
-    """Yield what reports measured of single components, then what whole scripts gained over those they came from."""
+    """Yield what reports measured, then what scripts of no report gained over those they came from."""
+    seen = set[tuple[float, float]]()
     for report in reports(store, run.id, known_at):
         for part in report.components:
             if isinstance(part, dict) and part.get("gain") is not None and part.get("gain_error"):
-                what = ": ".join(filter(None, (part.get("name"), part.get("analysis"))))
-                yield Comparison(line(what, 300), part["gain"], part["gain_error"])
+                seen.add((part["gain"], part["gain_error"]))
+                yield Comparison(line(_what(report, part), 300), part["gain"], part["gain_error"])
     for one in results(store, run.id, card.oriented):
-        if one.gain is not None and one.gain_error:
+        if one.gain is not None and one.gain_error and (one.gain, one.gain_error) not in seen:
             yield Comparison(line(f"{one.action}: {one.title}", 300), one.gain, one.gain_error)
+
+
+def _what(report: Report, part: Mapping[str, Any]) -> str:
+    """Return what a component changed, without the numbers of nodes, which mean nothing elsewhere."""
+    if part.get("name") == WHOLE:
+        return f"the draft '{report.title}' over the script that it builds on"
+    name = "" if _NODES.match(part.get("name") or "") else part.get("name")
+    return ": ".join(filter(None, (name, part.get("analysis")))) or report.title
 
 
 def _claim(card: TaskCard, compared: Sequence[Comparison]) -> str:
