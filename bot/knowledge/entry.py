@@ -19,6 +19,8 @@ ITEM = "knowledge"
 """The kind of the items that entries are: `knowledge/<id>`."""
 _FENCE = "+++"
 _PARTS = re.compile(r"\A\+\+\+\n(.*?\n)\+\+\+\n(.*)\Z", re.DOTALL)
+_ARXIV = re.compile(r"https?://arxiv\.org/(?:abs|pdf)/(\d\d)(0[1-9]|1[0-2])\.\d{4,5}")
+"""Its identifiers begin with the year and month in which a paper was first there."""
 _ID = r"[a-z0-9][a-z0-9-]{2,79}"
 _SLUG = r"[a-z0-9][a-z0-9._-]*"
 
@@ -94,6 +96,14 @@ class Entry(_Part):
     def _has_a_papers_fields(self) -> Self:
         if (self.kind == "paper") != (self.paper is not None):
             raise ValueError("a paper, and nothing else, has the table [paper]")
+        return self
+
+    @model_validator(mode="after")
+    def _is_no_older_than_its_sources(self) -> Self:
+        for source in self.sources:
+            month = _ARXIV.match(source.url or "")
+            if month is not None and self.known_at < datetime(2000 + int(month[1]), int(month[2]), 1, tzinfo=UTC):
+                raise ValueError(f"is dated before its source {source.url}")
         return self
 
     @property
