@@ -51,7 +51,7 @@ class KnowledgeBase:
 
 
 def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
-    """Return the entries of a folder's Markdown files, in order of their names, and all that is wrong with others."""
+    """Return the entries of a folder's Markdown files, or of one file, in order of names, and all that is wrong with others."""
     found: dict[str, Entry] = {}
     problems: list[Problem] = []
     for path in _files(folder):
@@ -71,4 +71,6 @@ def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
 
 
 def _files(folder: Path) -> Iterable[Path]:
+    if folder.is_file():
+        return [folder]
     return sorted(folder.glob("*.md")) if folder.is_dir() else ()

@@ -150,7 +150,11 @@ def parse_entry(text: str) -> Entry:
     except tomllib.TOMLDecodeError as error:
         raise FileProblems([Problem("", None, f"its front matter is no TOML: {error}")]) from error
     except ValidationError as error:
-        wrong = [(".".join(map(str, one["loc"])) or "the entry", one["msg"]) for one in error.errors()]
+        faults = error.errors()
+        # A list whose only element is wrong counts as too short, which is no news.
+        inner = [one["loc"] for one in faults]
+        innermost = [one for one in faults if not any(loc[: len(one["loc"])] == one["loc"] != loc for loc in inner)]
+        wrong = [(".".join(map(str, one["loc"])) or "the entry", one["msg"]) for one in innermost]
         raise FileProblems([Problem("", None, f"{where}: {what}") for where, what in wrong]) from error
 
 
