@@ -142,4 +142,4 @@ def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it
 def second_turns(result: dict[str, Any]) -> list[list[dict[str, Any]]]:
     """Return what the second turn of each lab sent."""
     prompts = map(json.loads, (Path(result["run"]) / "prompts.jsonl").read_text().splitlines())
-    return [prompt["messages"] for prompt in prompts if prompt["step"].endswith("turn:2")]
+    return [prompt["messages"] for prompt in prompts if "/turn:2/" in prompt["step"]]
