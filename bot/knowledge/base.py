@@ -19,15 +19,14 @@ class KnowledgeBase:
     """Entries by id."""
 
     entries: tuple[Entry, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with files that are left out."""
 
     @classmethod
     def read(cls, *folders: Path) -> "KnowledgeBase":
         """Read the entries that come with the bot, and those of further folders, as far as these exist.
 
-        An entry in a later folder replaces one with its id.
-
-        Raises:
-            FileProblems: a file is no entry, or two files of one folder have the same id.
+        An entry in a later folder replaces one with its id. A file that is no entry is left out, and named in `problems`.
         """
         found: dict[str, Entry] = {}
         problems: list[Problem] = []
@@ -35,9 +34,7 @@ class KnowledgeBase:
             entries, wrong = read_folder(folder)
             found |= {entry.id: entry for entry in entries}
             problems += wrong
-        if problems:
-            raise FileProblems(problems)
-        return cls(tuple(found[id] for id in sorted(found)))
+        return cls(tuple(found[id] for id in sorted(found)), tuple(problems))
 
     def visible(self, competition: str, as_of: datetime | None) -> list[Entry]:
         """Return what may be shown to whoever works on a competition: nothing that was drawn from it, nothing younger.

@@ -9,7 +9,6 @@ from bot.knowledge.entry import format_entry
 from bot.knowledge.labels import categories, labels, labels_in
 from bot.knowledge.writing import write_entry
 from scrapers.snapshots.manifest import MANIFEST
-from state.errors import FileProblems
 from tests.bot.knowledge.parts import entry
 
 
@@ -45,13 +44,15 @@ def test_an_own_entry_replaces_a_shipped_one_of_the_same_id(tmp_path):
     assert len(read) == len(KnowledgeBase.read().entries)
 
 
-def test_a_wrong_file_is_named_and_nothing_is_read(tmp_path):
+def test_a_wrong_file_is_named_and_left_out(tmp_path):
     (tmp_path / "other-name.md").write_text(format_entry(entry("some-id")))
     (tmp_path / "broken.md").write_text("no entry")
-    with pytest.raises(FileProblems) as refused:
-        KnowledgeBase.read(tmp_path)
-    assert "must be called some-id.md" in str(refused.value)
-    assert "broken.md:1" in str(refused.value)
+    write_entry(tmp_path, entry("good-one"))
+    base = KnowledgeBase.read(tmp_path)
+    broken, misnamed = map(str, base.problems)
+    assert "broken.md:1" in broken
+    assert "must be called some-id.md" in misnamed
+    assert [one.id for one in base.entries if one not in KnowledgeBase.read().entries] == ["good-one"]
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path):
