@@ -84,7 +84,7 @@ async def test_nothing_is_run_while_another_role_is_asked_or_the_cores_are_in_us
     async with blended(tmp_path) as (context, worker), refits_ahead(context, worker, 0.01) as settle:
         async with asked(context, "analyst"):
             await asyncio.sleep(1.0)
-        async with context.executor.leasing.hold(), asked(context, "coder"):
+        async with context.executor.leasing.leases.hold(99, seconds=1.0), asked(context, "coder"):
             await asyncio.sleep(1.0)
         assert refitted(context.store, RUN) == set()
         await settle()
