@@ -84,10 +84,17 @@ def newest_blend(store: Store, run_id: str, without: int | None = None) -> Blend
     return BlendSoFar(tuple(data["of"]), weights, **{name: data[name] for name in names})
 
 
-def refits_due(store: Store, run_id: str) -> int:
-    """Return how many scripts of the newest blend were not run on all data yet; without a blend the best one stands alone: 1."""
+def refits_due(store: Store, run_id: str, best: int | None) -> int:
+    """Return how many scripts of what would be handed in now were not run on all data yet; 1 before there is any.
+
+    Args:
+        store: the run's database.
+        run_id: the run.
+        best: the best script, which stands alone where there is no blend.
+    """
     newest = newest_blend(store, run_id)
-    return 1 if newest is None else len(newest.weights.keys() - refitted(store, run_id))
+    scripts = {best} if newest is None else newest.weights.keys()
+    return len(scripts - refitted(store, run_id))
 
 
 def refitted(store: Store, run_id: str) -> set[int]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from bot.engine.attempts import holdout_seconds
+from bot.engine.attempts import holdout_seconds, load_tree
 from bot.engine.context import RunContext
 from bot.engine.results import refitted
 from bot.evaluation.client.worker import Worker
@@ -16,7 +16,7 @@ _PAUSE = 0.5
 _THINKING = 3.0
 """One that answers at once leaves no core idle."""
 _WEIGHT = 0.2
-"""Of the newest blend, that a script must have: lighter ones are likely to be replaced."""
+"""In the newest blend, that a script must have: lighter ones are likely to be replaced."""
 _FROM, _MOST = 0.25, 0.1
 """Share of the run after which this begins, as first scripts are soon replaced, and most of the run that one refit may take."""
 
@@ -61,12 +61,15 @@ async def _keep_refitting(context: RunContext, worker: Worker, thinking: float, 
 
 
 def _due(context: RunContext) -> int | None:
-    """Return the heaviest script of the newest blend that was not refitted; None: none is worth it now."""
-    budget, blend = context.budget, context.blend
-    if blend is None or not budget.growth or budget.elapsed.wall() < _FROM * budget.seconds:
+    """Return the heaviest script of what would be handed in now that was not refitted; None: none is worth it now."""
+    budget, tree, blend = context.budget, load_tree(context), context.blend
+    if not budget.growth or budget.elapsed.wall() < _FROM * budget.seconds:
         return None
-    done = refitted(context.store, context.run_id)
-    due = [node for node, weight in blend.weights.items() if weight >= _WEIGHT and node not in done]
-    node = max(due, key=lambda one: (blend.weights[one], -one), default=None)
+    best, done = tree.best(), refitted(context.store, context.run_id)
+    weights = {} if best is None or best.baseline else {best.id: 1.0}
+    if blend is not None:
+        weights = dict(blend.weights)
+    due = [node for node, weight in weights.items() if weight >= _WEIGHT and node not in done]
+    node = max(due, key=lambda one: (weights[one], -one), default=None)
     seconds = None if node is None else holdout_seconds(context, node)
     return node if seconds is not None and budget.growth * seconds <= _MOST * budget.seconds else None

@@ -10,7 +10,7 @@ import pytest
 
 from bot.engine.attempts import holdout_seconds
 from bot.engine.context import RunContext
-from bot.engine.results import refitted
+from bot.engine.results import refits_due, refitted
 from bot.evaluation.client.worker import Worker
 from bot.models import CallLimits, Completion, Prompt
 from bot.models.ask import Asker
@@ -105,3 +105,21 @@ async def test_what_was_run_on_all_data_keeps_no_time_back(tmp_path: Path) -> No
         async with refits_ahead(context, worker, 0.01), asked(context, "coder"):
             await done(context, due)
         assert before > 10.0 and budget.kept(10.0) == 0.0
+
+
+async def test_the_best_script_is_run_on_all_data_where_there_is_no_blend_but_never_the_safe_baseline(
+    tmp_path: Path,
+) -> None:
+    async with blended_run(tmp_path) as (context, _):
+        asker = Asker(Thinking(), context.store, RUN, context.clock, context.steps)
+        assert context.blender is not None
+        await score(context, 1, WRONG[1])
+        budget = replace(context.budget, elapsed=_Late(), growth=context.executor.growth)
+        alone = replace(context, asker=asker, budget=budget)
+        async with refits_ahead(alone, context.blender, 0.01), asked(alone, "coder"):
+            await asyncio.sleep(1.0)
+        assert refitted(context.store, RUN) == set()
+        await score(context, 2, "0.1 * math.sin(1000 * b)")
+        async with refits_ahead(alone, context.blender, 0.01), asked(alone, "coder"):
+            await done(alone, {2})
+        assert (refits_due(context.store, RUN, 2), refits_due(context.store, RUN, 1)) == (0, 1)
