@@ -19,6 +19,8 @@ _WEIGHT = 0.2
 """In the newest blend, that a script must have: lighter ones are likely to be replaced."""
 _FROM, _MOST = 0.25, 0.1
 """Share of the run after which this begins, as first scripts are soon replaced, and most of the run that one refit may take."""
+_LONGER = 1.5
+"""Times the longest of the last replies that a refit may take: a coder who is ready sooner waits for the rest."""
 
 
 @asynccontextmanager
@@ -72,4 +74,7 @@ def _due(context: RunContext) -> int | None:
     due = [node for node, weight in weights.items() if weight >= _WEIGHT and node not in done]
     node = max(due, key=lambda one: (weights[one], -one), default=None)
     seconds = None if node is None else holdout_seconds(context, node)
-    return node if seconds is not None and budget.growth * seconds <= _MOST * budget.seconds else None
+    if seconds is None:
+        return None
+    most = min(_MOST * budget.seconds, _LONGER * context.asker.longest_answer("coder", 0.0))
+    return node if budget.growth * seconds <= most else None

@@ -18,7 +18,7 @@ from bot.submission.ahead import refits_ahead
 from bot.submission.refit import refit
 from tests.bot.engine.blended import WRONG, blended_run, score
 from tests.bot.engine.parts import RUN
-from tests.bot.models.parts import Question
+from tests.bot.models.parts import Question, Value
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,9 +26,16 @@ pytestmark = pytest.mark.asyncio
 class Thinking:
     """A model that thinks until it is cancelled."""
 
-    async def complete(self, prompt: Prompt[str], *, role: str, limits: CallLimits) -> Completion[str]:
+    async def complete(self, prompt: Prompt[Value], *, role: str, limits: CallLimits) -> Completion[Value]:
         await asyncio.Event().wait()
         raise AssertionError
+
+
+class Slow(Asker):
+    """An asker whose coder took a minute for its last reply."""
+
+    def longest_answer(self, role: str, first: float) -> float:
+        return 60.0
 
 
 class _Late:
@@ -45,7 +52,7 @@ async def blended(folder: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
         for node, wrong in WRONG.items():
             await score(context, node, wrong)
         assert await blending.as_node() is not None
-        asker = Asker(Thinking(), context.store, RUN, context.clock, context.steps)
+        asker = Slow(Thinking(), context.store, RUN, context.clock, context.steps)
         budget = replace(context.budget, elapsed=_Late(), growth=context.executor.growth)
         assert context.blender is not None
         yield replace(context, asker=asker, budget=budget), context.blender
@@ -80,6 +87,15 @@ async def test_while_a_coders_model_thinks_each_member_of_the_blend_is_run_on_al
         assert (made.how, made.note) == ("refit", "the blend, 2 of its 2 members refitted on all data")
 
 
+async def test_a_coder_who_replies_at_once_is_not_kept_waiting(tmp_path: Path) -> None:
+    async with blended(tmp_path) as (context, worker):
+        asker = Asker(Thinking(), context.store, RUN, context.clock, context.steps)
+        quick = replace(context, asker=asker)
+        async with refits_ahead(quick, worker, 0.01), asked(quick, "coder"):
+            await asyncio.sleep(1.0)
+        assert refitted(context.store, RUN) == set()
+
+
 async def test_nothing_is_run_while_another_role_is_asked_or_the_cores_are_in_use(tmp_path: Path) -> None:
     async with blended(tmp_path) as (context, worker), refits_ahead(context, worker, 0.01) as settle:
         async with asked(context, "analyst"):
@@ -111,7 +127,7 @@ async def test_the_best_script_is_run_on_all_data_where_there_is_no_blend_but_ne
     tmp_path: Path,
 ) -> None:
     async with blended_run(tmp_path) as (context, _):
-        asker = Asker(Thinking(), context.store, RUN, context.clock, context.steps)
+        asker = Slow(Thinking(), context.store, RUN, context.clock, context.steps)
         assert context.blender is not None
         await score(context, 1, WRONG[1])
         budget = replace(context.budget, elapsed=_Late(), growth=context.executor.growth)
