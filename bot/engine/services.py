@@ -182,6 +182,7 @@ async def open_context(
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
             blender=blender if blends else None,
+            races=settings.race,
         )
 
 

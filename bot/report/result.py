@@ -146,6 +146,8 @@ class RunResult(LiveGrade):
 
     run_id: str
     agent: str
+    variant: tuple[str, ...] = ()
+    """What it did otherwise than its agent usually does, a word each, such as `no-blend`; of a replay alone."""
     model: str
     seed: int
     cutoff: datetime | None
@@ -221,6 +223,10 @@ class RunResult(LiveGrade):
     tokens_per_valid_node: float | None = None
     best_over_time: tuple[tuple[float, float, float | None], ...] = ()
     """Seconds, validation score and win rate at each gain; the win rate was computed after the run."""
+    best_over_money: tuple[tuple[float, float | None], ...] = ()
+    """USD spent on the model and win rate at each of these gains; those before which a price was unknown are left out."""
+    seconds_to_bronze: float | None = None
+    """Until the best by validation was worth a bronze medal or better on the hidden test; None: it never was."""
     rank_correlation: float | None = None
     selection: Selection | None = None
     """How the chosen node was chosen; None: by its hold-out score alone, or the run may go on."""
