@@ -205,6 +205,8 @@ class RunResult(LiveGrade):
     executions: int = 0
     wall_seconds: float
     """For a live run: by the clock, since the run began."""
+    time_limit: float | None = None
+    """Seconds of wall time that a replay was given; None for a live run."""
     overhead_seconds: float | None = None
     waiting_seconds: float | None = None
     session_seconds: float | None = None

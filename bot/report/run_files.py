@@ -168,6 +168,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         valid_nodes=len(valid),
         executions=len(executions),
         **times,
+        time_limit=None if run.cutoff is None else budget.seconds,
         bot_peak_memory_bytes=peak_memory(),
         budget=figures(context.spending, done),
         llm=asdict(totals),

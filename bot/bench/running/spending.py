@@ -1,0 +1,71 @@
+"""What runs have used of a bench's budget, and whether it covers the next ones."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.bench.running.bench import PlannedRun
+from bot.bench.running.plan import BenchBudget
+from bot.execution.folder import RunFolder
+from bot.replay.prepare import finished_result
+from bot.report.words import duration, money
+from state.ledgers import read_ledger, read_only
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Wall seconds and USD; spending whose price is unknown is not in it."""
+
+    seconds: float = 0.0
+    usd: float = 0.0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.seconds + other.seconds, self.usd + other.usd)
+
+
+def spent_by(run: PlannedRun) -> Spent:
+    """Return what a run has used so far, by its result or else by its ledger; no more time than it was given.
+
+    Raises:
+        InfrastructureFailure: its database cannot be read.
+    """
+    if run.folder is None:
+        return Spent()
+    if result := finished_result(run.folder):
+        # What it took beyond its time, a second or two, is no reason to leave out the last runs.
+        return Spent(min(result.wall_seconds, run.settings.seconds), result.llm.cost_usd or 0.0)
+    return _by_ledger(run.folder, run.settings.seconds)
+
+
+def _by_ledger(folder: RunFolder, most: float) -> Spent:
+    if not folder.database.is_file():
+        return Spent()
+    with read_only(folder.database) as session:
+        ledgers = read_ledger(session)
+    return Spent(min(most, sum(one.wall_seconds for one in ledgers)), sum(one.cost_usd for one in ledgers))
+
+
+def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+    """Return the runs that have not finished."""
+    return [run for run in runs if run.folder is None or finished_result(run.folder) is None]
+
+
+def most_needed(runs: Iterable[PlannedRun]) -> Spent:
+    """Return what runs may use until they have finished; those that have finished use nothing."""
+    needed = Spent()
+    for run in left_to_do(runs):
+        used = spent_by(run)
+        needed += Spent(run.settings.seconds - used.seconds, max(0.0, (run.settings.max_cost or 0.0) - used.usd))
+    return needed
+
+
+def refusal(budget: BenchBudget, used: Spent, needed: Spent) -> str | None:
+    """Return why the budget does not cover what is needed next, in a sentence; None: it does."""
+    if budget.time is not None and used.seconds + needed.seconds > budget.time:
+        return _short(duration(budget.time), duration(max(0.0, budget.time - used.seconds)), duration(needed.seconds))
+    if budget.money is not None and used.usd + needed.usd > budget.money:
+        return _short(money(budget.money), money(max(0.0, budget.money - used.usd)), money(needed.usd))
+    return None
+
+
+def _short(budget: str, left: str, needed: str) -> str:
+    return f"of the bench's {budget} {left} are left, and the runs of the next competition may take {needed}"
