@@ -1,16 +1,16 @@
 """The papers' tables as they lay them out, our figures beside the published ones; only rows that we have figures for."""
 
-import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any, Literal
 
 from bot.bench.comparing.comparison import Comparison
-from bot.bench.comparing.figures import any_medal, figures, mean_of, over_competitions, win_rate
+from bot.bench.comparing.figures import figures, mean_of, over_competitions, win_rate
 from bot.bench.contender import Contender
+from bot.evaluation.batches.aggregate import Row, aggregate
 from bot.replay.ablations import ABLATIONS
 from bot.report.result import RunResult
 from bot.report.words import NONE, percent, score
@@ -254,10 +254,9 @@ def _splits(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
 
 
 def _medals(results: dict[str, list[RunResult]]) -> str:
-    """Aggregate as MLE-bench does (`experiments/aggregate_grading_reports.py`): the i-th run of each competition is seed i."""
+    """Aggregate as MLE-bench does, over the competitions that there are."""
     if not results:
         return NONE
-    seeds = min(map(len, results.values()))
-    shares = [100 * fmean(any_medal(each[seed]) for each in results.values()) for seed in range(seeds)]
-    error = stdev(shares) / math.sqrt(seeds) if seeds > 1 else 0.0
-    return f"{fmean(shares):.2f} ± {error:.2f} ({len(results)})"
+    rows = [Row.model_validate(one, from_attributes=True) for each in results.values() for one in each]
+    medals = aggregate(rows, list(results))["metrics"]["any_medal_percentage"]
+    return f"{medals['mean']:.2f} ± {medals['standard_error']:.2f} ({len(results)})"

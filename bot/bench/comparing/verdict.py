@@ -9,7 +9,8 @@ from state.words import plural
 
 def points(share: float) -> str:
     """Write a difference of shares in percentage points with its sign, such as `+8.1`."""
-    return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
+    text = f"{100 * share:+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
 def interval(found: Difference) -> str:

@@ -23,6 +23,8 @@ from state.errors import ConfigurationError, SnapshotError, UsageError
 _OF_PLAN = ("cutoff", "pace", "signals", "steps", "seconds", "split_seed", "max_cost", "max_tokens", "parallel")
 """Settings that the plan rules and the folder of a run that was begun must agree with."""
 
+_CUTOFF: KeyPath = ("run", "cutoff")
+
 Key = tuple[str, int, Contender]
 """A run by its competition, its seed and its contender."""
 
@@ -136,7 +138,8 @@ class _Checked:
             )
             return
         except UsageError as error:
-            self.mistakes.append((("run", "cutoff"), f"cannot be used: {error}"))
+            if not any(where == _CUTOFF for where, _ in self.mistakes):
+                self.mistakes.append((_CUTOFF, f"cannot be used: {error}"))
             return
         if any(one.card.slug == snapshot.card.slug for one in self._snapshots):
             self.mistakes.append((path, f"is {snapshot.card.slug} once more: each competition is to be named once"))

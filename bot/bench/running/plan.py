@@ -23,9 +23,7 @@ def _entrant(given: object) -> tuple[AgentName, tuple[str, ...]]:
         raise ValueError(f"must begin with an agent, {_known(name, list(AGENTS))}")
     unknown = [word for word in words if word not in ABLATIONS]
     if unknown:
-        raise ValueError(
-            f"names {unknown[0]!r}, and what an agent can go without is {_known(unknown[0], [*ABLATIONS])}"
-        )
+        raise ValueError(f"names {unknown[0]!r}, which is no ablation, {_known(unknown[0], [*ABLATIONS])}")
     # In one order, so that the same set of words is the same contender.
     return name, tuple(word for word in ABLATIONS if word in words)
 
@@ -71,7 +69,9 @@ class Plan(BaseModel):
     models: tuple[Annotated[str, PlainValidator(_model)], ...] = Field(
         default=(), description="builtin, openai:NAME or recorded:DIR; none: the configured one"
     )
-    seeds: int | tuple[int, ...] = Field(default=1, description="their number, or a list of them")
+    seeds: Annotated[int, Field(ge=1)] | Annotated[tuple[int, ...], Field(min_length=1)] = Field(
+        default=1, description="their number, or a list of them"
+    )
     out: SettingsPath | None = Field(
         default=None, description="folder in which each run gets a folder; none: `NAME-runs` beside the plan NAME.toml"
     )
@@ -100,8 +100,6 @@ def contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
         for value, count in Counter(map(str, values)).items():
             if count > 1:
                 yield (name,), f"names {value} {count} times, where once is enough"
-    if not plan.each_seed or (isinstance(plan.seeds, int) and plan.seeds < 1):
-        yield ("seeds",), "must be at least 1, or a list with at least one seed"
     needed = plan.side_by_side * plan.run.time
     if plan.budget.time is not None and plan.budget.time < needed:
         yield (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from bot.bench.running.bench import PlannedRun
 from bot.bench.running.plan import BenchBudget
-from bot.execution.folder import RunFolder
 from bot.replay.prepare import finished_result
 from bot.report.words import duration, money
+from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 
 
@@ -25,23 +25,22 @@ class Spent:
 def spent_by(run: PlannedRun) -> Spent:
     """Return what a run has used so far, by its result or else by its ledger; no more time than it was given.
 
-    Raises:
-        InfrastructureFailure: its database cannot be read.
+    All that it was given where its database cannot be read, so that what is damaged never lets others spend more.
     """
     if run.folder is None:
         return Spent()
     if result := finished_result(run.folder):
         # What it took beyond its time, a second or two, is no reason to leave out the last runs.
         return Spent(min(result.wall_seconds, run.settings.seconds), result.llm.cost_usd or 0.0)
-    return _by_ledger(run.folder, run.settings.seconds)
-
-
-def _by_ledger(folder: RunFolder, most: float) -> Spent:
-    if not folder.database.is_file():
+    if not run.folder.database.is_file():
         return Spent()
-    with read_only(folder.database) as session:
-        ledgers = read_ledger(session)
-    return Spent(min(most, sum(one.wall_seconds for one in ledgers)), sum(one.cost_usd for one in ledgers))
+    try:
+        with read_only(run.folder.database) as session:
+            ledgers = read_ledger(session)
+    except InfrastructureFailure:
+        return Spent(run.settings.seconds, run.settings.max_cost or 0.0)
+    seconds = sum(one.wall_seconds for one in ledgers)
+    return Spent(min(seconds, run.settings.seconds), sum(one.cost_usd for one in ledgers))
 
 
 def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:

@@ -1,7 +1,7 @@
 """Results of made-up benches: agents with a known skill, on competitions of varying difficulty."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,41 +54,59 @@ def result(competition: str, agent: str, seed: int, win_rate: float | None, **mo
     return RunResult.model_validate(content | more)
 
 
-def bench(
+def rates(
     skills: Mapping[str, float],
     rng: random.Random,
     *,
     competitions: Sequence[str] = COMPETITIONS,
     seeds: int = 3,
     taste: float = 0.1,
-) -> Runs:
-    """Return a finished bench of agents by name, each with what it adds to the share of teams that it beats.
+) -> dict[str, dict[str, list[float]]]:
+    """Return the share of teams that agents beat, by competition and agent, for each seed.
 
     Args:
-        skills: points of win rate by agent, with what it goes without.
+        skills: what each agent adds to it.
         rng: draws everything else.
         competitions: on which they ran; each has a difficulty of its own.
         seeds: of each.
         taste: standard deviation of what an agent is better or worse at in one competition than in others.
     """
-    cells: dict[tuple[str, int], dict[Contender, tuple[RunResult, ...]]] = {}
+    found: dict[str, dict[str, list[float]]] = {}
     for competition in competitions:
         easy = rng.uniform(0.2, 0.7)
         for agent, skill in skills.items():
             here = easy + skill + rng.gauss(0, taste)
-            for seed in range(seeds):
-                rate = min(1.0, max(0.0, here + rng.gauss(0, 0.08)))
-                one = result(competition, agent, seed, rate)
-                contender = Contender(one.agent, one.variant, one.model)
-                cells.setdefault((competition, seed), {})[contender] = (one,)
+            drawn = [min(1.0, max(0.0, here + rng.gauss(0, 0.08))) for _ in range(seeds)]
+            found.setdefault(competition, {})[agent] = drawn
+    return found
+
+
+def bench(skills: Mapping[str, float], rng: random.Random, **more: Any) -> Runs:
+    """Return a finished bench; the arguments are those of `rates`."""
+    return runs_of(
+        [
+            result(competition, agent, seed, rate)
+            for competition, agents in rates(skills, rng, **more).items()
+            for agent, each in agents.items()
+            for seed, rate in enumerate(each)
+        ]
+    )
+
+
+def runs_of(results: Iterable[RunResult]) -> Runs:
+    """Return finished replays as `read_runs` does."""
+    cells: dict[tuple[str, int], dict[Contender, tuple[RunResult, ...]]] = {}
+    for one in results:
+        cell = cells.setdefault((one.competition_id, one.seed), {})
+        contender = Contender(one.agent, one.variant, one.model)
+        cell[contender] = (*cell.get(contender, ()), one)
     return Runs(cells, ())
 
 
-def write(runs: Runs, folder: Path) -> Path:
-    """Write a folder for each run, and return the folder of them all."""
-    for _, one in runs.results:
-        place = folder / one.run_id.replace(" ", "_")
+def write(results: Iterable[RunResult], folder: Path) -> Path:
+    """Write a folder for each result, and return the folder of them all."""
+    for number, one in enumerate(results):
+        place = folder / f"run{number}"
         place.mkdir(parents=True)
         (place / "result.json").write_text(one.model_dump_json())
-        (place / "config.json").write_text("{}")
     return folder
