@@ -50,7 +50,7 @@ def bench(
         raise UsageError(f"{plan} is being worked on by another process")
     console = Console(stderr=True)
     for left in left_by_killed(found.out):
-        console.print(f"left by a killed bot: {left.remove()}")
+        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
     with open_leases(settings.leases, found.plan.run.gpus) as (leases, held):
         found = prepared(found, held, datetime.now(UTC))
         console.print(_intended(found), highlight=False, soft_wrap=True)

@@ -11,6 +11,10 @@ from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 
 
+_ROUNDING = 1e-6
+"""Seconds or USD by which sums may be off: what is left of a run and what it has used are to make up the whole."""
+
+
 @dataclass(frozen=True)
 class Spent:
     """Wall seconds and USD; spending whose price is unknown is not in it."""
@@ -59,9 +63,9 @@ def most_needed(runs: Iterable[PlannedRun]) -> Spent:
 
 def refusal(budget: BenchBudget, used: Spent, needed: Spent) -> str | None:
     """Return why the budget does not cover what is needed next, in a sentence; None: it does."""
-    if budget.time is not None and used.seconds + needed.seconds > budget.time:
+    if budget.time is not None and used.seconds + needed.seconds > budget.time + _ROUNDING:
         return _short(duration(budget.time), duration(max(0.0, budget.time - used.seconds)), duration(needed.seconds))
-    if budget.money is not None and used.usd + needed.usd > budget.money:
+    if budget.money is not None and used.usd + needed.usd > budget.money + _ROUNDING:
         return _short(money(budget.money), money(max(0.0, budget.money - used.usd)), money(needed.usd))
     return None
 

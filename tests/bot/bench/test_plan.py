@@ -209,6 +209,8 @@ def test_finished_runs_are_done_and_count_as_spent(place: Path) -> None:
 def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() -> None:
     budget = BenchBudget(time=600.0, money=6.0)
     assert refusal(budget, Spent(420.0, 3.0), Spent(180.0, 3.0)) is None
+    assert refusal(BenchBudget(money=0.3), Spent(0.0, 0.1), Spent(0.0, 0.2)) is None
+    assert 0.1 + 0.2 > 0.3, "by a rounding error"
     assert refusal(budget, Spent(421.0, 0.0), Spent(180.0, 0.0)) == (
         "of the bench's 10 min 00 s 2 min 59 s are left, and the runs of the next competition may take 3 min 00 s"
     )
