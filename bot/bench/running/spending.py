@@ -10,7 +10,6 @@ from bot.report.words import duration, money
 from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 
-
 _ROUNDING = 1e-6
 """Seconds or USD by which sums may be off: what is left of a run and what it has used are to make up the whole."""
 
