@@ -9,7 +9,7 @@ from rich.console import Console
 
 from bot.bench.comparing.comparison import compare
 from bot.bench.comparing.runs import read_runs
-from bot.bench.running.bench import Bench, PlannedRun, contender_of, prepared, read_bench
+from bot.bench.running.bench import Bench, PlannedRun, contender_of, prepared, read_bench, with_folders
 from bot.bench.running.progress import BenchProgress
 from bot.bench.running.spending import Spent, left_to_do, most_needed, spent_by
 from bot.bench.running.work import BenchWork
@@ -22,7 +22,7 @@ from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.report.words import duration, money
 from sandbox.leftovers import left_by_killed
-from sandbox.locks import take
+from sandbox.locks import Lock, take
 from state.errors import UsageError
 
 
@@ -41,18 +41,18 @@ def bench(
     file = settings_file(config)
     found = read_bench(plan, file)
     if dry_run:
-        _list(found, json=json)
+        _list(with_folders(found), json=json)
         return
     settings = configured(file)
     check_free(found.out, settings.disk)
-    lock = take(plan)
-    if lock is None:
-        raise UsageError(f"{plan} is being worked on by another process")
+    lock = _locked(plan)
     console = Console(stderr=True)
+    for caution in dict.fromkeys(run.setup.caution for run in found.runs if run.setup.caution):
+        typer.echo(caution, err=True)
     for left in left_by_killed(found.out):
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
     with open_leases(settings.leases, found.plan.run.gpus) as (leases, held):
-        found = prepared(found, held, datetime.now(UTC))
+        found = prepared(with_folders(found), held, datetime.now(UTC))
         console.print(_intended(found), highlight=False, soft_wrap=True)
         progress = BenchProgress(console, found)
         work, statuses = BenchWork(found, leases, progress), [0]
@@ -69,6 +69,17 @@ def bench(
     if not json and len(missing) < len(found.runs):
         print_comparison(compare(read_runs([found.out])))
     raise typer.Exit(max(*statuses, 1 if missing else 0))
+
+
+def _locked(plan: Path) -> Lock:
+    """Take the plan's lock, which ends with this process; raises UsageError if another process works on the plan."""
+    try:
+        lock = take(plan.resolve())
+    except OSError as error:
+        raise UsageError(f"{plan} cannot be locked: {error.strerror or error}") from error
+    if lock is None:
+        raise UsageError(f"{plan} is being worked on by another process")
+    return lock
 
 
 def _intended(found: Bench) -> str:

@@ -127,11 +127,8 @@ def replay(
         gpus=gpus,
     )
     setup = Setup.of(options, model, out, settings_file(config))
-    if sandbox == "auto" and setup.sandbox.describe().isolation == "none":
-        typer.echo(
-            "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes",
-            err=True,
-        )
+    if setup.caution:
+        typer.echo(setup.caution, err=True)
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
     given: dict[str, object] = {
         "notes": _notes(notes, no_community, len(loaded)),

@@ -148,6 +148,15 @@ class Setup:
         )
         return without(settings, ablations)
 
+    @property
+    def caution(self) -> str | None:
+        """What a person should know before runs begin: that nobody chose to go without a sandbox."""
+        if self.options.sandbox != "auto" or self.sandbox.describe().isolation != "none":
+            return None
+        return (
+            "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes"
+        )
+
     def job(self, run: PreparedRun) -> Job:
         """Return a prepared run with what it needs."""
         return Job(run, self.sandbox, self.models, open_redactor(self.configuration))

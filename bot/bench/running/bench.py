@@ -77,7 +77,7 @@ def contender_of(settings: ReplaySettings) -> Contender:
 
 
 def read_bench(file: Path, configured: Path | None) -> Bench:
-    """Read a plan, check all that it names, and find what was begun of it.
+    """Read a plan, and check all that it names; `with_folders` finds what was begun of it.
 
     Args:
         file: the plan.
@@ -85,7 +85,7 @@ def read_bench(file: Path, configured: Path | None) -> Bench:
 
     Raises:
         ConfigurationError: something in the plan is wrong; the error holds every mistake.
-        UsageError: bot.toml is wrong, or a run in the folder was begun with other options.
+        UsageError: bot.toml is wrong.
     """
     plan, lines = read_toml(file, Plan, contradictions)
     out = plan.out or file.absolute().parent / f"{file.stem}-runs"
@@ -93,7 +93,7 @@ def read_bench(file: Path, configured: Path | None) -> Bench:
     if checked.mistakes:
         where = Where(file, lines)
         raise ConfigurationError([where.mistake("wrong", path, sentence) for path, sentence in checked.mistakes])
-    return _with_folders(Bench(plan, out, tuple(checked.groups())))
+    return Bench(plan, out, tuple(checked.groups()))
 
 
 class _Checked:
@@ -155,8 +155,12 @@ class _Checked:
                 return
 
 
-def _with_folders(bench: Bench) -> Bench:
-    """Return the bench with the folders of those runs that were begun or prepared before."""
+def with_folders(bench: Bench) -> Bench:
+    """Return the bench with the folders of those runs that were begun or prepared before.
+
+    Raises:
+        UsageError: one was begun with other options, or is not of this version.
+    """
     planned = {run.key: run for run in bench.runs}
     found: dict[Key, RunFolder] = {}
     others = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.bench.running.bench import Bench, contender_of, prepared, read_bench
+from bot.bench.running.bench import Bench, contender_of, prepared, read_bench, with_folders
 from bot.bench.running.plan import BenchBudget
 from bot.bench.running.spending import Spent, left_to_do, most_needed, refusal, spent_by
 from bot.execution.folder import run_folders
@@ -44,7 +44,7 @@ def place(tiny: Path, tmp_path: Path) -> Path:
 
 def planned(place: Path, text: str = PLAN) -> Bench:
     (place / "plan.toml").write_text(text)
-    return read_bench(place / "plan.toml", None)
+    return with_folders(read_bench(place / "plan.toml", None))
 
 
 def mistakes(place: Path, text: str) -> list[str]:
