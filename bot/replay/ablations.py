@@ -17,14 +17,16 @@ class Ablation:
     """The setting's value where the part is left out."""
     agents: tuple[AgentName, ...] | None = None
     """Agents that have the part; None: all."""
+    within: str | None = None
+    """The word of the larger part that it is of: without that one, its absence is no news."""
 
 
 ABLATIONS: Mapping[str, Ablation] = {
     "no-community": Ablation("community", False, ("comind",)),
-    "no-reproduction": Ablation("reproduction.kernels", 0, ("comind",)),
+    "no-reproduction": Ablation("reproduction.kernels", 0, ("comind",), within="no-community"),
     "no-labs": Ablation("rounds.coder", "script", ("comind",)),
     "no-blend": Ablation("blend", False),
-    "no-race": Ablation("race", False),
+    "no-race": Ablation("race", False, within="no-blend"),
 }
 """By the word that a plan and `result.json` have for it."""
 
@@ -44,15 +46,21 @@ def without(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
 
 def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     """Return what a run does otherwise than its agent usually does, in words, as `RunResult.variant` has it."""
-    left_out = [word for word in ABLATIONS if _has(settings, word) and without(settings, [word]) == settings]
+    left_out = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
     return (*left_out, *((BLENDS,) if settings.blend and not blends(settings.agent) else ()))
 
 
+def _is_off(settings: ReplaySettings, word: str) -> bool:
+    return without(settings, [word]) == settings
+
+
 def _has(settings: ReplaySettings, word: str) -> bool:
-    """Return whether a run's agent usually has the part."""
-    if ABLATIONS[word].agents is not None and settings.agent not in (ABLATIONS[word].agents or ()):
+    """Return whether a run's agent usually has the part, and the larger part that it is of."""
+    part = ABLATIONS[word]
+    if part.agents is not None and settings.agent not in part.agents:
+        return False
+    if part.within is not None and _is_off(settings, part.within):
         return False
     if word == "no-labs":
         return settings.model != "builtin" and settings.sandbox != "process"
-    # Without a blend there is no race either, so that its absence is the blend's.
-    return blends(settings.agent) if word == "no-blend" else settings.blend or word != "no-race"
+    return blends(settings.agent) if word == "no-blend" else True
