@@ -51,7 +51,9 @@ class BenchBudget(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    time: Seconds | None = Field(default=None, description="wall time of all runs together", examples=["8h"])
+    time: Seconds | None = Field(
+        default=None, description="wall time of all runs together; it may be exceeded by a twentieth", examples=["8h"]
+    )
     money: float | None = Field(
         default=None, gt=0, lt=math.inf, description="USD of all runs together", examples=[20.0]
     )

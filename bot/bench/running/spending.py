@@ -10,8 +10,10 @@ from bot.report.words import duration, money
 from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 
+_OVER = 1.05
+"""Share of the time that may be used: a run takes a second or two beyond its own, which is no reason to leave out the last ones."""
 _ROUNDING = 1e-6
-"""Seconds or USD by which sums may be off: what is left of a run and what it has used are to make up the whole."""
+"""USD by which sums may be off: what is left of a run and what it has used are to make up the whole."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,14 @@ class Spent:
 
 
 def spent_by(run: PlannedRun) -> Spent:
-    """Return what a run has used so far, by its result or else by its ledger; no more time than it was given.
+    """Return what a run has used so far, by its result or else by its ledger.
 
     All that it was given where its database cannot be read, so that what is damaged never lets others spend more.
     """
     if run.folder is None:
         return Spent()
     if result := finished_result(run.folder):
-        # What it took beyond its time, a second or two, is no reason to leave out the last runs.
-        return Spent(min(result.wall_seconds, run.settings.seconds), result.llm.cost_usd or 0.0)
+        return Spent(result.wall_seconds, result.llm.cost_usd or 0.0)
     if not run.folder.database.is_file():
         return Spent()
     try:
@@ -42,8 +43,7 @@ def spent_by(run: PlannedRun) -> Spent:
             ledgers = read_ledger(session)
     except InfrastructureFailure:
         return Spent(run.settings.seconds, run.settings.max_cost or 0.0)
-    seconds = sum(one.wall_seconds for one in ledgers)
-    return Spent(min(seconds, run.settings.seconds), sum(one.cost_usd for one in ledgers))
+    return Spent(sum(one.wall_seconds for one in ledgers), sum(one.cost_usd for one in ledgers))
 
 
 def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
@@ -56,13 +56,14 @@ def most_needed(runs: Iterable[PlannedRun]) -> Spent:
     needed = Spent()
     for run in left_to_do(runs):
         used = spent_by(run)
-        needed += Spent(run.settings.seconds - used.seconds, max(0.0, (run.settings.max_cost or 0.0) - used.usd))
+        seconds, usd = run.settings.seconds, run.settings.max_cost or 0.0
+        needed += Spent(max(0.0, seconds - used.seconds), max(0.0, usd - used.usd))
     return needed
 
 
 def refusal(budget: BenchBudget, used: Spent, needed: Spent) -> str | None:
     """Return why the budget does not cover what is needed next, in a sentence; None: it does."""
-    if budget.time is not None and used.seconds + needed.seconds > budget.time + _ROUNDING:
+    if budget.time is not None and used.seconds + needed.seconds > _OVER * budget.time:
         return _short(duration(budget.time), duration(max(0.0, budget.time - used.seconds)), duration(needed.seconds))
     if budget.money is not None and used.usd + needed.usd > budget.money + _ROUNDING:
         return _short(money(budget.money), money(max(0.0, budget.money - used.usd)), money(needed.usd))
