@@ -11,7 +11,7 @@ from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 
 _OVER = 1.05
-"""Share of the time that may be used: a run takes a second or two beyond its own, which is no reason to leave out the last ones."""
+"""Share of the time that may be used: a run takes a second or two beyond its own, which is no reason to leave out the last."""
 _ROUNDING = 1e-6
 """USD by which sums may be off: what is left of a run and what it has used are to make up the whole."""
 
