@@ -224,8 +224,11 @@ def test_each_ablation_is_one_word_and_makes_a_contender_of_its_own(
     place: Path, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    agents = ABLATIONS[word].agents
+    agent = agents[0] if agents else "comind"
     text = PLAN.replace('["builtin"]', '["openai:some"]').replace('"process"', '"bubblewrap"')
-    usual, without, _ = planned(place, text.replace("no-race no-community", word)).groups[0]
+    listed = '["comind", "comind no-race no-community", "aide"]'
+    usual, without = planned(place, text.replace(listed, f'["{agent}", "{agent} {word}"]')).groups[0]
     assert contender_of(without.settings).variant == (word,)
     assert contender_of(usual.settings).variant == ()
     assert without.settings != usual.settings

@@ -23,7 +23,8 @@ def test_a_usual_run_goes_without_nothing(agent: str) -> None:
 
 @pytest.mark.parametrize("word", ABLATIONS)
 def test_a_run_without_a_part_is_known_by_its_word_and_nothing_else_changes(word: str) -> None:
-    usual = settings()
+    agents = ABLATIONS[word].agents
+    usual = settings(agents[0] if agents else "comind")
     done = without(usual, [word])
     assert variant_of(done) == (word,)
     changed = {name for name in ReplaySettings.model_fields if getattr(done, name) != getattr(usual, name)}
