@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents import blends
 from bot.replay.ablations import ABLATIONS, variant_of, without
 from bot.replay.settings import ReplaySettings
 
 
 def settings(agent: str = "comind", **more: object) -> ReplaySettings:
     """Return the usual settings of a language model's run in a sandbox."""
-    given = {"model": "openai:some", "sandbox": "bubblewrap", "rounds": {"coder": "lab"}, "blend": agent != "aide"}
+    given = {"model": "openai:some", "sandbox": "bubblewrap", "rounds": {"coder": "lab"}, "blend": blends(agent)}
     needed = {"snapshot": Path("wine"), "cutoff": datetime(2020, 1, 1, tzinfo=UTC), "seconds": 60.0, "cpus": 1}
     return ReplaySettings.model_validate({"agent": agent, **needed, **given, **more})
 
