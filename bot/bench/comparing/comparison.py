@@ -12,6 +12,9 @@ from bot.report.result import RunResult
 from bot.report.words import duration
 from state.words import plural
 
+_LATE = 1.1
+"""Times its limit that a run may take before it is pointed out."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -97,6 +100,10 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     limits = {duration(result.time_limit) for result in every if result.time_limit is not None}
     if len(limits) > 1:
         yield f"Runs were given different times: {', '.join(sorted(limits))}"
+    if late := sum(
+        result.time_limit is not None and result.wall_seconds > _LATE * result.time_limit for result in every
+    ):
+        yield f"{plural(late, 'run')} took more than a tenth longer than given, as on a busy machine"
     for name in ("pace", "signals", "sandbox"):
         values = sorted({str(getattr(result, name)) for result in every})
         if len(values) > 1:

@@ -26,8 +26,14 @@ class Curve:
 
 def over_time(found: Comparison) -> tuple[Curve, ...]:
     """Return the curves over a run's wall time in seconds; none where no run made progress."""
-    last = max(result.wall_seconds for _, result in found.runs.results)
+    last = max(_end(result) for _, result in found.runs.results)
     return _curves(found, last, lambda result: [(seconds, rate) for seconds, _, rate in result.best_over_time])
+
+
+def _end(result: RunResult) -> float:
+    """Return when a run was to end, or its last gain if that is later: the rest of an overrun shows nothing."""
+    planned = result.wall_seconds if result.time_limit is None else result.time_limit
+    return max([planned, *(seconds for seconds, _, _ in result.best_over_time)])
 
 
 def over_money(found: Comparison) -> tuple[Curve, ...]:
