@@ -85,13 +85,10 @@ def _locked(plan: Path) -> Lock:
 def _intended(found: Bench) -> str:
     left = left_to_do(found.runs)
     needed = most_needed(left)
-    done = len(found.runs) - len(left)
     cost = f" and {money(needed.usd)}" if needed.usd else ""
+    rest = f"; those left may take {duration(needed.seconds)}{cost}" if left else ""
     others = f"; {found.others} more there are not of this plan" if found.others else ""
-    return (
-        f"{len(found.runs)} runs in {found.out}, {done} finished; those left may take {duration(needed.seconds)}{cost}"
-        f"{others}"
-    )
+    return f"{len(found.runs)} runs in {found.out}, {len(found.runs) - len(left)} finished{rest}{others}"
 
 
 def _list(found: Bench, *, json: bool) -> None:
