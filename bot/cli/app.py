@@ -70,11 +70,11 @@ COMMANDS = {
         "End the work on a competition in order: its result and report are written, and nothing more is submitted.",
     ),
     "ideas": (
-        "bot.cli.knowledge:ideas",
+        "bot.cli.pools:ideas",
         "Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.",
     ),
     "reports": (
-        "bot.cli.knowledge:reports",
+        "bot.cli.pools:reports",
         "Show the reports on what was tried, or one of them in full.",
     ),
     "rehearse": (
@@ -100,6 +100,10 @@ COMMANDS = {
     "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
     "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),
     "env": ("bot.cli.env:env_app", "Environments: the packages that scripts run with, apart from the bot's own."),
+    "knowledge": (
+        "bot.cli.knowledge:knowledge_app",
+        "The knowledge base: dated entries from papers, past competitions and own runs, for drafts and improvements.",
+    ),
     "weights": ("bot.cli.weights:weights_app", "Pretrained weights that scripts find read-only in weights/."),
     "notify": ("bot.cli.notify:notify_app", "Messages to the owner."),
     "service": ("bot.cli.service:service_app", "The bot as a systemd service."),

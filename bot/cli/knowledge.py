@@ -1,190 +1,151 @@
-"""`bot ideas` and `bot reports`: what the daemon has learned, from its database, while it runs."""
+"""`bot knowledge`: the knowledge base: what is in it, whether it is in order, and what is added to it."""
 
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
-from bot.cli.options import Config
-from bot.cli.output import number, print_json, print_table
-from state.errors import UsageError
+from bot.cli.configured import configured
+from bot.cli.knowledge_build import build_app
+from bot.cli.options import Config, Json
+from bot.cli.output import print_json, print_table
+from state.errors import FileProblems, UsageError
 
 if TYPE_CHECKING:
-    from bot.status.knowledge import IdeaShown, ReportShown, Source
+    from bot.knowledge.base import KnowledgeBase
+    from bot.knowledge.entry import Entry
 
-Competition = Annotated[str | None, typer.Argument(help="the competition; default: all", show_default=False)]
+Label = Annotated[str | None, typer.Option(help="a label, or a top category")]
 
-_WIDTH = 100
-_SHOWN_SOURCES = 4
-_WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a kernel that was reproduced"}
-"""Subject of a report without a draft, by its node's action."""
-
-
-def ideas(
-    competition: Competition = None,
-    config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per idea")] = False,
-) -> None:
-    """Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.
-
-    Support goes from 0 to 10, and is 5 where nothing is known. What was measured of an idea goes before what was measured of
-    its sources, and this before what posts claim. Merged, split and retired ideas come last, with the reason.
-
-    Example: bot ideas spooky-author-identification
-    """
-    from bot.status.knowledge import ideas_of
-
-    with daemon_to_read(config) as store:
-        now = daemon_now(store)
-        pools = {slug: ideas_of(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
-    if json:
-        _print_as_json(pools)
-        return
-    for slug, pool in pools.items():
-        _print_pool(slug, pool)
-    if not pools:
-        typer.echo("there is no run yet, so there are no ideas")
+knowledge_app = typer.Typer(
+    name="knowledge",
+    help="The knowledge base: dated entries from papers, past competitions and own runs, for drafts and improvements.",
+    no_args_is_help=True,
+)
+knowledge_app.add_typer(build_app)
 
 
-def reports(
-    competition: Competition = None,
-    report: Annotated[
-        str | None,
-        typer.Argument(metavar="[NUMBER]", help="number of a report to show in full", show_default=False),
+@knowledge_app.command("list")
+def list_entries(
+    label: Label = None,
+    kind: Annotated[str | None, typer.Option(help="trick, paper or lesson")] = None,
+    as_of: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only what was known when that day began (UTC)")
     ] = None,
+    without: Annotated[str | None, typer.Option(help="only what was not drawn from this competition")] = None,
     config: Config = None,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object per report")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per entry")] = False,
 ) -> None:
-    """Show the reports on what was tried, or one of them in full.
+    """List the entries that come with the bot and those of your folder.
 
-    Example: bot reports spooky-author-identification 3
+    Example: bot knowledge list --label tabular --as-of 2018-01-01
     """
-    from bot.status.knowledge import reports_shown
-
-    with daemon_to_read(config) as store:
-        now = daemon_now(store)
-        found = {slug: reports_shown(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
-    if report is not None:
-        found = {slug: [_one(slug, pool, report)] for slug, pool in found.items()}
+    entries = _base(config).visible(without or "", as_of.replace(tzinfo=UTC) if as_of else None)
+    if label is not None:
+        entries = [one for one in entries if any(label in (name, name.partition("/")[0]) for name in one.labels)]
+    if kind is not None:
+        entries = [one for one in entries if one.kind == kind]
     if json:
-        _print_as_json(found)
+        for entry in entries:
+            print_json(_record(entry))
         return
-    for slug, pool in found.items():
-        if report is not None:
-            typer.echo("\n".join(_in_full(pool[0])))
-        else:
-            _print_reports(slug, pool)
-    if not found:
-        typer.echo("there is no run yet, so there are no reports")
+    rows = [(e.id, e.kind, f"{e.known_at:%Y-%m-%d}", e.support, ", ".join(e.labels), e.title) for e in entries]
+    print_table(("id", "kind", "known since", "support", "labels", "title"), rows, title=f"{len(rows)} entries")
 
 
-def _print_as_json(found: Mapping[str, Sequence[Any]]) -> None:
-    for pool in found.values():
-        for one in pool:
-            print_json(as_json(one))
+@knowledge_app.command()
+def show(
+    id: Annotated[str, typer.Argument(help="the entry's id")],
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Show an entry in full, as its file has it.
 
-
-def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:
-    if not pool:
-        typer.echo(f"{slug}: there are no ideas yet")
-        return
-    rows = [
-        (
-            str(one.number),
-            _plain(one.text) if one.state == "live" else f"{_closed(one)}\n{_plain(one.text)}",
-            f"{one.support:.1f}",
-            str(one.times_used),
-            _gains(one),
-            "\n".join(_sources(one.sources)),
-        )
-        for one in pool
-    ]
-    columns = ("no.", "idea", "support", "used", "gain", "from")
-    print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
-
-
-def _gains(one: "IdeaShown") -> str:
-    shown = ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–"
-    return shown if one.error is None else f"{shown} ± {one.error:.2g}"
-
-
-def _closed(one: "IdeaShown") -> str:
-    into = f" into {', '.join(map(str, one.successors))}" if one.successors else ""
-    return _plain(f"{one.state}{into}: {one.reason}" if one.reason else f"{one.state}{into}")
-
-
-def _sources(sources: "Sequence[Source]") -> Iterator[str]:
-    for one in sources[:_SHOWN_SOURCES]:
-        author = f" by {_plain(one.author)}" if one.author else ""
-        yield f"{one.item}: {_plain(one.title)}{author}" if one.title is not None else one.item
-    if len(sources) > _SHOWN_SOURCES:
-        yield f"and {len(sources) - _SHOWN_SOURCES} more"
-
-
-def _one(slug: str, pool: "Sequence[ReportShown]", wanted: str) -> "ReportShown":
-    found = next((one for one in pool if one.number == wanted), None)
-    if found is None:
-        known = f"there are {', '.join(one.number for one in pool)}" if pool else "there are none yet"
-        raise UsageError(f"there is no report {wanted} on {slug}: {known}")
-    return found
-
-
-def _print_reports(slug: str, pool: "Sequence[ReportShown]") -> None:
-    if not pool:
-        typer.echo(f"{slug}: there are no reports yet")
-        return
-    rows = [
-        (
-            one.number,
-            _plain(one.title),
-            number(one.score),
-            "–" if one.node is None else str(one.node),
-            ", ".join(map(str, one.ideas)) or "–",
-            _plain(one.next_steps),
-        )
-        for one in pool
-    ]
-    columns = ("no.", "title", "score", "node", "ideas", "next steps")
-    print_table(columns, rows, title=f"{slug}: reports", width=_WIDTH)
-
-
-def _in_full(one: "ReportShown") -> Iterator[str]:
-    yield f"{one.competition}, report {one.number}: {_plain(one.title)}"
-    made = f"draft {one.draft}" if one.draft is not None else _WITHOUT_DRAFT.get(one.action or "", "no draft")
-    used = f" of ideas {', '.join(map(str, one.ideas))}" if one.ideas else ""
-    yield f"score {number(one.score)} of node {one.node if one.node is not None else '–'}; {made}{used}"
-    parts = {"method": one.method, "numbers": one.numbers, "limitations": one.limitations, "next steps": one.next_steps}
-    for name, text in parts.items():
-        if text:
-            yield from ("", f"{name}:", *_paragraphs(text))
-    if one.components:
-        yield from (
-            "",
-            "components:",
-            *(line for part in one.components for line in _paragraphs(f"- {_component(part)}")),
-        )
-
-
-def _component(part: Any) -> str:
-    """Return a report's component as a line; a model may have written it in any form."""
-    if isinstance(part, Mapping) and part.get("name"):
-        return f"{part['name']}: {part.get('analysis') or 'no analysis'}"
-    return str(part)
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    for line in _clean(text).splitlines():
-        yield from textwrap.wrap(line, _WIDTH, initial_indent="  ", subsequent_indent="  ") or [""]
-
-
-def _plain(text: str) -> str:
-    return " ".join(_clean(text).split())
-
-
-def _clean(text: str) -> str:
-    # Foreign text, or a model's, must not control the terminal.
+    Example: bot knowledge show out-of-fold-target-encoding
+    """
+    from bot.knowledge.entry import format_entry
     from bot.models.quoting import clean
 
-    return clean(text)
+    found = {entry.id: entry for entry in _base(config).entries}
+    if id not in found:
+        raise UsageError(f"there is no entry {id}: `bot knowledge list` shows all ids")
+    if json:
+        print_json(_record(found[id]))
+    else:
+        typer.echo(clean(format_entry(found[id])), nl=False)
+
+
+@knowledge_app.command()
+def check(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="files or folders of entries; default: the bot's own and your folder")
+    ] = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Check that each entry has labels of the set, a date, and a source that can be traced; list all that is wrong.
+
+    Exits with 1 if anything is.
+
+    Example: bot knowledge check knowledge/
+    """
+    from bot.knowledge.base import SHIPPED, read_folder
+
+    folders = paths or [SHIPPED, configured(config).knowledge.folder]
+    entries, problems = list["Entry"](), list[Any]()
+    for path in folders:
+        found, wrong = read_folder(path)
+        entries += found
+        problems += wrong
+        if path in (paths or ()) and not found and not wrong:
+            raise UsageError(f"{path}: there is no entry, which is a file that ends in .md")
+    if json:
+        shown = [{"file": one.file, "line": one.line, "message": one.message} for one in problems]
+        print_json({"ok": not problems, "entries": len(entries), "problems": shown})
+    else:
+        for problem in problems:
+            typer.echo(str(problem))
+        typer.echo(f"{len(entries)} entries are in order" + (f", {len(problems)} problem(s)" if problems else ""))
+    raise typer.Exit(1 if problems else 0)
+
+
+@knowledge_app.command()
+def add(
+    files: Annotated[list[Path], typer.Argument(help="files of entries")],
+    config: Config = None,
+) -> None:
+    """Check entries that you have written, and copy them into your folder; an entry with the same id is replaced.
+
+    Example: bot knowledge add rank-average.md
+    """
+    from bot.knowledge.entry import read_entry
+    from bot.knowledge.writing import write_entry
+
+    entries, problems = list["Entry"](), list[Any]()
+    for file in files:
+        try:
+            entries.append(read_entry(file))
+        except FileProblems as error:
+            problems += error.problems
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error}") from error
+    if problems:
+        # None is added where one is wrong: the same command can be given again.
+        raise FileProblems(problems)
+    folder = configured(config).knowledge.folder
+    for entry in entries:
+        typer.echo(str(write_entry(folder, entry)))
+
+
+def _base(config: Path | None) -> "KnowledgeBase":
+    from bot.knowledge.base import KnowledgeBase
+
+    base = KnowledgeBase.read(configured(config).knowledge.folder)
+    for problem in base.problems:
+        typer.echo(f"left out: {problem}", err=True)
+    return base
+
+
+def _record(entry: "Entry") -> dict[str, Any]:
+    return entry.model_dump(mode="json")

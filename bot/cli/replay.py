@@ -58,6 +58,13 @@ def replay(
         Path | None,
         typer.Option(help="a folder with notes of your own (.md, .txt, .ipynb, .py), read as posts are; see Replays"),
     ] = None,
+    knowledge: Annotated[
+        Literal["clock", "all", "none"],
+        typer.Option(
+            help="entries of the knowledge base that prompts may hold: those that the clock allows; all, which answers the "
+            "question of the present day; or none. What was drawn from the same competition is never shown"
+        ),
+    ] = "clock",
     steps: Annotated[int | None, typer.Option(min=1, help="most nodes, including the safe baseline")] = None,
     time: Annotated[
         str | None, typer.Option(help="a run's wall time until its exit, such as 90s, 5m or 5h; default 5h")
@@ -119,6 +126,7 @@ def replay(
         cutoff=cutoff,
         pace=pace,
         signals=signals,
+        knowledge=knowledge,
         split_seed=split_seed,
         coder=coder,
         sandbox=sandbox,

@@ -25,6 +25,7 @@ ABLATIONS: Mapping[str, Ablation] = {
     "no-community": Ablation("community", False, ("comind",)),
     "no-reproduction": Ablation("reproduction.kernels", 0, ("comind",), within="no-community"),
     "no-labs": Ablation("rounds.coder", "script", ("comind",)),
+    "no-knowledge": Ablation("knowledge", "none", ("comind",), within="no-labs"),
     "no-blend": Ablation("blend", False),
     "no-race": Ablation("race", False, within="no-blend"),
 }

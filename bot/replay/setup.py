@@ -12,6 +12,7 @@ from bot.agents import AgentName, blends
 from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
 from bot.configuration import Settings, read_settings
 from bot.configuration.own_secrets import open_redactor
+from bot.knowledge.base import Shown
 from bot.models.settings import Environment, ModelChoice, ModelSettings
 from bot.replay.ablations import without
 from bot.replay.prepare import PreparedRun
@@ -51,6 +52,7 @@ class ReplayOptions(BaseModel):
     cutoff: str = Field(default="deadline", description="the clock: `deadline`, or an ISO time")
     pace: Literal["all", "stream"] = Field(default="all", description="whether the clock stands or moves")
     signals: Literal["asof", "collected"] = Field(default="asof", description="whence votes, scores and tiers are")
+    knowledge: Shown = Field(default="clock", description="which entries of the knowledge base prompts may hold")
     split_seed: int = Field(default=0, description="seed of the rows that are withheld, the same for all runs")
     coder: Coder | None = Field(default=None, description="who works on CoMind's drafts")
     sandbox: BackEndChoice = Field(default="auto", description="where generated code runs")
@@ -143,6 +145,8 @@ class Setup:
             watch=configured.watch,
             lab=configured.lab,
             reproduction=configured.reproduction,
+            knowledge=options.knowledge,
+            knowledge_base=configured.knowledge,
             budget=configured.budget,
             weights=configured.weights.folder if configured.weights.offer else None,
         )

@@ -219,7 +219,7 @@ def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() ->
     assert refusal(BenchBudget(), Spent(1e9, 1e9), Spent(1e9, 1e9)) is None
 
 
-@pytest.mark.parametrize("word", [word for word in ABLATIONS if word != "no-labs"])
+@pytest.mark.parametrize("word", [word for word in ABLATIONS if word not in ("no-labs", "no-knowledge")])
 def test_each_ablation_is_one_word_and_makes_a_contender_of_its_own(place: Path, word: str) -> None:
     agents = ABLATIONS[word].agents
     agent = agents[-1] if agents else "comind"

@@ -10,11 +10,14 @@ from bot.agents.builtin import NAME, BuiltinModel
 from bot.coder.prompts import ReviewRun
 from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
+from bot.curation.prompts import ExtractTricks, SummarizePaper
+from bot.knowledge.prompts import LabelTask
 from bot.models import CallLimits, Item, Message
 from state.errors import ModelRefused
 from tests.bot.agents.builtin.parts import (
     NOW,
     RESULT,
+    TABLE,
     TASK,
     analysis,
     attempt,
@@ -34,6 +37,13 @@ PROMPTS = [
     write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, attempt("x = 1", error="slow"), (RESULT,)),
     WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),), best=1),
+    LabelTask("Birds", "Which birds call?", "auc", TABLE),
+    ExtractTricks(
+        "Birds", "auc", "Which birds call?", document(replace(post("Use extra trees, 0.123."), language="python"))
+    ),
+    SummarizePaper(
+        "key2020", "Trees on tables", "We propose extra trees for tables. They gain 0.1 on average over ten tables."
+    ),
 ]
 UNSAID = {"known", "action"}
 """Where a draft comes from is for the audit; an action is a word of ours."""
