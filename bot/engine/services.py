@@ -13,7 +13,7 @@ from bot.budgets.levels import Level
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.decisions import Decisions
-from bot.engine.results import members_of_newest_blend
+from bot.engine.results import refits_due
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
 from bot.evaluation.client.worker import Worker
@@ -165,7 +165,7 @@ async def open_context(
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
         blends = settings.blend and executor.self_reported is None
-        budget = replace(budget, growth=executor.growth, refits=partial(members_of_newest_blend, store, plan.id))
+        budget = replace(budget, growth=executor.growth, refits=partial(refits_due, store, plan.id))
         machine = this_machine(limits, described, settings.gpus, machinery.leases.gpu_models)
         yield RunContext(
             run_id=plan.id,
