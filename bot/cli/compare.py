@@ -16,6 +16,7 @@ from bot.bench.comparing.verdict import conclusion, interval, percentage, points
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
 from state.errors import UsageError
+from state.words import plural
 
 _WIDTH = 80
 
@@ -43,14 +44,16 @@ def compare(
 
 
 def print_comparison(found: Comparison) -> None:
-    """Print who wins and how surely, the agents' figures, and the pairs."""
+    """Print who wins and how surely, the agents' figures, and the leader's pairs."""
     for sentence in (verdict(found), conclusion(found)):
         typer.echo(textwrap.fill(sentence, _WIDTH))
     for table in (outcomes_table(found), spent_table(found)):
         print_table(("agent", *table.columns), [(name, *cells) for name, cells in table.rows], width=_WIDTH)
-    if found.pairs:
+    if found.against_leader:
         columns = ("pair", "teams beaten, points (95%)", "by chance", "settled", "pairs")
-        print_table(columns, [_row(found, pair) for pair in found.pairs], width=_WIDTH)
+        print_table(columns, [_row(found, pair) for pair in found.against_leader], width=_WIDTH)
+    if more := len(found.pairs) - len(found.against_leader):
+        typer.echo(f"{plural(more, 'more pair')} without the leader: --html or --json")
     for caution in found.cautions:
         typer.echo(textwrap.fill(f"{caution}.", _WIDTH))
 

@@ -93,6 +93,7 @@ def test_the_command_prints_at_most_80_columns_and_writes_what_it_is_asked_to(bo
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.startswith("comind wins: it beats comind no-community, and 1 other, by ")
+    assert "1 more pair without the leader: --html or --json" in done.stdout
     assert "1 run without a final result left out" in " ".join(done.stdout.split())
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == 3 * 3 * 12
