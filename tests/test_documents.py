@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.bench.running.plan import Plan
 from bot.configuration.settings import Settings
 from tests import commands
 from tests.source_tree import ROOT, sources
@@ -83,9 +84,9 @@ def test_make_targets_that_are_named_exist(path: Path) -> None:
 def test_examples_of_settings_are_settings(path: Path) -> None:
     for block in re.findall(r"^```toml\n(.*?)^```", _text(path), re.MULTILINE | re.DOTALL):
         content = tomllib.loads(block)
-        # Faults of a rehearsal have a file of their own.
+        # Faults of a rehearsal and plans of benches have files of their own.
         if "fault" not in content:
-            Settings.model_validate(content)
+            (Plan if "competitions" in content and "agents" in content else Settings).model_validate(content)
 
 
 def test_messages_that_are_quoted_are_messages_of_the_program() -> None:

@@ -24,6 +24,14 @@ COMMANDS = {
         "bot.cli.blend:blend",
         "Blend the scripts of finished replays of one competition: several seeds and agents together, without a model.",
     ),
+    "bench": (
+        "bot.cli.bench:bench",
+        "Run competitions x agents x models x seeds as one piece of work under one budget, and compare the agents.",
+    ),
+    "compare": (
+        "bot.cli.compare:compare",
+        "Compare agents over finished replays: paired by competition and seed, with intervals and what can be concluded.",
+    ),
     "grade": (
         "bot.cli.grade:grade",
         "Grade a submission file: validity with reasons, score, medals, win rate. Or a list of files for many competitions.",

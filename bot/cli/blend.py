@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic_core import to_jsonable_python
 
 from bot.cli.configured import configured, model_settings, redactor_of
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json
-from bot.cli.running import Outcome, report
+from bot.cli.running import print_outcome, report
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
 from bot.replay.blended import blend_runs, blended_run, stored_runs
+from bot.replay.several import Outcome
 from sandbox.choose import choose
 from sandbox.workspace import remove_tree
 from scrapers.snapshots.snapshot import Snapshot
@@ -53,7 +52,7 @@ def blend(
             raise
     outcome = Outcome(run.folder.path, run.id, result)
     if json:
-        print_json({"run": str(outcome.run), "run_id": outcome.run_id, **to_jsonable_python(result)})
+        print_outcome(outcome)
     report([outcome], json=json)
 
 

@@ -1,31 +1,28 @@
 """`bot replay`: run agents on past competitions and compare them with the real leaderboards."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from bot.agents import AGENTS, blends
-from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
-from bot.cli.configured import configured, model_settings, redactor_of, settings_file
+from bot.agents import AGENTS
+from bot.agents.comind.policy import Coder
+from bot.cli.configured import settings_file
 from bot.cli.options import Config
-from bot.cli.running import Job, report, run_all
+from bot.cli.running import report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare
-from bot.replay.settings import DEFAULT_SECONDS, ReplaySettings, parse_cutoff, parse_seconds
+from bot.replay.settings import DEFAULT_SECONDS, parse_cutoff, parse_seconds
+from bot.replay.setup import ReplayOptions, Setup
 from bot.report.words import cutoff_note
-from sandbox import BackEndChoice, SandboxDescription
-from sandbox.choose import choose
-from sandbox.environments import chosen_environment
-from sandbox.instance import instance_of
+from sandbox import BackEndChoice
 from sandbox.leftovers import left_by_killed
-from sandbox.share import share_of
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -101,6 +98,12 @@ def replay(
             help="blend the predictions of the scored scripts; default: yes, but for aide, which has no blend in its paper",
         ),
     ] = None,
+    race: Annotated[
+        bool, typer.Option("--race/--no-race", help="run the best scripts on folds before the last choice")
+    ] = True,
+    reproduction: Annotated[
+        bool, typer.Option("--reproduction/--no-reproduction", help="have CoMind run the best public kernels")
+    ] = True,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
     parallel: Annotated[int, typer.Option(min=1, help="nodes that a run works on at once")] = 1,
     cpus: Annotated[
@@ -115,87 +118,46 @@ def replay(
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """
-    file = settings_file(config)
-    settings = configured(file)
-    models = model_settings(settings)
-    choice = models.resolve(model)
-    environment = chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment)
-    back_end = choose(
-        sandbox,
-        trusted=choice.kind == "builtin",
-        instance=instance_of(out),
-        settings=settings.sandbox,
-        environment=environment,
+    options = ReplayOptions(
+        time=parse_seconds(time) if time else DEFAULT_SECONDS,
+        steps=steps,
+        max_cost=max_cost,
+        max_tokens=max_tokens,
+        cutoff=cutoff,
+        pace=pace,
+        signals=signals,
+        knowledge=knowledge,
+        split_seed=split_seed,
+        coder=coder,
+        sandbox=sandbox,
+        parallel=parallel,
+        cpus=cpus,
+        gpus=gpus,
     )
-    described = back_end.describe()
-    if sandbox == "auto" and described.isolation == "none":
-        typer.echo(
-            "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes",
-            err=True,
-        )
+    setup = Setup.of(options, model, out, settings_file(config))
+    if setup.caution:
+        typer.echo(setup.caution, err=True)
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
-    common: dict[str, Any] = {
-        "model": choice.spec,
-        "roles": dict(choice.roles or {}),
-        "record": record.resolve() if record else None,
-        "signals": signals,
-        "pace": pace,
-        "community": not no_community,
+    given: dict[str, object] = {
         "notes": _notes(notes, no_community, len(loaded)),
-        "knowledge": knowledge,
-        "knowledge_base": settings.knowledge,
-        "steps": steps,
-        "split_seed": split_seed,
-        "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,
-        "max_cost": max_cost,
-        "max_tokens": max_tokens,
-        "sandbox": described.name,
-        "image": described.image,
-        "runtime": settings.sandbox.runtime if described.image else None,
-        "parallel": parallel,
-        "environment": described.environment,
-        **asdict(share_of(settings.sandbox, out, parallel=parallel, cpus=cpus)),
-        "config": file,
-        # A round has a draft for every slot.
-        "rounds": RoundsSettings(
-            coder=_coder(coder, choice.kind, described),
-            drafts_per_round=max(RoundsSettings().drafts_per_round, parallel),
-        ),
-        "calls_in_flight": settings.models.in_flight,
-        "watch": settings.watch,
-        "lab": settings.lab,
-        "reproduction": settings.reproduction,
-        "budget": settings.budget,
-        "weights": settings.weights.folder if settings.weights.offer else None,
+        "record": record.resolve() if record else None,
+        **({} if blend is None else {"blend": blend}),
     }
-    combinations = product(loaded, _agents(agent), range(seed, seed + seeds))
-    runs = [
-        (
-            s,
-            ReplaySettings(
-                snapshot=s.path.resolve(),
-                agent=a,
-                seed=n,
-                cutoff=parse_cutoff(cutoff, s.card),
-                blend=blends(a) if blend is None else blend,
-                **common,
-            ),
-        )
-        for s, a, n in combinations
-    ]
+    off = {"no-community": no_community, "no-race": not race, "no-reproduction": not reproduction}
+    left_out = [word for word, asked in off.items() if asked]
+    wanted = [*product(loaded, _agents(agent), range(seed, seed + seeds))]
     for snapshot in loaded:
         if note := cutoff_note(parse_cutoff(cutoff, snapshot.card), snapshot.card.deadline):
             typer.echo(f"{snapshot.card.slug}: {note}", err=True)
-    if record is not None and len(runs) > 1:
+    if record is not None and len(wanted) > 1:
         raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
-    check_free(out, settings.disk)
+    check_free(out, setup.configuration.disk)
     for left in left_by_killed(out):
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
-    with open_leases(settings.leases, gpus) as (leases, held):
-        runs = [(snapshot, one.model_copy(update={"gpus": held})) for snapshot, one in runs]
-        prepared = prepare(runs, out, datetime.now(UTC))
-        redactor = redactor_of(settings)
-        outcomes = run_all([Job(run, back_end, models, redactor) for run in prepared], leases, json=json)
+    with open_leases(setup.configuration.leases, gpus) as (leases, held):
+        here = replace(setup, gpus=held)
+        runs = [(s, here.settings(s, a, n, left_out).model_copy(update=given)) for s, a, n in wanted]
+        outcomes = run_all([here.job(run) for run in prepare(runs, out, datetime.now(UTC))], leases, json=json)
     report(outcomes, json=json)
 
 
@@ -210,15 +172,6 @@ def _notes(folder: Path | None, no_community: bool, competitions: int) -> Path |
     if not folder.is_dir():
         raise UsageError(f"--notes {folder}: there is no such folder")
     return folder.resolve()
-
-
-def _coder(asked: Coder | None, model: str, sandbox: SandboxDescription) -> Coder:
-    """Return who works on drafts; raises UsageError where labs are asked for and cannot be."""
-    usual = usual_coder(model, sandbox)
-    if asked == "lab" and usual != "lab":
-        why = "the built-in model works on none" if model == "builtin" else "it needs --sandbox bubblewrap or docker"
-        raise UsageError(f"--coder lab: {why}")
-    return asked or usual
 
 
 def _agents(text: str) -> Sequence[str]:

@@ -1,74 +1,26 @@
 """Running replays one after another, and printing their results, for `bot replay` and `bot resume`."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, Self
+from contextlib import AbstractContextManager
 
 import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Console
 
 from bot.cli.output import number, print_json, print_table
-from bot.engine.patience import may_pass
 from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
-from bot.models.settings import ModelSettings
-from bot.replay.prepare import PreparedRun
 from bot.replay.progress_line import show_progress
 from bot.replay.run import Show
-from bot.replay.run import replay as replay_one
-from bot.replay.settings import ReplaySettings
+from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
 from bot.report.words import interval, made_as
-from sandbox import Sandbox
 from sandbox.leases import Leases
-from state.errors import BotError, Interrupted, UsageError
-from state.redaction import Redactor
 
 _COLUMNS = (
     *("competition", "agent", "seed", "score", "expected (95%)"),
     *("gold / silver / bronze / median", "win rate", "medal", "spent"),
 )
-
-
-@dataclass(frozen=True)
-class Job:
-    """A run to do, and what it needs."""
-
-    run: PreparedRun
-    sandbox: Sandbox
-    models: ModelSettings
-    redactor: Redactor
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A run that has no result."""
-
-    competition_id: str
-    agent: str
-    seed: int
-    error: str
-    usage_error: bool
-    status: Literal["stopped", "failed"]
-
-    @classmethod
-    def by(cls, error: Exception, settings: ReplaySettings, competition: str) -> Self:
-        """Return a run that an error ended."""
-        status: Literal["stopped", "failed"] = "stopped" if isinstance(error, Interrupted) else "failed"
-        return cls(competition, settings.agent, settings.seed, str(error), isinstance(error, UsageError), status)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a run."""
-
-    run: Path
-    """The run's folder."""
-    run_id: str
-    result: RunResult | Failed
 
 
 def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> list[Outcome]:
@@ -78,37 +30,25 @@ def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> lis
     """
     console = Console(stderr=True)
     outcomes: list[Outcome] = []
-    for position, job in enumerate(jobs, 1):
-        one = _work(job, f"[{position}/{len(jobs)}] " if len(jobs) > 1 else "", leases, console)
+
+    def shown(job: Job) -> AbstractContextManager[Show]:
+        count = f"[{len(outcomes) + 1}/{len(jobs)}] " if len(jobs) > 1 else ""
+        return show_progress(console, f"{count}{job.run.settings.agent} on {job.run.snapshot.card.slug}")
+
+    for one in run_each(jobs, leases, shown):
+        if isinstance(one.result, Failed):
+            console.print(f"{one.run_id}: {one.result.error}", markup=False, highlight=False, soft_wrap=True)
         if json:
-            print_json({"run": str(one.run), "run_id": one.run_id, **to_jsonable_python(one.result)})
+            print_outcome(one)
         outcomes.append(one)
-        if one.result.status == "stopped":
-            if left := len(jobs) - position:
-                console.print(f"{left} more were not started: `bot resume` with the folder of all runs finishes them")
-            break
+    if left := len(jobs) - len(outcomes):
+        console.print(f"{left} more were not started: `bot resume` with the folder of all runs finishes them")
     return outcomes
 
 
-def _work(job: Job | Outcome, count: str, leases: Leases, console: Console) -> Outcome:
-    if isinstance(job, Outcome):
-        return job
-    run = job.run
-    with show_progress(console, f"{count}{run.settings.agent} on {run.snapshot.card.slug}") as show:
-        result = _run(job, leases, show)
-    if isinstance(result, Failed):
-        console.print(f"{run.id}: {result.error}", markup=False, highlight=False, soft_wrap=True)
-    return Outcome(run.folder.path, run.id, result)
-
-
-def _run(job: Job, leases: Leases, show: Show) -> RunResult | Failed:
-    run = job.run
-    try:
-        return asyncio.run(replay_one(run, job.sandbox, leases, job.models, job.redactor, show))
-    except (BotError, OSError) as error:
-        if not isinstance(error, BotError) and not may_pass(error):
-            raise
-        return Failed.by(error, run.settings, run.snapshot.card.slug)
+def print_outcome(one: Outcome) -> None:
+    """Print a run's result, or why it has none, as one JSON object."""
+    print_json({"run": str(one.run), "run_id": one.run_id, **to_jsonable_python(one.result)})
 
 
 def report(outcomes: Sequence[Outcome], *, json: bool) -> None:
@@ -118,10 +58,11 @@ def report(outcomes: Sequence[Outcome], *, json: bool) -> None:
         for one in outcomes:
             for line in _lines(one):
                 typer.echo(line)
-    raise typer.Exit(max(_status(one.result) for one in outcomes))
+    raise typer.Exit(max(status_of(one.result) for one in outcomes))
 
 
-def _status(result: RunResult | Failed) -> int:
+def status_of(result: RunResult | Failed) -> int:
+    """Return the exit status that a run stands for."""
     if isinstance(result, Failed):
         return 2 if result.usage_error else 1
     return 2 if result.misconfigured else 0 if result.valid_submission else 1

@@ -1,15 +1,15 @@
-"""Reading a bot.toml: once, as a whole, with all of its mistakes reported together."""
+"""Reading a TOML file of settings, such as a bot.toml: once, as a whole, with all of its mistakes reported together."""
 
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from bot.configuration.contradictions import contradictions
 from bot.configuration.fields import name_of
@@ -19,6 +19,8 @@ from bot.configuration.secret_texts import Secret, find_secrets, masked
 from bot.configuration.settings import Settings
 from state.errors import ConfigurationError
 from state.settings_paths import FOLDER
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
@@ -49,6 +51,24 @@ def read_configuration(file: Path | None) -> Configuration:
     """
     if file is None:
         return Configuration(None, Settings(), Lines({}))
+    settings, lines = read_toml(file, Settings, contradictions)
+    return Configuration(file, settings, lines)
+
+
+def read_toml(
+    file: Path, model: type[ModelT], together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]]
+) -> tuple[ModelT, Lines]:
+    """Read a TOML file as a model: its content, and the lines of it.
+
+    Args:
+        file: the file; relative paths in it start at its folder.
+        model: the model of the whole file.
+        together: returns the key of each contradiction between keys that are each right, and the rest of a sentence that
+            begins with that key.
+
+    Raises:
+        ConfigurationError: it cannot be read, or something in it is wrong; the error holds every mistake.
+    """
     text = _text(file)
     lines = scan(text)
     where = Where(file, lines)
@@ -58,13 +78,13 @@ def read_configuration(file: Path | None) -> Configuration:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(_sorted([*mistakes, _syntax(file, text, error)])) from None
     mistakes += _hidden_secrets(content, where, text)
-    settings, found = _validated(content, where)
+    settings, found = _validated(content, where, model, together)
     # Mistakes with secrets are reported already.
     secret = {one.line for one in mistakes if one.kind == "secret"}
     mistakes += [one for one in found if one.kind == "unknown" or one.line not in secret]
-    if mistakes:
+    if mistakes or settings is None:
         raise ConfigurationError(_sorted(mistakes))
-    return Configuration(file, settings, lines)
+    return settings, lines
 
 
 def _text(file: Path) -> str:
@@ -120,25 +140,37 @@ def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mist
     return Mistake(str(file), line, sentence, "secret", key)
 
 
-def _validated(content: dict[str, Any], where: Where) -> tuple[Settings, list[Mistake]]:
-    """Return the settings of all tables that are right, and the mistakes of the others and between those that are."""
+def _validated(
+    content: dict[str, Any],
+    where: Where,
+    model: type[ModelT],
+    together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]],
+) -> tuple[ModelT | None, list[Mistake]]:
+    """Return the settings of all tables that are right, and the mistakes of the others and between those that are.
+
+    Without settings: a key that is wrong is one that must be there.
+    """
     mistakes: list[Mistake] = []
-    right, folder = content, where.file.absolute().parent
+    folder = where.file.absolute().parent
+    settings: ModelT | None
     try:
-        settings = _settings(content, folder)
+        settings = _settings(content, folder, model)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        mistakes += invalid(errors, where, Settings)
+        mistakes += invalid(errors, where, model)
         wrong = {one["loc"][0] for one in errors}
-        right = {name: table for name, table in content.items() if name not in wrong}
-        settings = _settings(right, folder)
-    mistakes += [where.mistake("together", path, sentence) for path, sentence in contradictions(settings)]
+        try:
+            settings = _settings({name: table for name, table in content.items() if name not in wrong}, folder, model)
+        except ValidationError:
+            settings = None
+    if settings is not None:
+        mistakes += [where.mistake("together", path, sentence) for path, sentence in together(settings)]
     return settings, mistakes
 
 
-def _settings(content: dict[str, Any], folder: Path) -> Settings:
+def _settings(content: dict[str, Any], folder: Path, model: type[ModelT]) -> ModelT:
     # As JSON, for pydantic's strict mode of JSON: no text for a number, but lists, paths and times.
-    return Settings.model_validate_json(json.dumps(content, default=_time), strict=True, context={FOLDER: folder})
+    return model.model_validate_json(json.dumps(content, default=_time), strict=True, context={FOLDER: folder})
 
 
 def _time(value: object) -> str:

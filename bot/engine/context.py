@@ -76,6 +76,8 @@ class RunContext:
     """Set when the newest blend takes in all that was scored, and cleared when a script has been scored."""
     blender: Worker | None = None
     """Fits blends; None: nothing is blended."""
+    races: bool = True
+    """Whether finalists may be run on folds."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
     """Returns the owner's notes on this competition so far."""
     knowledge: Retriever | None = None

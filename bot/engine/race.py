@@ -93,6 +93,8 @@ async def _plan(context: RunContext, worker: Worker) -> dict[str, Any]:
     best = best_seconds(context, load_tree(context)) or 0.0
     room = context.budget.race_room(best)
     found = {"finalists": within, "racing": [], "until": context.budget.elapsed.wall() + room}
+    if not context.races:
+        return found | {"why": "this run goes without a race"}
     if context.executor.self_reported is not None:
         return found | {"why": "scores are what scripts print"}
     if len(within) < 2:

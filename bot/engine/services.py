@@ -197,6 +197,7 @@ async def open_context(
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
             blender=blender if blends else None,
+            races=settings.race,
             knowledge=_retriever(plan, similarity, asker, steps, store, clock, preview, say),
             similarity=similarity,
         )

@@ -41,6 +41,7 @@ class RunSettings(BaseModel):
     gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")
     blend: bool = Field(default=True, description="whether the scored scripts are blended")
+    race: bool = Field(default=True, description="whether the best scripts are run on folds before the last choice")
     calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
     watch: WatchSettings = WatchSettings()
     budget: BudgetSettings = BudgetSettings()

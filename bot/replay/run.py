@@ -26,6 +26,7 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
+from bot.replay.ablations import variant_of
 from bot.replay.grading import grade_and_report
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
@@ -136,6 +137,7 @@ async def _end(
         search.status,
         search.stopped_by,
         search.misconfigured,
+        variant_of(run.settings),
         None if dated is None else dated.model_dump(),
     )
     return await grade_and_report(ended, handed, run.snapshot.path, worker)
@@ -231,7 +233,7 @@ async def opened(
     account = RunAccount(run.id, card.slug, run.folder.database)
     with open_budget(settings.caps, account, clock, stopwatch.wall, say) as spending:
         seconds = wall_limit(spending, settings.seconds)
-        budget = RunBudget(stopwatch, seconds, settings.steps, races=settings.blend)
+        budget = RunBudget(stopwatch, seconds, settings.steps, races=settings.blend and settings.race)
         plan = RunPlan(
             run.id,
             card,

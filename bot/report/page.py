@@ -1,10 +1,7 @@
 """report.html: one self-contained page on a finished run, written in the worker process."""
 
-import re
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from bot.execution.folder import RunFolder
@@ -14,14 +11,13 @@ from bot.report.graph import BOX_HEIGHT as GRAPH_BOX
 from bot.report.graph import graph_drawing
 from bot.report.plots import agreement_figure, leaderboard_figure, left_out, time_figure
 from bot.report.stream_figure import stream_figure
+from bot.report.templates import page_environment
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
 
 SHOWN_POSTS = 300
 """Most posts in the table of a moving clock; those that a node used come first."""
 SHOWN_SOURCES = 100
 """Most sources in the table of what the community brought."""
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, characters that reorder text, and lone surrogates."""
 
 
 def write_report(folder: Path, database: Path | None = None) -> None:
@@ -47,7 +43,7 @@ def render(data: ReportData) -> str:
     """Return the page; every text of the run is escaped."""
     result = data.result
     return (
-        _environment()
+        page_environment()
         .get_template("page.html.j2")
         .render(
             data=data,
@@ -88,21 +84,3 @@ def _stream(data: ReportData) -> Markup | None:
         return None
     ended = [node.ended for node in data.nodes if node.ended is not None]
     return stream_figure(stream, max([*ended, *(node.seconds for node in stream.nodes), 0.0]))
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-
-
-def _shown(value: Any) -> Any:
-    """Replace invisible and deceptive characters in every text that a template prints."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value)
-    return value

@@ -160,6 +160,8 @@ class RunResult(LiveGrade):
 
     run_id: str
     agent: str
+    variant: tuple[str, ...] = ()
+    """What it did otherwise than its agent usually does, a word each, such as `no-blend`; of a replay alone."""
     model: str
     seed: int
     cutoff: datetime | None
@@ -218,6 +220,8 @@ class RunResult(LiveGrade):
     executions: int = 0
     wall_seconds: float
     """For a live run: by the clock, since the run began."""
+    time_limit: float | None = None
+    """Seconds of wall time that a replay was given; None for a live run."""
     overhead_seconds: float | None = None
     waiting_seconds: float | None = None
     session_seconds: float | None = None
@@ -236,6 +240,10 @@ class RunResult(LiveGrade):
     tokens_per_valid_node: float | None = None
     best_over_time: tuple[tuple[float, float, float | None], ...] = ()
     """Seconds, validation score and win rate at each gain; the win rate was computed after the run."""
+    best_over_money: tuple[tuple[float, float | None], ...] = ()
+    """USD spent on the model and win rate at each of these gains; those before which a price was unknown are left out."""
+    seconds_to_bronze: float | None = None
+    """Until the best by validation was worth a bronze medal or better on the hidden test; None: it never was."""
     rank_correlation: float | None = None
     selection: Selection | None = None
     """How the chosen node was chosen; None: by its hold-out score alone, or the run may go on."""

@@ -25,6 +25,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.knowledge.retrieval import SHOWN
 from bot.report.confidence import expected_interval, findings_of_run
 from bot.report.export import export_events, export_graph, export_prompts
+from bot.report.gains import figures_of, gains
 from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.spending import by_role
@@ -53,6 +54,8 @@ class EndedRun:
     """As `RunResult.status`."""
     stopped_by: str | None = None
     misconfigured: bool = False
+    variant: tuple[str, ...] = ()
+    """As `RunResult.variant`."""
     dated_at_deadline: Mapping[str, int] | None = None
     """Posts by kind without a time of their own, which were dated at the deadline on import; None: there were none."""
 
@@ -123,11 +126,13 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
     bold = handed.boldest
     with context.store.read() as session:
         roles = by_role(session, context.run_id, graph)
+        gained = figures_of(gains(session, run, ours, graded.nodes, context.card), graded.grade)
     late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
     return RunResult(
         **graded_there,
         run_id=run.id,
         agent=run.agent,
+        variant=ended.variant,
         model=run.model,
         seed=run.seed,
         cutoff=run.cutoff,
@@ -166,6 +171,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         valid_nodes=len(valid),
         executions=len(executions),
         **times,
+        time_limit=None if run.cutoff is None else budget.seconds,
         bot_peak_memory_bytes=peak_memory(),
         budget=figures(context.spending, done),
         llm=asdict(totals),
@@ -175,7 +181,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),
         timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
         tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
-        best_over_time=_best_over_time(context, ours, graded.nodes, run),
+        **gained,
         rank_correlation=graded.rank_correlation,
         selection=selection_of(context) if ended.status == "finished" else None,
         selection_regret=graded.selection_regret,
@@ -279,16 +285,3 @@ def peak_memory() -> int:
     """Return this process's peak resident memory so far in bytes, without its children's."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _best_over_time(
-    context: RunContext, valid: Sequence[Node], graded: Mapping[int, HiddenScore], run: Run
-) -> list[tuple[float, float, float | None]]:
-    ended = [(node.ended_at, node.score, node.id) for node in valid if node.ended_at and node.score is not None]
-    series: list[tuple[float, float, float | None]] = []
-    for at, score, id in sorted(ended):
-        if not series or context.card.oriented(score) > context.card.oriented(series[-1][1]):
-            there = graded.get(id)
-            seconds = round(worked_seconds(run.gaps, run.created_at, at), 3)
-            series.append((seconds, score, there.win_rate if there else None))
-    return series

@@ -56,17 +56,18 @@ async def test_a_run_that_may_go_on_is_chosen_for_by_the_hold_out_alone(tmp_path
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("seconds", "wrong", "why"),
+    ("seconds", "wrong", "races", "why"),
     [
-        (600.0, (0.3, 9.0), "no other script is within noise of the best"),
-        (0.5, (0.3, 0.31), "two finalists on one fold would take"),
+        (600.0, (0.3, 9.0), True, "no other script is within noise of the best"),
+        (0.5, (0.3, 0.31), True, "two finalists on one fold would take"),
+        (600.0, (0.3, 0.31), False, "this run goes without a race"),
     ],
 )
-async def test_a_race_that_cannot_pay_is_left_out_with_the_reason(
-    tmp_path: Path, seconds: float, wrong: tuple[float, ...], why: str
+async def test_a_race_that_cannot_pay_or_is_not_wanted_is_left_out_with_the_reason(
+    tmp_path: Path, seconds: float, wrong: tuple[float, ...], races: bool, why: str
 ) -> None:
     async with run_of(tmp_path, wrong=wrong) as context, aclosing(Worker()) as worker:
-        short = replace(context, budget=replace(context.budget, seconds=seconds))
+        short = replace(context, budget=replace(context.budget, seconds=seconds), races=races)
         assert await last_choice(short, worker, over=True) is not None
         found = selection_of(short)
         assert found is not None

@@ -1,0 +1,1 @@
+"""Many replays as one piece of work, and their comparison."""

@@ -1,0 +1,1 @@
+"""Comparing finished replays: who is better, and how surely."""

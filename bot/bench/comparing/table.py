@@ -1,0 +1,84 @@
+"""The figures of each contender as a table, and every run as a row of a CSV file."""
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.bench.comparing.comparison import Comparison
+from bot.bench.comparing.figures import Figures
+from bot.report.words import NONE, duration, integer, money, percent
+
+Columns = tuple[tuple[str, Callable[[Figures], str]], ...]
+
+_OUTCOMES: Columns = (
+    ("mean rank", lambda row: f"{row.rank:.2f}"),
+    ("teams beaten", lambda row: percent(row.win_rate)),
+    ("any medal", lambda row: percent(row.medal, 0)),
+    ("above median", lambda row: percent(row.above_median, 0)),
+    ("valid", lambda row: percent(row.valid, 0)),
+)
+_SPENT: Columns = (
+    ("runs", lambda row: str(row.runs)),
+    ("time", lambda row: duration(row.seconds)),
+    ("time to bronze", lambda row: _bronze(row)),
+    ("cost", lambda row: money(row.usd)),
+    ("tokens", lambda row: integer(row.tokens)),
+)
+_OF_RUN = (
+    *("run_id", "competition_id", "agent", "model", "seed", "score", "win_rate", "gold_medal", "silver_medal"),
+    *(
+        "bronze_medal",
+        "any_medal",
+        "above_median",
+        "valid_submission",
+        "validation_score",
+        "wall_seconds",
+        "time_limit",
+    ),
+    *("seconds_to_first_valid", "seconds_to_bronze", "nodes", "valid_nodes", "code_length"),
+)
+"""Columns of the CSV file, as `result.json` names them."""
+
+
+@dataclass(frozen=True)
+class FiguresTable:
+    """Columns after the name, and a row for each contender, the best first."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def outcomes_table(found: Comparison) -> FiguresTable:
+    """Return what each contender reached."""
+    return _table(found, _OUTCOMES)
+
+
+def spent_table(found: Comparison) -> FiguresTable:
+    """Return what a run of each contender took; without columns that nothing is in."""
+    idle = {name for name in ("cost", "tokens") if not any(row.tokens for row in found.rows)}
+    idle |= {name for name in ("time to bronze",) if not any(row.bronze for row in found.rows)}
+    return _table(found, tuple((name, cell) for name, cell in _SPENT if name not in idle))
+
+
+def _table(found: Comparison, columns: Columns) -> FiguresTable:
+    return FiguresTable(
+        tuple(name for name, _ in columns),
+        tuple((found.title(row.contender), tuple(cell(row) for _, cell in columns)) for row in found.rows),
+    )
+
+
+def _bronze(row: Figures) -> str:
+    return f"{duration(row.seconds_to_bronze)} ({row.bronze} of {row.runs})" if row.bronze else NONE
+
+
+def csv_text(found: Comparison) -> str:
+    """Return every run that is compared as a row of a CSV file; unknown values are empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_OF_RUN[:3], "variant", *_OF_RUN[3:], "cost_usd", "new_tokens"])
+    for _, result in found.runs.results:
+        values = [getattr(result, name) for name in _OF_RUN]
+        spent = (result.llm.cost_usd, result.llm.new_tokens)
+        writer.writerow([*values[:3], " ".join(result.variant), *values[3:], *spent])
+    return text.getvalue()

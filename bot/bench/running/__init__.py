@@ -1,0 +1,1 @@
+"""Running a plan's replays, in order and under one budget."""

@@ -1,0 +1,126 @@
+"""The plan of a bench: competitions x agents x models x seeds, the options of each run, and one budget."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
+
+from bot.agents import AGENTS, AgentName
+from bot.configuration.lines import KeyPath
+from bot.replay.ablations import ABLATIONS
+from bot.replay.setup import ReplayOptions, Seconds
+from state.settings_paths import FOLDER, SettingsPath, beside
+
+
+def _entrant(given: object) -> tuple[AgentName, tuple[str, ...]]:
+    """Read an agent, and the parts that it goes without, such as `comind no-blend no-race`."""
+    name, *words = given.split() if isinstance(given, str) else [""]
+    if name not in AGENTS:
+        raise ValueError(f"must begin with an agent, {_known(name, list(AGENTS))}")
+    unknown = [word for word in words if word not in ABLATIONS]
+    if unknown:
+        raise ValueError(f"names {unknown[0]!r}, which is no ablation, {_known(unknown[0], [*ABLATIONS])}")
+    # In one order, so that the same set of words is the same contender.
+    return name, tuple(word for word in ABLATIONS if word in words)
+
+
+def _known(name: str, names: list[str]) -> str:
+    near = get_close_matches(name, names, 1)
+    return f"such as {near[0]}" if near else f"one of {', '.join(names)}"
+
+
+def _model(given: object, info: ValidationInfo) -> str:
+    """Read a model; the folder of a recording starts at the plan's."""
+    if not isinstance(given, str):
+        raise ValueError("must be a model: builtin, openai:NAME or recorded:DIR")
+    kind, _, folder = given.partition(":")
+    start = (info.context or {}).get(FOLDER)
+    return f"recorded:{beside(Path(folder), start)}" if kind == "recorded" and folder and start else given
+
+
+Entrant = Annotated[tuple[AgentName, tuple[str, ...]], PlainValidator(_entrant)]
+"""An agent, and the words for what it goes without."""
+
+
+class BenchBudget(BaseModel):
+    """What all runs together may use; a competition is begun only if it covers all of its agents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    time: Seconds | None = Field(
+        default=None, description="wall time of all runs together; it may be exceeded by a twentieth", examples=["8h"]
+    )
+    money: float | None = Field(
+        default=None, gt=0, lt=math.inf, description="USD of all runs together", examples=[20.0]
+    )
+
+
+class Plan(BaseModel):
+    """A plan's file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    competitions: tuple[SettingsPath, ...] = Field(min_length=1, description="folders of snapshots")
+    agents: tuple[Entrant, ...] = Field(
+        min_length=1, description="agents, each with what it goes without, such as `comind no-blend`"
+    )
+    models: tuple[Annotated[str, PlainValidator(_model)], ...] = Field(
+        default=(), description="builtin, openai:NAME or recorded:DIR; none: the configured one"
+    )
+    seeds: Annotated[int, Field(ge=1)] | Annotated[tuple[int, ...], Field(min_length=1)] = Field(
+        default=1, description="their number, or a list of them"
+    )
+    out: SettingsPath | None = Field(
+        default=None, description="folder in which each run gets a folder; none: `NAME-runs` beside the plan NAME.toml"
+    )
+    run: ReplayOptions = Field(default=ReplayOptions(), description="options of each run")
+    budget: BenchBudget = Field(default=BenchBudget(), description="what all runs together may use")
+
+    @property
+    def each_seed(self) -> tuple[int, ...]:
+        """The seeds, in order."""
+        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+
+    @property
+    def side_by_side(self) -> int:
+        """Runs of one competition with one seed."""
+        return len(self.agents) * max(1, len(self.models))
+
+
+def contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""
+    for name, values in (
+        ("competitions", plan.competitions),
+        ("agents", [" ".join((agent, *words)) for agent, words in plan.agents]),
+        ("models", plan.models),
+        ("seeds", plan.each_seed),
+    ):
+        for value, count in Counter(map(str, values)).items():
+            if count > 1:
+                yield (name,), f"names {value} {count} times, where once is enough"
+    needed = plan.side_by_side * plan.run.time
+    if plan.budget.time is not None and plan.budget.time < needed:
+        yield (
+            ("budget", "time"),
+            f"must be at least {needed:g} s: one competition with one seed is {plan.side_by_side} runs of "
+            f"{plan.run.time:g} s",
+        )
+    yield from _money(plan)
+
+
+def _money(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
+    money, each = plan.budget.money, plan.run.max_cost
+    if money is None:
+        return
+    if each is None:
+        yield ("budget", "money"), "needs max_cost under [run]: else one run could spend what the others need"
+    elif money < plan.side_by_side * each:
+        yield (
+            ("budget", "money"),
+            f"must be at least {plan.side_by_side * each:g}: one competition with one seed is {plan.side_by_side} runs "
+            f"of {each:g} USD",
+        )

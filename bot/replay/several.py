@@ -1,0 +1,132 @@
+"""Several replays, one after another: each prepared or begun before, and a failure stops no other."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self
+
+from bot.configuration import read_settings
+from bot.configuration.own_secrets import open_redactor
+from bot.engine.patience import may_pass
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.folder import RunFolder, is_run_on
+from bot.models.settings import Environment, ModelSettings
+from bot.replay.prepare import PreparedRun, finished_result, read_config
+from bot.replay.run import Show, replay
+from bot.replay.settings import ReplaySettings
+from bot.report.result import RunResult
+from sandbox import Sandbox
+from sandbox.choose import choose
+from sandbox.environments import environment_named
+from sandbox.instance import instance_of
+from sandbox.leases import Leases
+from scrapers.snapshots.snapshot import Snapshot
+from state.errors import BotError, Interrupted, UsageError
+from state.redaction import Redactor
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to do, and what it needs."""
+
+    run: PreparedRun
+    sandbox: Sandbox
+    models: ModelSettings
+    redactor: Redactor
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that has no result."""
+
+    competition_id: str
+    agent: str
+    seed: int
+    error: str
+    usage_error: bool
+    status: Literal["stopped", "failed"]
+
+    @classmethod
+    def by(cls, error: Exception, settings: ReplaySettings, competition: str) -> Self:
+        """Return a run that an error ended."""
+        status: Literal["stopped", "failed"] = "stopped" if isinstance(error, Interrupted) else "failed"
+        return cls(competition, settings.agent, settings.seed, str(error), isinstance(error, UsageError), status)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a run."""
+
+    run: Path
+    """The run's folder."""
+    run_id: str
+    result: RunResult | Failed
+
+
+def run_each(
+    jobs: Iterable[Job | Outcome], leases: Leases, shown: Callable[[Job], AbstractContextManager[Show]]
+) -> Iterator[Outcome]:
+    """Run one after another, and yield each outcome; existing outcomes are passed on.
+
+    After a request to stop, the run's outcome is the last.
+
+    Args:
+        jobs: asked for the next one only when the one before has ended.
+        leases: of the machine.
+        shown: returns where a run shows its progress.
+    """
+    for job in jobs:
+        outcome = job if isinstance(job, Outcome) else _run(job, leases, shown)
+        yield outcome
+        if outcome.result.status == "stopped":
+            return
+
+
+def _run(job: Job, leases: Leases, shown: Callable[[Job], AbstractContextManager[Show]]) -> Outcome:
+    run = job.run
+    with shown(job) as show:
+        try:
+            result: RunResult | Failed = asyncio.run(replay(run, job.sandbox, leases, job.models, job.redactor, show))
+        except (BotError, OSError) as error:
+            if not isinstance(error, BotError) and not may_pass(error):
+                raise
+            result = Failed.by(error, run.settings, run.snapshot.card.slug)
+    return Outcome(run.folder.path, run.id, result)
+
+
+def jobs_left(folders: Sequence[RunFolder], known: Mapping[str, Snapshot]) -> Iterator[Job | Outcome]:
+    """Yield the outcome of each finished run, and for each other run its job, or why it cannot be resumed.
+
+    Args:
+        folders: of runs that were prepared.
+        known: snapshots by slug, in place of those at the paths that the runs began with.
+    """
+    for folder in folders:
+        if result := finished_result(folder):
+            yield Outcome(folder.path, result.run_id, result)
+            continue
+        run_id, settings = read_config(folder)
+        try:
+            yield _job(folder, run_id, settings, known)
+        except BotError as error:
+            yield Outcome(folder.path, run_id, Failed.by(error, settings, settings.snapshot.name))
+
+
+def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, known: Mapping[str, Snapshot]) -> Job:
+    if settings.blended:
+        raise UsageError(f"{folder.path} is an unfinished blend: remove it, and blend the runs again with `bot blend`")
+    found = next((one for slug, one in known.items() if is_run_on(slug, run_id)), None)
+    snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
+    configuration = read_settings(settings.config)
+    models = ModelSettings(Environment.read(), configuration.models)
+    environments, name = configuration.sandbox.environments_folder, settings.environment
+    sandbox = choose(
+        settings.sandbox,
+        trusted=models.resolve(settings.model).kind == "builtin",
+        instance=instance_of(folder.path.resolve().parent),
+        settings=configuration.sandbox,
+        environment=environment_named(environments, name) if name else None,
+    )
+    return Job(PreparedRun(run_id, settings, snapshot, folder), sandbox, models, open_redactor(configuration))

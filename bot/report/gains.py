@@ -1,0 +1,79 @@
+"""Gains: the nodes that were each better than all before by validation, with what had been spent by then."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from bot.evaluation.answers import Grade, HiddenScore
+from scrapers.snapshots.card import TaskCard
+from state.ledgers import worked_seconds
+from state.tables import LedgerEntry, Node, Run
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A node that was the best so far when it ended."""
+
+    seconds: float
+    """Of the run's wall time."""
+    validation: float
+    usd: float | None
+    """Spent on the model by then; None: a price is unknown."""
+    hidden: HiddenScore | None = field(default=None)
+
+
+def gains(
+    session: Session, run: Run, nodes: Sequence[Node], hidden: Mapping[int, HiddenScore], card: TaskCard
+) -> list[Gain]:
+    """Return the gains of a run in order of time.
+
+    Args:
+        session: on the run's database.
+        run: the run.
+        nodes: its nodes that may be handed in; those without a score are passed over.
+        hidden: the grades of nodes, which were not known while the run went on.
+        card: says which scores are better.
+    """
+    calls = session.exec(
+        select(LedgerEntry)
+        .where(LedgerEntry.run_id == run.id, LedgerEntry.kind == "tokens")
+        .order_by(col(LedgerEntry.at))
+    ).all()
+    spent = list(accumulate((_price(call) for call in calls), initial=0.0))
+    ended = [(node.ended_at, node.id, node.score) for node in nodes if node.ended_at and node.score is not None]
+    found: list[Gain] = []
+    for at, id, score in sorted(ended):
+        if found and card.oriented(score) <= card.oriented(found[-1].validation):
+            continue
+        usd = spent[sum(call.at <= at for call in calls)]
+        seconds = round(worked_seconds(run.gaps, run.created_at, at), 3)
+        found.append(Gain(seconds, score, None if math.isnan(usd) else round(usd, 6), hidden.get(id)))
+    return found
+
+
+def _price(call: LedgerEntry) -> float:
+    """Return what a call cost, NaN if that is unknown, which every sum with it then is."""
+    if call.cost_usd is None:
+        return math.nan if call.prompt_tokens + call.completion_tokens else 0.0
+    return call.cost_usd
+
+
+def figures_of(found: Sequence[Gain], grade: Grade) -> dict[str, Any]:
+    """Return what `RunResult` has of the gains, under its names."""
+    rates = [(one, one.hidden.win_rate if one.hidden else None) for one in found]
+    return {
+        "best_over_time": [(one.seconds, one.validation, rate) for one, rate in rates],
+        "best_over_money": [(one.usd, rate) for one, rate in rates if one.usd is not None],
+        "seconds_to_bronze": next((one.seconds for one in found if _is_bronze(one, grade)), None),
+    }
+
+
+def _is_bronze(one: Gain, grade: Grade) -> bool:
+    score, line = one.hidden.score if one.hidden else None, grade.bronze_threshold
+    if score is None or line is None:
+        return False
+    return score <= line if grade.is_lower_better else score >= line
