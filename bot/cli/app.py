@@ -62,11 +62,11 @@ COMMANDS = {
         "End the work on a competition in order: its result and report are written, and nothing more is submitted.",
     ),
     "ideas": (
-        "bot.cli.knowledge:ideas",
+        "bot.cli.pools:ideas",
         "Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.",
     ),
     "reports": (
-        "bot.cli.knowledge:reports",
+        "bot.cli.pools:reports",
         "Show the reports on what was tried, or one of them in full.",
     ),
     "rehearse": (

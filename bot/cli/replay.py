@@ -61,6 +61,13 @@ def replay(
         Path | None,
         typer.Option(help="a folder with notes of your own (.md, .txt, .ipynb, .py), read as posts are; see Replays"),
     ] = None,
+    knowledge: Annotated[
+        Literal["clock", "all", "none"],
+        typer.Option(
+            help="entries of the knowledge base that prompts may hold: those that the clock allows; all, which answers the "
+            "question of the present day; or none. What was drawn from the same competition is never shown"
+        ),
+    ] = "clock",
     steps: Annotated[int | None, typer.Option(min=1, help="most nodes, including the safe baseline")] = None,
     time: Annotated[
         str | None, typer.Option(help="a run's wall time until its exit, such as 90s, 5m or 5h; default 5h")
@@ -135,6 +142,8 @@ def replay(
         "pace": pace,
         "community": not no_community,
         "notes": _notes(notes, no_community, len(loaded)),
+        "knowledge": knowledge,
+        "knowledge_base": settings.knowledge,
         "steps": steps,
         "split_seed": split_seed,
         "seconds": parse_seconds(time) if time else DEFAULT_SECONDS,

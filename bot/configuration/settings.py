@@ -9,6 +9,7 @@ from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
 from bot.execution.disk_space import DiskSettings
 from bot.execution.settings import WatchSettings
+from bot.knowledge.settings import KnowledgeSettings
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
 from bot.weights.settings import WeightsSettings
@@ -41,6 +42,10 @@ class Settings(BaseModel):
         description="How many public kernels a run of comind tries out, and for how long.",
     )
     lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
+    knowledge: KnowledgeSettings = Field(
+        default=KnowledgeSettings(),
+        description="The knowledge base: entries of your own, and what texts are compared by.",
+    )
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
     disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")

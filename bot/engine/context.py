@@ -19,6 +19,8 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor
 from bot.execution.machine import Machine
 from bot.execution.task import OwnerNote, TaskText
+from bot.knowledge.retrieval import Retriever
+from bot.knowledge.similarity import Similarity, WordSimilarity
 from bot.models.ask import Asker
 from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
@@ -76,6 +78,10 @@ class RunContext:
     """Fits blends; None: nothing is blended."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
     """Returns the owner's notes on this competition so far."""
+    knowledge: Retriever | None = None
+    """Finds entries of the knowledge base for prompts; None where the run goes without."""
+    similarity: Similarity = field(default_factory=WordSimilarity)
+    """Compares texts."""
     agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)
     """Settings of the agent and of what it uses, by class; the engine does not read them."""
 

@@ -23,7 +23,12 @@ from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
 from bot.execution.monitor import Monitor
 from bot.execution.stopwatch import Stopwatch
-from bot.execution.task import OwnerNote, TaskText
+from bot.execution.task import OwnerNote, TaskText, shown_description
+from bot.knowledge.base import KnowledgeBase
+from bot.knowledge.comparing import open_similarity
+from bot.knowledge.entry import ITEM
+from bot.knowledge.retrieval import Retriever, Task
+from bot.knowledge.similarity import Similarity
 from bot.models import CallLimits, Model
 from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
@@ -132,6 +137,7 @@ async def open_context(
             limits=CallLimits(max_tokens=models.section.max_tokens),
             estimate=opened.estimate,
             recorder=RecordingWriter(settings.record) if settings.record else None,
+            ageless=frozenset((ITEM,) if settings.knowledge == "all" else ()),
             timed=lambda: stopwatch.measure("model"),
         )
         # The built-in model has no rule for the monitor's prompt, so it is not asked.
@@ -154,6 +160,7 @@ async def open_context(
         )
         # A worker of its own, so that no score waits for a blend.
         blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE)))
+        similarity = await stack.enter_async_context(open_similarity(settings.knowledge_base, say))
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
@@ -182,7 +189,21 @@ async def open_context(
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
             blender=blender if blends else None,
+            knowledge=_retriever(plan, similarity, asker, steps, store, clock, preview),
+            similarity=similarity,
         )
+
+
+def _retriever(
+    plan: RunPlan, similarity: Similarity, asker: Asker, steps: Steps, store: Store, clock: Clock, preview: str
+) -> Retriever | None:
+    """Return what finds entries of the knowledge base for the run; None where it goes without."""
+    settings, card = plan.settings, plan.card
+    if settings.knowledge == "none":
+        return None
+    base = KnowledgeBase.read(settings.knowledge_base.folder)
+    task = Task(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
+    return Retriever(task, base, similarity, asker, steps, store, plan.id, clock, settings.knowledge)
 
 
 async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:

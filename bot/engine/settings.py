@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
 from bot.execution.settings import WatchSettings
+from bot.knowledge.base import Shown
+from bot.knowledge.settings import KnowledgeSettings
 from sandbox import BackEndChoice, Limits
 
 _TASKS_A_CORE = 32
@@ -42,6 +44,8 @@ class RunSettings(BaseModel):
     calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
     watch: WatchSettings = WatchSettings()
     budget: BudgetSettings = BudgetSettings()
+    knowledge: Shown = Field(default="clock", description="which entries of the knowledge base prompts may hold")
+    knowledge_base: KnowledgeSettings = KnowledgeSettings()
     weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")
 
     @property

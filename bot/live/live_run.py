@@ -247,6 +247,7 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         rounds=rounds,
         calls_in_flight=settings.models.in_flight,
         watch=settings.watch,
+        knowledge_base=settings.knowledge,
         lab=settings.lab,
         reproduction=settings.reproduction,
         budget=settings.budget,

@@ -13,6 +13,7 @@ QUIET = frozenset(
             "idea.closed",
             "ideas.proposed",
             "notification.added",
+            "knowledge.shown",
             "evaluation.added",
         ),
     }
@@ -43,6 +44,7 @@ _SENTENCES = {
     "idea.added": "idea {idea}, from {sources}",
     "idea.closed": "idea {idea} is {state}",
     "ideas.proposed": "ideas were asked for ({name})",
+    "knowledge.shown": "entries of the knowledge base were found for node {node} ({search})",
     "draft.added": "draft {draft}: {title}",
     "report.added": "report {report}: score {score}",
     "model.called": "{model} answered {prompt}",

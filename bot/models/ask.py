@@ -103,6 +103,7 @@ class Asker:
         limits: CallLimits | None = None,
         in_flight: int = CALLS_IN_FLIGHT,
         recorder: RecordingWriter | None = None,
+        ageless: frozenset[str] = frozenset(),
         timed: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """Begin or resume the calls of a run; what it spent before counts.
@@ -118,6 +119,7 @@ class Asker:
             limits: bounds of each call.
             in_flight: most calls at once in the run; further ones wait.
             recorder: where calls are recorded.
+            ageless: kinds of items that prompts may hold though they are newer than the clock.
             timed: a context that is opened around each call, for a stopwatch.
         """
         self._model = model
@@ -127,6 +129,7 @@ class Asker:
         self._steps = steps
         self._limits = limits or CallLimits()
         self._recorder = recorder
+        self._ageless = ageless
         self._timed = timed
         self._spent = spent(store, run_id).get(_LEDGER, Spent())
         self._budget = budget or unbounded()
@@ -195,7 +198,7 @@ class Asker:
     async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> dict[str, Any]:
         """Return the outcome of an attempt: the stored one, or that of a call made now."""
         as_of = self._clock.as_of()
-        ensure_known(prompt, as_of)
+        ensure_known(prompt, as_of, self._ageless)
         step = step_key(name, node, attempt)
         asked = _Attempt(step, role, node, prompt, prompt.messages(), prompt_hash(prompt), as_of)
 
@@ -303,10 +306,11 @@ class Asker:
         self._spent = add_up(self._spent, {**took, "seconds": seconds})
 
 
-def ensure_known(prompt: Prompt[Any], as_of: datetime) -> None:
+def ensure_known(prompt: Prompt[Any], as_of: datetime, ageless: frozenset[str]) -> None:
     """Raise BotError if a prompt holds an item newer than the clock, or without a time zone: a bug must not leak it."""
     for item in prompt.items():
-        if item.time.tzinfo is None or item.time > as_of:
+        late = item.time.tzinfo is None or item.time > as_of
+        if late and item.id.partition("/")[0] not in ageless:
             raise BotError(
                 f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, "
                 f"but nothing after {as_of.isoformat()} may be known; it was not sent"

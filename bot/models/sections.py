@@ -40,7 +40,7 @@ def _role(name: str) -> str:
     return name
 
 
-ROLES = ("analyst", "proposer", "coordinator", "coder", "monitor", "reviewer", "reporter")
+ROLES = ("analyst", "proposer", "coordinator", "coder", "monitor", "retriever", "reviewer", "reporter")
 """The roles in which models are asked."""
 Roles = dict[Annotated[str, AfterValidator(_role)], str]
 Prices = dict[str, Price]

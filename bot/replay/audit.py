@@ -12,11 +12,12 @@ from sqlmodel import col, select
 
 from bot.engine.tree import BASELINE
 from bot.execution.folder import RunFolder
+from bot.knowledge.entry import ITEM
 from bot.replay.clocks import Clocks
 from bot.replay.foreign import Fingerprints, known_texts
 from bot.replay.labels import LabelRows
 from bot.replay.settings import ReplaySettings
-from bot.replay.true_times import Times, derived_too_early, true_times
+from bot.replay.true_times import Times, derived_too_early, entries_shown, true_times
 from bot.report.export import read_graph
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
@@ -75,6 +76,8 @@ def audit_run(
     times = true_times(store, run_id, snapshot.card.slug)
     findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
     findings += _graph_problems(folder.graph, times, settings.cutoff)
+    findings += _knowledge_problems(store, run_id, snapshot.card.slug, settings)
+    ageless = frozenset((ITEM,) if settings.knowledge == "all" else ())
     words = Fingerprints.read(snapshot, rows)
     labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, rows, settings.cutoff))
     items = 0
@@ -84,7 +87,7 @@ def audit_run(
             findings.append(f"{where}: its clock {prompt.get('as_of')!r} {problem}")
         # A prompt without a valid clock is checked against the latest time that the clock can have had.
         as_of = settings.cutoff if as_of is None else min(as_of, settings.cutoff)
-        findings += [f"{where}: {problem}" for problem in _item_problems(prompt, times, as_of)]
+        findings += [f"{where}: {problem}" for problem in _item_problems(prompt, times, as_of, ageless)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
         late = words.found_in(text, as_of, own)
         findings += [f"{where}: holds words of {post}, which is later than the clock" for post in late]
@@ -158,7 +161,7 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
     return findings
 
 
-def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime) -> Iterator[str]:
+def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime, ageless: frozenset[str]) -> Iterator[str]:
     for item in prompt.get("items", ()):
         name, shown = str(item.get("id")), _time(item.get("time"))
         if name not in times:
@@ -169,12 +172,22 @@ def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime) -> 
             continue
         if true is None:
             yield f"{name} has no time, so it may never be shown"
-        elif true > as_of:
+        elif true > as_of and name.split("/")[0] not in ageless:
             yield f"{name} is of {iso(true)}, later than the clock"
         elif name.startswith("topic/") and shown is not None and true <= shown <= as_of:
             continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.
         elif shown != true:
             yield f"{name} is of {iso(true)}, but the prompt dates it {item.get('time')!r}"
+
+
+def _knowledge_problems(store: Store, run_id: str, competition: str, settings: ReplaySettings) -> Iterator[str]:
+    """Yield what the run should not have been shown of the knowledge base, whatever its time."""
+    with store.read() as session:
+        shown = list(entries_shown(session, run_id))
+    if shown and settings.knowledge == "none":
+        yield f"the run goes without the knowledge base, but was shown {shown[0]['id']}"
+    for id in sorted({entry["id"] for entry in shown if competition in entry["competitions"]}):
+        yield f"{id} was drawn from {competition} itself"
 
 
 def _graph_problems(path: Path, times: Times, cutoff: datetime) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlmodel import Session, select
 
+from bot.knowledge.retrieval import SHOWN
 from state.store import Store
-from state.tables import Analysis, Draft, Idea, KernelVersion, Message, Node, Report, Reproduction, Topic
+from state.tables import Analysis, Draft, Event, Idea, KernelVersion, Message, Node, Report, Reproduction, Topic
 from state.words import iso
 
 Times = Mapping[str, datetime | None]
@@ -26,9 +28,17 @@ def true_times(store: Store, run_id: str, competition: str) -> Times:
             times[f"kernel/{kernel.id}"] = kernel.created_at
         for name, known_at, _ in _derived(session, run_id):
             times[name] = known_at
+        for entry in entries_shown(session, run_id):
+            times[entry["id"]] = datetime.fromisoformat(entry["known_at"])
         for node in session.exec(select(Node).where(Node.run_id == run_id)):
             times[f"node/{node.id}"] = None
     return times
+
+
+def entries_shown(session: Session, run_id: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries of the knowledge base that a run's searches found: `id`, `known_at`, `competitions`."""
+    for event in session.exec(select(Event).where(Event.run_id == run_id, Event.type == SHOWN)):
+        yield from event.data["entries"]
 
 
 def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:

@@ -11,6 +11,7 @@ from bot.budgets.figures import Figure
 from bot.evaluation.answers import Grade
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
+from bot.knowledge.base import Shown
 from bot.report.stream import StreamRecord
 from bot.submission.selection import Selection
 from state.errors import UsageError
@@ -82,6 +83,19 @@ class NodeFinding(Finding):
 
     node: int | None = None
     """None: it is about the data."""
+
+
+class KnowledgeFigures(BaseModel):
+    """What a run was shown of the knowledge base."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    shown: Shown
+    """Which entries it could be shown: `clock`, `all` or `none`."""
+    entries: tuple[str, ...] = ()
+    """Ids of those that its searches found."""
+    younger: int = 0
+    """How many of them are later than the clock, which only `all` allows."""
 
 
 class BlendFigures(BaseModel):
@@ -157,6 +171,7 @@ class RunResult(LiveGrade):
     """What became known when; None if the clock stood still, or was the machine's."""
     signals: str = "asof"
     community: dict[str, int] | None
+    knowledge: KnowledgeFigures = KnowledgeFigures(shown="none")
     dated_at_deadline: dict[str, int] | None = None
     """Posts by kind that were dated at the deadline on import; None: none were."""
     suspicious: tuple[SuspiciousPost, ...] = ()

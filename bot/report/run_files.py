@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sqlmodel import select
@@ -21,9 +22,10 @@ from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
+from bot.knowledge.retrieval import SHOWN
 from bot.report.confidence import expected_interval, findings_of_run
 from bot.report.export import export_events, export_graph, export_prompts
-from bot.report.result import BlendFigures, FinalFile, NodeFinding, NotesRead, RunResult, write_result
+from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.spending import by_role
 from bot.report.stream_record import stream_record
@@ -36,7 +38,7 @@ from scrapers.posts.sources import notes_of
 from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 from state.ledgers import worked_seconds
-from state.tables import Execution, Node, Run
+from state.tables import Event, Execution, Node, Run
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         stream=stream_record(context),
         signals=run.signals,
         community=None if context.community is None else asdict(context.community.counts()),
+        knowledge=_knowledge(context, run),
         dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
         suspicious=suspicious_posts(context),
         notes=None if context.community is None else _notes(context),
@@ -250,6 +253,19 @@ def _notes(context: RunContext) -> NotesRead | None:
     dated = [time for time in found.times if time is not None]
     undated, later = len(found.times) - len(dated), sum(time > context.clock.as_of() for time in dated)
     return NotesRead(read=len(found.times), undated=undated, later=later, left_out=tuple(found.problems))
+
+
+def _knowledge(context: RunContext, run: Run) -> KnowledgeFigures:
+    """Return what the run was shown of the knowledge base."""
+    with context.store.read() as session:
+        events = session.exec(select(Event).where(Event.run_id == run.id, Event.type == SHOWN)).all()
+    known = {one["id"]: datetime.fromisoformat(one["known_at"]) for event in events for one in event.data["entries"]}
+    as_of = context.clock.as_of()
+    return KnowledgeFigures(
+        shown="none" if context.knowledge is None else context.knowledge.shown,
+        entries=tuple(sorted(id.partition("/")[2] for id in known)),
+        younger=sum(at > as_of for at in known.values()),
+    )
 
 
 def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Run]:

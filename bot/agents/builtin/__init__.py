@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bot.agents.builtin import coding, ideas, kernels, posts, reports
+from bot.agents.builtin import coding, ideas, kernels, knowledge, posts, reports
 from bot.agents.builtin.coding import baseline_script
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.idea_prompts import ProposeIdeas
@@ -11,6 +11,7 @@ from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.community.reproduction.repair import RepairKernel
 from bot.engine.services import BuiltIn
+from bot.knowledge.prompts import LabelTask
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
@@ -51,6 +52,8 @@ class BuiltinModel:
                 return kernels.repair(prompt)
             case ReviewRun():
                 return reports.review(prompt)
+            case LabelTask():
+                return knowledge.label(prompt)
             case WriteReport():
                 return reports.report(prompt)
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")

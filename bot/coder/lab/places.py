@@ -10,6 +10,7 @@ from bot.coder.lab.cards import measured, shown
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.execution.record import GUARDED, PREDICTIONS
+from bot.knowledge.retrieval import Found, entry_text
 from bot.models import Item
 from bot.models.quoting import clean, line
 from sandbox.collect import collect
@@ -132,6 +133,25 @@ def _plain(name: str) -> str:
 
 def _bounded(text: str) -> str:
     return clean(text.encode(errors="replace")[:MOST_BYTES].decode(errors="ignore"))
+
+
+def write_knowledge(found: Found, folder: Path) -> None:
+    """Write entries of the knowledge base: an index, and a short file each; nothing, not even the folder, without entries."""
+    if not found.entries:
+        return
+    folder.mkdir(exist_ok=True)
+    index = ["# What helped with tasks of this kind elsewhere, the most fitting first", ""]
+    for entry in found.entries:
+        name, sources = (
+            f"{entry.id}.md",
+            "\n".join(f"- {line(one.title)}: {one.url or one.path}" for one in entry.sources),
+        )
+        since = f"Known since {entry.known_at:%Y-%m-%d}. Labels: {', '.join(entry.labels)}."
+        (folder / name).write_text(
+            clean(f"# {entry_text(entry)}\n\n{since}\n\nSources:\n{sources}\n"), encoding="utf-8"
+        )
+        index.append(f"- {name} · {entry.kind} · {entry.support} · {line(entry.title, 160)}")
+    (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
 
 
 def write_bank(context: RunContext, folder: Path, nodes: Sequence[int]) -> None:

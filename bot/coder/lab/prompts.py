@@ -48,6 +48,8 @@ class LabTask(TemplatePrompt[None]):
     topics: tuple[str, ...]
     """The topics with the most votes: file, messages, votes, size and title, a line each."""
     posts: int
+    knowledge: int
+    """Entries of the knowledge base that lie in the lab."""
     folds: bool
     seconds: float
     """Of the lab."""

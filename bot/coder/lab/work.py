@@ -18,7 +18,7 @@ from bot.coder.lab.failures import failures
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook, look_seconds
 from bot.coder.lab.news import LabNews
-from bot.coder.lab.places import Community, copy_work, write_bank, write_community
+from bot.coder.lab.places import Community, copy_work, write_bank, write_community, write_knowledge
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.settings import LabSettings
@@ -27,6 +27,7 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.execution.record import GUARDED
+from bot.knowledge.retrieval import Found
 from bot.models import Item, Message
 from sandbox.collect import Collected, collect
 from sandbox.lab import LabLimits, LabRequest
@@ -47,6 +48,8 @@ _KEPT_TURNS = 8
 """Turns that stay whole when a conversation has become too long."""
 _COMMAND_SHOWN = 300
 _SCRIPT_BYTES = 100_000
+_MOUNTED = ("bank", "community", "knowledge", "TASK.md", "folds.csv")
+"""What of its folder a coder finds read-only, as far as it is there."""
 _EARLIEST_WARNING, _LATEST_WARNING = 300.0, 60.0
 _INTERRUPTED = (
     "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
@@ -162,6 +165,7 @@ class Work:
         if self.assignment.codebase is not None:
             (folder / "work" / _SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
             inherited = await asyncio.to_thread(self._inherit, self.assignment.codebase)
+        knowledge = Found() if alone else await self._knowledge()
         folds = None if alone else await context.executor.folds()
         if folds is not None:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
@@ -191,6 +195,7 @@ class Work:
             public=any(node.id == self.assignment.codebase for node in load_tree(context).reproduced),
             topics=community.topics,
             posts=len(community.items),
+            knowledge=len(knowledge.entries),
             folds=folds is not None,
             seconds=seconds,
             turns=self.settings.turns,
@@ -203,7 +208,9 @@ class Work:
         )
         head = prompt.messages()
         (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
-        known = {item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items)}
+        known = {
+            item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items, *knowledge.items)
+        }
         return {
             "head": [{"role": m.role, "content": m.content} for m in head],
             "known": [[id, at.isoformat()] for id, at in known.items()],
@@ -211,6 +218,14 @@ class Work:
             "seconds": seconds,
             "news": LabNews(context, folder / "community").begin(),
         }
+
+    async def _knowledge(self) -> Found:
+        """Write what the knowledge base has for this task and draft, and return it."""
+        if self.context.knowledge is None:
+            return Found()
+        found = await self.context.knowledge.for_lab(self.number, f"{self.assignment.title}\n{self.assignment.draft}")
+        await asyncio.to_thread(write_knowledge, found, self.folder / "knowledge")
+        return found
 
     def _inherit(self, node: int) -> int:
         """Copy what the lab of a node left; return how many files that was, none where that lab is still open."""
@@ -223,7 +238,7 @@ class Work:
 
     def _request(self) -> LabRequest:
         executor, folder = self.context.executor, self.folder
-        mounts: dict[str, Path] = {name: folder / name for name in ("bank", "community", "TASK.md", "folds.csv")}
+        mounts: dict[str, Path] = {name: folder / name for name in _MOUNTED}
         mounts = {name: path for name, path in mounts.items() if path.exists()}
         if self.assignment.alone:
             mounts["data"] = executor.settings.data
@@ -467,7 +482,7 @@ class Work:
 
     def _tidy(self) -> None:
         """Keep of the closed lab its logs and its work, bounded: folds, bank and posts lie with the run as well."""
-        for name in ("bank", "community"):
+        for name in ("bank", "community", "knowledge"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         (self.folder / "folds.csv").unlink(missing_ok=True)
         for name in ("logs", "work"):

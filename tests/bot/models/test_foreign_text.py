@@ -97,6 +97,7 @@ PROMPTS = [
         kernels=("kernels/1.py · a title",),
         topics=("topics/1.md · a title",),
         posts=2,
+        knowledge=3,
         folds=True,
         seconds=900.0,
         turns=60,

@@ -1,0 +1,74 @@
+"""All entries of a bot: those that come with it, and those of the owner's folder."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from bot.knowledge.entry import Entry, read_entry
+from state.errors import FileProblems, Problem
+
+Shown = Literal["clock", "all", "none"]
+"""Which entries a run is shown: those that its clock allows, all, whatever their age, or none."""
+SHIPPED = Path(__file__).with_name("entries")
+
+
+@dataclass(frozen=True)
+class KnowledgeBase:
+    """Entries by id."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @classmethod
+    def read(cls, *folders: Path) -> "KnowledgeBase":
+        """Read the entries that come with the bot, and those of further folders, as far as these exist.
+
+        An entry in a later folder replaces one with its id.
+
+        Raises:
+            FileProblems: a file is no entry, or two files of one folder have the same id.
+        """
+        found: dict[str, Entry] = {}
+        problems: list[Problem] = []
+        for folder in (SHIPPED, *folders):
+            entries, wrong = read_folder(folder)
+            found |= {entry.id: entry for entry in entries}
+            problems += wrong
+        if problems:
+            raise FileProblems(problems)
+        return cls(tuple(found[id] for id in sorted(found)))
+
+    def visible(self, competition: str, as_of: datetime | None) -> list[Entry]:
+        """Return what may be shown to whoever works on a competition: nothing that was drawn from it, nothing younger.
+
+        Args:
+            competition: the last part of its address.
+            as_of: the clock; None: whatever its age.
+        """
+        others = (entry for entry in self.entries if not entry.drawn_from(competition))
+        return [entry for entry in others if as_of is None or entry.known_at <= as_of]
+
+
+def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
+    """Return the entries of a folder's Markdown files, in order of their names, and all that is wrong with others."""
+    found: dict[str, Entry] = {}
+    problems: list[Problem] = []
+    for path in _files(folder):
+        try:
+            entry = read_entry(path)
+        except FileProblems as error:
+            problems += error.problems
+            continue
+        except OSError as error:
+            problems.append(Problem(str(path), None, f"cannot be read: {error}"))
+            continue
+        if path.stem != entry.id:
+            problems.append(Problem(str(path), None, f"must be called {entry.id}.md, as its id is"))
+            continue
+        found[entry.id] = entry
+    return list(found.values()), problems
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return sorted(folder.glob("*.md")) if folder.is_dir() else ()

@@ -1,0 +1,143 @@
+"""An entry of the knowledge base: a Markdown file whose front matter, in TOML, says where it comes from and since when."""
+
+import re
+import tomllib
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from bot.knowledge.labels import checked
+from state.errors import FileProblems, Problem
+
+Kind = Literal["trick", "paper", "lesson"]
+Support = Literal["repeated", "measured", "reported"]
+
+ITEM = "knowledge"
+"""The kind of the items that entries are: `knowledge/<id>`."""
+_FENCE = "+++"
+_PARTS = re.compile(r"\A\+\+\+\n(.*?\n)\+\+\+\n(.*)\Z", re.DOTALL)
+_ID = r"[a-z0-9][a-z0-9-]{2,79}"
+_SLUG = r"[a-z0-9][a-z0-9._-]*"
+
+
+def _last_moment(value: Any) -> Any:
+    """Return a bare date as its last second: what was published that day is known when it is over."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time(23, 59, 59), UTC)
+    return value
+
+
+def _utc(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("needs a time zone, or is a bare date")
+    return value.astimezone(UTC)
+
+
+KnownAt = Annotated[datetime, BeforeValidator(_last_moment), AfterValidator(_utc)]
+Labels = Annotated[tuple[Annotated[str, AfterValidator(checked)], ...], Field(min_length=1, max_length=6)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(_Part):
+    """Where an entry's claim can be read: a public address, or a file of one's own."""
+
+    title: str = Field(min_length=3, max_length=300)
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s/]+\.[^\s/]+(/\S*)?$")
+    path: str | None = Field(default=None, min_length=1, description="a file, a snapshot's post or a run's report")
+    licence: str = Field(min_length=2, max_length=100)
+
+    @model_validator(mode="after")
+    def _is_traceable(self) -> Self:
+        if (self.url is None) == (self.path is None):
+            raise ValueError("needs either a url or a path")
+        return self
+
+
+class PaperFields(_Part):
+    """What AutoMind keeps of a paper (section 3.1.2): its data, task, technique and contribution."""
+
+    data_type: str = Field(min_length=2)
+    data_domain: str = Field(min_length=2)
+    data_name: str = ""
+    task: str = Field(min_length=3)
+    technique: str = Field(min_length=3)
+    contribution: str = Field(min_length=3)
+
+
+class Entry(_Part):
+    """One entry."""
+
+    id: str = Field(pattern=f"^{_ID}$")
+    kind: Kind
+    title: str = Field(min_length=3, max_length=160)
+    labels: Labels
+    known_at: KnownAt
+    """The latest time among its sources."""
+    competitions: tuple[Annotated[str, Field(pattern=f"^{_SLUG}$")], ...] = ()
+    """Every competition that it was drawn from, by the last part of its address."""
+    sources: tuple[Source, ...] = Field(min_length=1)
+    support: Support
+    """`repeated`: by several independent sources; `measured`: with and without it; `reported`: by one source."""
+    evidence: str = Field(min_length=3, max_length=1_000)
+    """What supports it, in a sentence or two."""
+    paper: PaperFields | None = None
+    claim: str = Field(min_length=20, max_length=6_000)
+    """What to do, when, and what it brings: the file's text."""
+
+    @model_validator(mode="after")
+    def _has_a_papers_fields(self) -> Self:
+        if (self.kind == "paper") != (self.paper is not None):
+            raise ValueError("a paper, and nothing else, has the table [paper]")
+        return self
+
+    @property
+    def item(self) -> str:
+        """What prompts and the audit call it."""
+        return f"{ITEM}/{self.id}"
+
+    @property
+    def searched(self) -> str:
+        """The text that queries are compared with."""
+        facts = () if self.paper is None else tuple(filter(None, self.paper.model_dump().values()))
+        return "\n".join((self.title, *facts, self.claim, " ".join(self.labels).replace("-", " ").replace("/", " ")))
+
+    def drawn_from(self, competition: str) -> bool:
+        """Return whether it was drawn from a competition."""
+        return competition.lower() in self.competitions
+
+
+def read_entry(path: Path) -> Entry:
+    """Read an entry's file.
+
+    Raises:
+        FileProblems: it is none; the problems say all that is wrong with it.
+        OSError: it cannot be read.
+    """
+    try:
+        return parse_entry(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise FileProblems([Problem(str(path), None, f"is no UTF-8: {error}")]) from error
+    except FileProblems as error:
+        raise FileProblems([Problem(str(path), one.line, one.message) for one in error.problems]) from error
+
+
+def parse_entry(text: str) -> Entry:
+    """Read an entry from its text; raises FileProblems."""
+    found = _PARTS.match(text.replace("\r\n", "\n"))
+    if found is None:
+        raise FileProblems(
+            [Problem("", 1, f"must begin with {_FENCE}, have TOML up to another {_FENCE}, then its text")]
+        )
+    try:
+        facts = tomllib.loads(found[1])
+        return Entry.model_validate({**facts, "claim": found[2].strip()})
+    except tomllib.TOMLDecodeError as error:
+        raise FileProblems([Problem("", None, f"its front matter is no TOML: {error}")]) from error
+    except ValidationError as error:
+        wrong = [(".".join(map(str, one["loc"])) or "the entry", one["msg"]) for one in error.errors()]
+        raise FileProblems([Problem("", None, f"{where}: {what}") for where, what in wrong]) from error

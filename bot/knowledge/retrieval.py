@@ -1,0 +1,189 @@
+"""Retrieval as AutoMind has it (arXiv 2506.10974, 3.1.2): label the task, search within each label, keep the order of labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.knowledge.base import KnowledgeBase, Shown
+from bot.knowledge.entry import Entry, Kind
+from bot.knowledge.labels import labels_in
+from bot.knowledge.prompts import LabelTask
+from bot.knowledge.similarity import Similarity
+from bot.models import Item
+from bot.models.ask import Asker
+from bot.models.quoting import quoted
+from state.clock import Clock
+from state.errors import ModelRefused
+from state.steps import Steps
+from state.store import Store
+from state.words import iso
+
+SHOWN = "knowledge.shown"
+"""Type of the event of a search: what it found, and since when that is known."""
+PAPERS: tuple[Kind, ...] = ("paper",)
+TRICKS: tuple[Kind, ...] = ("trick", "lesson")
+_MOST = 5
+"""Entries that one prompt is given."""
+_MOST_IN_LAB = 12
+_DESCRIPTION, _PREVIEW = 4_000, 1_500
+"""Characters of a task's description and of the preview of its data: its beginning says what the task is."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is known of a task when entries are looked for."""
+
+    competition: str
+    """The last part of its address."""
+    title: str
+    description: str
+    metric: str
+    preview: str = ""
+
+    @property
+    def query(self) -> str:
+        """The text that entries are compared with."""
+        return f"{self.title}\n{self.metric}\n{self.description[:_DESCRIPTION]}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Entries for a prompt, the most fitting first."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What a prompt that shows them has to name."""
+        return tuple(Item(entry.item, entry.known_at) for entry in self.entries)
+
+    @property
+    def text(self) -> str:
+        """The entries as a prompt shows them, quoted; empty if there are none."""
+        return "\n\n".join(
+            quoted(entry_text(entry), entry.item, kind=entry.kind, at=entry.known_at.strftime("%Y-%m-%d"))
+            for entry in self.entries
+        )
+
+
+def entry_text(entry: Entry) -> str:
+    """Return an entry as a coder reads it: its title, a paper's fields, its claim, and what supports it."""
+    facts = () if entry.paper is None else entry.paper.model_dump().items()
+    about = [f"{name.replace('_', ' ')}: {value}" for name, value in facts if value]
+    return "\n".join((entry.title, *about, entry.claim, f"Support: {entry.support}. {entry.evidence}"))
+
+
+class Retriever:
+    """Finds entries for one run; each search is a step, so that a resumed run is shown the same."""
+
+    def __init__(
+        self,
+        task: Task,
+        base: KnowledgeBase,
+        similarity: Similarity,
+        asker: Asker,
+        steps: Steps,
+        store: Store,
+        run_id: str,
+        clock: Clock,
+        shown: Shown = "clock",
+    ) -> None:
+        """Prepare; nothing is asked before the first search.
+
+        Args:
+            task: the run's task.
+            base: all entries; which of them may be shown is decided at each search.
+            similarity: compares the task with entries.
+            asker: asks for the task's labels.
+            steps: the run's steps.
+            store: where searches are recorded.
+            run_id: the run.
+            clock: nothing later than its `as_of` is found, unless all is shown.
+            shown: which entries the run is shown.
+        """
+        self._task = task
+        self._base = base
+        self._similarity = similarity
+        self._asker = asker
+        self._steps = steps
+        self._store = store
+        self._run_id = run_id
+        self._clock = clock
+        self.shown = shown
+
+    async def papers(self, node: int, about: str = "") -> Found:
+        """Return papers for a node that is a draft; raises as `Asker.ask`.
+
+        Args:
+            node: the node's number, by which the search is repeated when the run is resumed.
+            about: what they are wanted for, beside the task.
+        """
+        return await self._search("papers", PAPERS, node, about, _MOST)
+
+    async def tricks(self, node: int, about: str = "") -> Found:
+        """Return tricks, and lessons of own runs, for a node that improves another one; raises as `Asker.ask`.
+
+        Args:
+            node: the node's number.
+            about: what is to be improved, such as its plan.
+        """
+        return await self._search("tricks", TRICKS, node, about, _MOST)
+
+    async def for_lab(self, node: int, about: str = "") -> Found:
+        """Return a dozen entries of all kinds for a lab, known by its first node's number; raises as `Asker.ask`."""
+        return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB)
+
+    async def _search(self, name: str, kinds: Sequence[Kind], node: int, about: str, most: int) -> Found:
+        async def search() -> dict[str, Any]:
+            visible = [entry for entry in self._visible() if entry.kind in kinds]
+            if not visible:
+                return {"entries": []}
+            query = f"{about}\n{self._task.query}"
+            found = await ranked(visible, await self._labels(), query, self._similarity, most)
+            with self._store.write() as tx:
+                facts = [
+                    {"id": one.item, "known_at": iso(one.known_at), "competitions": list(one.competitions)}
+                    for one in found
+                ]
+                tx.record(SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
+            return {"entries": [entry.model_dump(mode="json") for entry in found]}
+
+        done = await self._steps.once(f"knowledge: {name}", search, node=node)
+        return Found(tuple(Entry.model_validate(one) for one in done["entries"]))
+
+    def _visible(self) -> list[Entry]:
+        if self.shown == "none":
+            return []
+        as_of = None if self.shown == "all" else self._clock.as_of()
+        return self._base.visible(self._task.competition, as_of)
+
+    async def _labels(self) -> Sequence[str]:
+        """Return the task's labels, the most important first, asked for once in a run."""
+        task = self._task
+        prompt = LabelTask(task.title, task.description[:_DESCRIPTION], task.metric, task.preview[:_PREVIEW])
+        try:
+            answer = await self._asker.ask(prompt, role="retriever", name="knowledge: labels")
+        except ModelRefused:
+            return labels_in(task.query)
+        return answer.labels
+
+
+async def ranked(
+    entries: Sequence[Entry], wanted: Sequence[str], query: str, similarity: Similarity, most: int = _MOST
+) -> list[Entry]:
+    """Return the entries that fit best: within each label by similarity, those of earlier labels first.
+
+    A label brings at most half of them, so that the second one has a say. One that no entry has brings what its top category
+    has; without any label similarity alone decides.
+    """
+    scores = await similarity.scores(query, [entry.searched for entry in entries])
+    pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
+    by_score = [entry for _, entry in pairs]
+    chosen: dict[str, Entry] = {}
+    for label in wanted:
+        within = [entry for entry in by_score if label in entry.labels] or [
+            entry for entry in by_score if label.partition("/")[0] in {one.partition("/")[0] for one in entry.labels}
+        ]
+        new = [entry for entry in within if entry.id not in chosen]
+        chosen |= {entry.id: entry for entry in new[: (most + 1) // 2]}
+    return list((chosen or {entry.id: entry for entry in by_score}).values())[:most]

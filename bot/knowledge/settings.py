@@ -1,0 +1,44 @@
+"""The table `[knowledge]` of bot.toml."""
+
+import os
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from state.settings_paths import SettingsPath
+
+
+class KnowledgeSettings(BaseModel):
+    """The section `[knowledge]` of bot.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dir: SettingsPath | None = Field(
+        default=None, description="where your own entries lie; none: in the user's data folder", examples=["knowledge"]
+    )
+    backend: Literal["bm25", "embeddings"] = Field(
+        default="bm25", description="what texts are compared by: their words, or embeddings, which need a model"
+    )
+    model: SettingsPath | None = Field(
+        default=None,
+        description="folder of a model of sentence-transformers, for embeddings",
+        examples=["weights/all-minilm-l6-v2"],
+    )
+    python: SettingsPath | None = Field(
+        default=None,
+        description="an interpreter that has sentence-transformers, for embeddings; none: the bot's own",
+        examples=["embeddings/bin/python"],
+    )
+
+    @model_validator(mode="after")
+    def _has_a_model(self) -> Self:
+        if self.backend == "embeddings" and self.model is None:
+            raise ValueError("has the backend embeddings, which needs a model: give its folder")
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """Where the owner's entries lie."""
+        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+        return (self.dir or data / "kaggle-bot" / "knowledge").expanduser().absolute()
