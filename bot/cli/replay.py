@@ -98,7 +98,8 @@ def replay(
         bool | None,
         typer.Option(
             "--blend/--no-blend",
-            help="blend the predictions of the scored scripts; default: yes, but for aide, which has no blend in its paper",
+            help="blend the predictions of the scored scripts; default: yes, but for aide, its variants and "
+            "automind, whose papers have no blend",
         ),
     ] = None,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
@@ -165,6 +166,8 @@ def replay(
         "watch": settings.watch,
         "lab": settings.lab,
         "reproduction": settings.reproduction,
+        "tree_search": settings.tree_search,
+        "adaptive_coding": settings.adaptive_coding,
         "budget": settings.budget,
         "weights": settings.weights.folder if settings.weights.offer else None,
     }

@@ -84,6 +84,9 @@ class ScriptPlaybook:
         context = self._context
         # Reading and planning are the round's work, and not counted as this script's.
         begun = context.clock.now()
+        if assignment.plan is not None:
+            with context.store.write() as tx:
+                update_node(tx, context.run_id, node, plan=assignment.plan)
         limits = await self._promise(action, node, tree)
         try:
             written = await self.write(assignment, node, tree, limits)

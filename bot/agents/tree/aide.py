@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.agents.tree.memory import Memory
-from bot.agents.tree.policy import PRESETS, TreeSearchPolicy, TreeSearchSettings
+from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
+from bot.agents.tree.settings import TreeSearchSettings
 from bot.coder.brief import Brief
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.engine.attempts import attempt

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.agents.tree.aide import Material, searching
@@ -104,7 +104,7 @@ class PostsByTitle:
                 return ""
 
 
-def _most_voted(found: Sequence[Document]) -> list[str]:
+def _most_voted(found: Iterable[Document]) -> list[str]:
     """Return the most voted threads, then the most voted kernels."""
     by_votes = sorted(found, key=lambda one: (-(one.votes or 0), one.opened, one.item))
     kinds = [[one.item for one in by_votes if one.item.startswith(f"{kind}/")][:TITLES] for kind in ("topic", "kernel")]

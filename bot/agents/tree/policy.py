@@ -4,8 +4,6 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 
@@ -45,32 +43,6 @@ PRESETS: Mapping[str, TreeSearch] = {
     ),
 }
 """By agent: AIDE's own defaults, those that MLE-bench ran it with, and AutoMind's."""
-
-
-class TreeSearchSettings(BaseModel):
-    """What replaces an agent's own parameters; a key that is left out keeps them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    num_drafts: int | None = Field(
-        default=None, ge=1, description="drafts before anything else; buggy ones count", examples=[5]
-    )
-    debug_prob: float | None = Field(
-        default=None, ge=0, le=1, description="chance to repair a buggy leaf where there is one", examples=[0.5]
-    )
-    max_debug_depth: int | None = Field(
-        default=None, ge=0, description="repairs in a row after which a buggy leaf is given up", examples=[3]
-    )
-    greedy_prob: float | None = Field(
-        default=None, ge=0, le=1, description="chance to improve the best node, not another valid one", examples=[1.0]
-    )
-    trick_prob: float | None = Field(
-        default=None, ge=0, le=1, description="chance that an improvement by automind is shown tricks", examples=[0.8]
-    )
-
-    def over(self, preset: TreeSearch) -> TreeSearch:
-        """Return the preset with what is set here in its place."""
-        return replace(preset, **self.model_dump(exclude_none=True))
 
 
 class TreeSearchPolicy:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.agents.tree.policy import PRESETS, TreeSearch, TreeSearchPolicy, TreeSearchSettings
+from bot.agents.tree.policy import PRESETS, TreeSearch, TreeSearchPolicy
+from bot.agents.tree.settings import TreeSearchSettings
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 
