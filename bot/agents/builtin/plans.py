@@ -22,13 +22,13 @@ def plan(prompt: PlanSolution, seed: int) -> str:
     if prompt.action == "improve" and prompt.parent is not None:
         config = config_in(prompt.parent.code)
         used = config.use if config else ()
-        titles = _fresh(prompt, rng, [*used, *_tried(prompt)])[:2] or ["blend"]
+        tried = [title for one in prompt.results for title in named_in(one.title)]
+        titles = _fresh(prompt, rng, [*used, *tried])[:2]
         return _written(
             "Add", titles, f"Keep all else of node {prompt.parent.node}, and see in its table what each brings."
         )
-    fresh = _fresh(prompt, rng, named_in(prompt.earlier))
-    families = [t for t in fresh if t in _families(prompt)][:2]
-    titles = [*families, *[t for t in fresh if t not in families and t not in _families(prompt)][:2]]
+    fresh, families = _fresh(prompt, rng, named_in(prompt.earlier)), {t.title for t in _suitable(prompt) if t.family}
+    titles = [*[t for t in fresh if t in families][:2], *[t for t in fresh if t not in families][:2]]
     return _written("Compare", titles, "Cross-validate each, print one table, and hand in the best.")
 
 
@@ -38,29 +38,21 @@ def _written(verb: str, titles: Sequence[str], end: str) -> str:
 
 def _fresh(prompt: PlanSolution, rng: random.Random, used: Sequence[str]) -> list[str]:
     """Return the techniques that suit and are not used, those that the knowledge names first; all that suit if none is left."""
-    known = suitable(kinds_in(prompt.preview), prompt.task.metric)
+    known = _suitable(prompt)
     named = [t for t in named_in(prompt.knowledge) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
     by_luck = rng.sample([t.title for t in known], len(known))
     ordered = list(dict.fromkeys((*named, *by_luck)))
     return [title for title in ordered if title not in used] or ordered
 
 
-def _families(prompt: PlanSolution) -> list[str]:
-    return [t.title for t in _suitable(prompt) if t.family]
-
-
 def _suitable(prompt: PlanSolution) -> list[Technique]:
     return suitable(kinds_in(prompt.preview), prompt.task.metric)
-
-
-def _tried(prompt: PlanSolution) -> list[str]:
-    return [title for one in prompt.tried for title in named_in(one.title)]
 
 
 def _rng(prompt: PlanSolution, seed: int) -> random.Random:
     """Return a random generator that is the same in equal runs, whatever times their outputs hold."""
     parent = prompt.parent.code if prompt.parent else ""
-    words = "\0".join([prompt.action, parent, *(str(one.node) for one in prompt.tried), prompt.earlier])
+    words = "\0".join([prompt.action, parent, *(str(one.node) for one in prompt.results), prompt.earlier])
     return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
 
 

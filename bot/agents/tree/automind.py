@@ -54,7 +54,7 @@ class AutoMindBriefing:
             earlier=await self._memory.text(tree, failures=True) if action.kind == "draft" else "",
             parent=parents[0] if parents else None,
             review=await self._memory.review(parents[0].node) if parents else "",
-            tried=self._tried(action),
+            results=self._results(action),
             seconds=seconds,
             seconds_left=context.budget.left(),
             known=found.items,
@@ -78,10 +78,12 @@ class AutoMindBriefing:
             return await base.papers(node)
         return await base.tricks(node, about=attempt(self._context, action.parents[0]).plan)
 
-    def _tried(self, action: Action) -> tuple[Result, ...]:
-        if action.kind != "improve":
-            return ()
-        return tuple(one for one in self._context.results if action.parents[0] in one.parents)
+    def _results(self, action: Action) -> tuple[Result, ...]:
+        if action.kind == "draft":
+            return self._context.results
+        return tuple(
+            one for one in self._context.results if action.kind == "improve" and action.parents[0] in one.parents
+        )
 
     async def meanwhile(self, tree: Tree) -> None:
         """Do nothing: plans and reviews are written when they are needed."""

@@ -25,7 +25,7 @@ class PlanSolution(TemplatePrompt[str]):
     """Ask for the plan of a script: of a first one, of an improvement, or of a repair."""
 
     template: ClassVar[str] = "plan_solution.j2"
-    volatile: ClassVar[Mapping[str, object]] = {"seconds": 0.0, "seconds_left": 0.0}
+    volatile: ClassVar[Mapping[str, object]] = {"results": (), "seconds": 0.0, "seconds_left": 0.0}
 
     task: TaskText
     preview: str
@@ -39,8 +39,8 @@ class PlanSolution(TemplatePrompt[str]):
     """Of an improvement or a repair: the script it starts from."""
     review: str
     """What a model noted of the parent."""
-    tried: tuple[Result, ...]
-    """What was built on the parent before."""
+    results: tuple[Result, ...]
+    """Of a draft: all of the run so far; of an improvement: of what was built on its parent."""
     seconds: float
     """Time limit of the script."""
     seconds_left: float
