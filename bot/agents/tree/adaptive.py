@@ -57,8 +57,8 @@ class AdaptivePlaybook(ScriptPlaybook):
                 return ()
             if not (await context.steps.once("substeps fit", fits, node=node))["fits"]:
                 return ()
-            parent = assignment.attempts[-1] if assignment.attempts else None
-            prompt = SplitPlan(context.task, context.preview, plan, parent, assignment.known)
+            codebase = assignment.attempts[-1].code if assignment.attempts else ""
+            prompt = SplitPlan(context.task, context.preview, plan, codebase, assignment.known)
             return (await context.asker.ask(prompt, role="planner", name="substeps", node=node)).substeps
         except ModelRefused:
             return ()

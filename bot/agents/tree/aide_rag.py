@@ -47,9 +47,10 @@ class PostsByTitle:
         parts: list[str] = []
         items: list[Item] = []
         for document in (found[item] for item in picked if item in found):
-            if summary := await self._summary(document):
+            prompt = SummarisePost(self._context.task, excerpt(document, DOCUMENT_CHARACTERS))
+            if summary := await self._summary(document, prompt):
                 parts.append(quoted(summary, document.item, kind="summary", title=document.title, votes=document.votes))
-                items += [Item(post.item, post.time) for post in document.posts]
+                items += [Item(post.item, post.time) for post in prompt.document.posts]
         return Material("\n".join((_HEADING, *parts)), tuple(items)) if parts else Material()
 
     async def _picked(self, action: Action, node: int, found: Mapping[str, Document]) -> Sequence[str]:
@@ -92,9 +93,8 @@ class PostsByTitle:
         ranked = sorted(zip(scores, items, strict=True), key=lambda pair: (-pair[0], pair[1]))
         return [item for _, item in ranked[:TITLES]]
 
-    async def _summary(self, document: Document) -> str:
-        """Return a document's summary; empty where no model gives one."""
-        prompt = SummarisePost(self._context.task, excerpt(document, DOCUMENT_CHARACTERS))
+    async def _summary(self, document: Document, prompt: SummarisePost) -> str:
+        """Return a document's summary, asked for once a run; empty where no model gives one."""
         async with self._summarising[document.item]:
             try:
                 return await self._context.asker.ask(

@@ -104,8 +104,8 @@ class SplitPlan(TemplatePrompt[Substeps]):
     task: TaskText
     preview: str
     plan: str
-    parent: Attempt | None
-    """The script that the plan changes; None: it changes none."""
+    codebase: str
+    """Source of the script that the plan changes; empty where it changes none."""
     known: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> Substeps:
