@@ -69,7 +69,7 @@ def split(prompt: SplitPlan) -> str:
 
 def substep(prompt: WriteSubstep) -> str:
     """Answer `write_substep` with the recipe's next part; after a failure with a CONFIG that costs less."""
-    before = config_in(prompt.code) or _config(prompt)
+    before = config_in(prompt.so_far.code if prompt.so_far else "") or _config(prompt)
     number = min(prompt.number, 2)
     code = parts_of(before)[number - 1]
     if prompt.failed is None:

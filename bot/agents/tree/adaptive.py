@@ -9,10 +9,11 @@ import asyncio
 import hashlib
 from typing import Any
 
-from bot.agents.tree.automind_prompts import MOST_SUBSTEPS, Failed, ScorePlan, SplitPlan, WriteSubstep
+from bot.agents.tree.automind_prompts import MOST_SUBSTEPS, Failed, ScorePlan, SoFar, SplitPlan, WriteSubstep
 from bot.agents.tree.settings import AdaptiveSettings
 from bot.coder.playbook import SAMPLE_SECONDS, Assignment, Briefing, ScriptPlaybook, Written
 from bot.coder.writing import action_after
+from bot.engine.budget import SAMPLE_SHARE
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, seconds_left
 from bot.engine.strategy import Script
@@ -20,6 +21,9 @@ from bot.engine.tree import Tree
 from bot.execution.record import DEBUG, Execution
 from sandbox import ExitReason
 from state.errors import ModelRefused
+
+_LEAST_SECONDS = 15.0
+"""Of a run on a sample, where the scored run has as many: imports alone may take some."""
 
 
 class AdaptivePlaybook(ScriptPlaybook):
@@ -93,10 +97,8 @@ class _InSubsteps:
         self._best = best_seconds(context, tree)
         self._limits = limits
         self._substeps = substeps
-        self._code = ""
-        """Of the substeps that work."""
-        self._output = ""
-        """What that printed."""
+        self._so_far: SoFar | None = None
+        """The substeps that work."""
         self._runs = 0
 
     async def write(self) -> Written:
@@ -104,9 +106,9 @@ class _InSubsteps:
         for number in range(1, len(self._substeps) + 1):
             failed = await self._substep(number)
             if failed is not None:
-                whole = self._script(_joined(self._code, failed.code))
+                whole = self._script(_joined(self._so_far, failed.code))
                 return Written(whole, given_up=f"substep {number}: {failed.error}")
-        return Written(self._script(self._code), tried=True)
+        return Written(self._script(_joined(self._so_far)), tried=True)
 
     async def _substep(self, number: int) -> Failed | None:
         """Have a substep written until it works, and add it to the script; return how it failed at last."""
@@ -132,8 +134,7 @@ class _InSubsteps:
             plan=assignment.plan or "",
             substeps=self._substeps,
             number=number,
-            code=self._code,
-            output=self._output,
+            so_far=self._so_far,
             failed=failed,
             parent=assignment.attempts[-1] if assignment.attempts else None,
             seconds=self._limits.seconds,
@@ -143,23 +144,22 @@ class _InSubsteps:
 
     @property
     def _sample_seconds(self) -> float:
-        return min(SAMPLE_SECONDS, self._limits.seconds)
+        return min(SAMPLE_SECONDS, self._limits.seconds, max(_LEAST_SECONDS, SAMPLE_SHARE * self._limits.seconds))
 
     async def _try(self, number: int, code: str) -> Failed | None:
         """Parse and run the script up to a substep; keep the substep if it works, else return how it failed."""
-        script = _joined(self._code, code)
+        script = _joined(self._so_far, code)
         try:
             ast.parse(script)
         except (SyntaxError, ValueError) as error:
             return Failed(code, f"it is no valid Python: {error}", "")
         done = await self._run(script)
-        fault = done.error
-        if number < len(self._substeps):
-            # Nothing has to be written yet, but the next substep has to be reached.
-            fault = None if done.reason is ExitReason.FINISHED else fault or "it was still running at its time limit"
-        if fault is not None:
-            return Failed(code, fault, done.output)
-        self._code, self._output = script, done.output
+        if done.reason is not ExitReason.FINISHED:
+            # Files that are complete at the time limit count for a scored run; what does not end on a sample will not on more.
+            return Failed(code, done.error or "it was still running at its time limit", done.output)
+        if number == len(self._substeps) and done.error is not None:
+            return Failed(code, done.error, done.output)
+        self._so_far = SoFar(script, done.output, done.seconds)
         return None
 
     async def _run(self, script: str) -> Execution:
@@ -170,5 +170,6 @@ class _InSubsteps:
         return Script(self._assignment.plan or "", code, action_after(self._assignment.attempts))
 
 
-def _joined(code: str, more: str) -> str:
-    return f"{code.rstrip()}\n\n\n{more.strip()}\n" if code else f"{more.strip()}\n"
+def _joined(so_far: SoFar | None, *more: str) -> str:
+    parts = (*((so_far.code,) if so_far else ()), *more)
+    return "\n\n\n".join(part.strip() for part in parts) + "\n"

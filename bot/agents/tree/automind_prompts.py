@@ -127,6 +127,15 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class SoFar:
+    """The code of the substeps that work, what it printed on the sample, and the seconds that it took."""
+
+    code: str
+    output: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class WriteSubstep(TemplatePrompt[str]):
     """Ask for the code of one substep, which is run behind that of the substeps before it."""
 
@@ -140,10 +149,8 @@ class WriteSubstep(TemplatePrompt[str]):
     substeps: tuple[str, ...]
     number: int
     """Of the substep to write, from 1."""
-    code: str
-    """Of the substeps before it; empty for the first."""
-    output: str
-    """What that printed on a sample."""
+    so_far: SoFar | None
+    """The substeps before it; None before the first."""
     failed: Failed | None
     """The last code of this substep; None: it was not written yet."""
     parent: Attempt | None

@@ -37,7 +37,10 @@ class Memory:
     async def text(self, tree: Tree, *, failures: bool) -> str:
         """Return plan and review of the valid nodes, the best first, and of the newest failures if wanted."""
         best_first = sorted(tree.valid(), key=lambda n: (-n.fitness, n.id))[:MEMORY_NODES]
-        lines = [f"- node {n.id}: {attempt(self._context, n.id).plan}\n  {await self.review(n.id)}" for n in best_first]
+        lines = [
+            f"- node {n.id}: {attempt(self._context, n.id).plan}\n  Review: {await self.review(n.id)}"
+            for n in best_first
+        ]
         if failures:
             lines += [self._failure(n.id) for n in [n for n in tree.nodes if n.buggy][-_SHOWN_FAILURES:]]
         return "\n".join(lines)

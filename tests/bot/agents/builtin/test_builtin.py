@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.agents.builtin import NAME, BuiltinModel
-from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SplitPlan, WriteSubstep
+from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, SplitPlan, WriteSubstep
 from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.prompts import ReviewRun
 from bot.community.read_prompts import ReadPosts
@@ -62,8 +62,7 @@ PROMPTS = [
         "Use LDA.",
         ("Read.", "Predict."),
         2,
-        "x = 1",
-        "It printed.",
+        SoFar("x = 1", "It printed.", 3.0),
         Failed("y = 2", "KeyError", "A trace."),
         attempt("z = 3", error="slow"),
         60.0,

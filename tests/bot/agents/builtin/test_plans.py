@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.agents.builtin.config import FEW_FOLDS, config_in, plain_config, script
 from bot.agents.builtin.techniques import named_in
-from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, WriteSubstep
+from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, WriteSubstep
 from bot.engine.strategy import ActionKind
 from tests.bot.agents.builtin.parts import MACHINE, RESULT, TABLE, TASK, answer, attempt
 
@@ -16,7 +16,9 @@ def planned(action: ActionKind = "draft", **fields: object) -> PlanSolution:
 
 def substep(number: int, code: str = "", failed: Failed | None = None) -> WriteSubstep:
     plan = "Compare extra trees and square roots."
-    return WriteSubstep(TASK, TABLE, MACHINE, plan, ("a", "b"), number, code, "", failed, None, 60.0, 20.0)
+    return WriteSubstep(
+        TASK, TABLE, MACHINE, plan, ("a", "b"), number, SoFar(code, "", 1.0) if code else None, failed, None, 60.0, 20.0
+    )
 
 
 async def test_a_draft_names_what_the_knowledge_names_and_nothing_that_earlier_ones_had() -> None:
