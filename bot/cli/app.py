@@ -92,6 +92,10 @@ COMMANDS = {
     "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
     "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),
     "env": ("bot.cli.env:env_app", "Environments: the packages that scripts run with, apart from the bot's own."),
+    "knowledge": (
+        "bot.cli.knowledge:knowledge_app",
+        "The knowledge base: dated entries from papers, past competitions and own runs, for drafts and improvements.",
+    ),
     "weights": ("bot.cli.weights:weights_app", "Pretrained weights that scripts find read-only in weights/."),
     "notify": ("bot.cli.notify:notify_app", "Messages to the owner."),
     "service": ("bot.cli.service:service_app", "The bot as a systemd service."),

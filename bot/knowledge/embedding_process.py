@@ -22,7 +22,7 @@ def main() -> None:
         asked = json.loads(line)
         try:
             embed = embed or _load(sys.argv[1])
-            answer = {"scores": _scores(embed, asked["query"], asked["texts"])}
+            answer: dict[str, Any] = {"scores": _scores(embed, asked["query"], asked["texts"])}
         except (ImportError, OSError, RuntimeError, ValueError) as error:
             answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
         print(json.dumps(answer), file=answers, flush=True)

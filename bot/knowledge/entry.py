@@ -1,5 +1,6 @@
 """An entry of the knowledge base: a Markdown file whose front matter, in TOML, says where it comes from and since when."""
 
+import json
 import re
 import tomllib
 from datetime import UTC, date, datetime, time
@@ -141,3 +142,22 @@ def parse_entry(text: str) -> Entry:
     except ValidationError as error:
         wrong = [(".".join(map(str, one["loc"])) or "the entry", one["msg"]) for one in error.errors()]
         raise FileProblems([Problem("", None, f"{where}: {what}") for where, what in wrong]) from error
+
+
+def format_entry(entry: Entry) -> str:
+    """Return an entry as the text of its file, from which `parse_entry` reads the same entry."""
+    facts = entry.model_dump(mode="json", exclude={"claim", "paper", "known_at"}, exclude_defaults=True)
+    sources = facts.pop("sources")
+    lines = [f"{name} = {_toml(value)}" for name, value in facts.items()]
+    lines.insert(3, f"known_at = {entry.known_at.isoformat()}")
+    for source in sources:
+        lines += ["", "[[sources]]", *(f"{name} = {_toml(value)}" for name, value in source.items())]
+    if entry.paper is not None:
+        fields = entry.paper.model_dump(exclude_defaults=True)
+        lines += ["", "[paper]", *(f"{name} = {_toml(value)}" for name, value in fields.items())]
+    return "\n".join((_FENCE, *lines, _FENCE, entry.claim, ""))
+
+
+def _toml(value: object) -> str:
+    # JSON's escapes are TOML's, but that TOML wants one for the last control character as well.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -171,19 +171,26 @@ class Retriever:
 async def ranked(
     entries: Sequence[Entry], wanted: Sequence[str], query: str, similarity: Similarity, most: int = _MOST
 ) -> list[Entry]:
-    """Return the entries that fit best: within each label by similarity, those of earlier labels first.
+    """Return the entries that fit best, those of earlier labels first.
 
-    A label brings at most half of them, so that the second one has a say. One that no entry has brings what its top category
-    has; without any label similarity alone decides.
+    Within a label those go first that name it earlier among their own, then by similarity. A label brings at most half of all,
+    so that the second one has a say; one that no entry has brings what its top category has. Without any label similarity
+    alone decides.
     """
     scores = await similarity.scores(query, [entry.searched for entry in entries])
     pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     by_score = [entry for _, entry in pairs]
     chosen: dict[str, Entry] = {}
     for label in wanted:
-        within = [entry for entry in by_score if label in entry.labels] or [
-            entry for entry in by_score if label.partition("/")[0] in {one.partition("/")[0] for one in entry.labels}
-        ]
-        new = [entry for entry in within if entry.id not in chosen]
+        new = [entry for entry in _within(by_score, label) if entry.id not in chosen]
         chosen |= {entry.id: entry for entry in new[: (most + 1) // 2]}
     return list((chosen or {entry.id: entry for entry in by_score}).values())[:most]
+
+
+def _within(by_score: Sequence[Entry], label: str) -> list[Entry]:
+    """Return the entries of a label, or else of its top category, in order."""
+    found = [entry for entry in by_score if label in entry.labels]
+    if found:
+        return sorted(found, key=lambda entry: entry.labels.index(label))
+    top = label.partition("/")[0]
+    return [entry for entry in by_score if any(one.partition("/")[0] == top for one in entry.labels)]

@@ -12,6 +12,7 @@ from bot.community.plan_prompts import PlanDrafts
 from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.community.reproduction.repair import RepairKernel
+from bot.curation.prompts import ExtractTricks, SummarizePaper
 from bot.engine.services import BuiltIn
 from bot.knowledge.prompts import LabelTask
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
@@ -56,6 +57,10 @@ class BuiltinModel:
                 return reports.review(prompt)
             case LabelTask():
                 return knowledge.label(prompt)
+            case ExtractTricks():
+                return knowledge.tricks(prompt)
+            case SummarizePaper():
+                return knowledge.summary(prompt)
             case WriteReport():
                 return reports.report(prompt)
             case PickPosts():

@@ -1,0 +1,147 @@
+"""`bot knowledge`: the knowledge base: what is in it, whether it is in order, and what is added to it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bot.cli.configured import configured
+from bot.cli.knowledge_build import build_app
+from bot.cli.options import Config, Json
+from bot.cli.output import print_json, print_table
+from state.errors import FileProblems, UsageError
+
+if TYPE_CHECKING:
+    from bot.knowledge.entry import Entry
+
+Label = Annotated[str | None, typer.Option(help="a label, or a top category")]
+
+knowledge_app = typer.Typer(
+    name="knowledge",
+    help="The knowledge base: dated entries from papers, past competitions and own runs, for drafts and improvements.",
+    no_args_is_help=True,
+)
+knowledge_app.add_typer(build_app)
+
+
+@knowledge_app.command("list")
+def list_entries(
+    label: Label = None,
+    kind: Annotated[str | None, typer.Option(help="trick, paper or lesson")] = None,
+    as_of: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only what was known when that day began (UTC)")
+    ] = None,
+    without: Annotated[str | None, typer.Option(help="only what was not drawn from this competition")] = None,
+    config: Config = None,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per entry")] = False,
+) -> None:
+    """List the entries that come with the bot and those of your folder.
+
+    Example: bot knowledge list --label tabular --as-of 2018-01-01
+    """
+    entries = _base(config).visible(without or "", as_of.replace(tzinfo=UTC) if as_of else None)
+    if label is not None:
+        entries = [one for one in entries if any(label in (name, name.partition("/")[0]) for name in one.labels)]
+    if kind is not None:
+        entries = [one for one in entries if one.kind == kind]
+    if json:
+        for entry in entries:
+            print_json(_record(entry))
+        return
+    rows = [(e.id, e.kind, f"{e.known_at:%Y-%m-%d}", e.support, ", ".join(e.labels), e.title) for e in entries]
+    print_table(("id", "kind", "known since", "support", "labels", "title"), rows, title=f"{len(rows)} entries")
+
+
+@knowledge_app.command()
+def show(
+    id: Annotated[str, typer.Argument(help="the entry's id")],
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Show an entry in full, as its file has it.
+
+    Example: bot knowledge show out-of-fold-target-encoding
+    """
+    from bot.knowledge.entry import format_entry
+    from bot.models.quoting import clean
+
+    found = {entry.id: entry for entry in _base(config).entries}
+    if id not in found:
+        raise UsageError(f"there is no entry {id}: `bot knowledge list` shows all ids")
+    if json:
+        print_json(_record(found[id]))
+    else:
+        typer.echo(clean(format_entry(found[id])), nl=False)
+
+
+@knowledge_app.command()
+def check(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="files or folders of entries; default: the bot's own and your folder")
+    ] = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Check that each entry has labels of the set, a date, and a source that can be traced; list all that is wrong.
+
+    Exits with 1 if anything is.
+
+    Example: bot knowledge check knowledge/
+    """
+    from bot.knowledge.base import SHIPPED, read_folder
+
+    folders = paths or [SHIPPED, configured(config).knowledge.folder]
+    entries, problems = list["Entry"](), list[Any]()
+    for path in folders:
+        found, wrong = read_folder(path)
+        entries += found
+        problems += wrong
+        if path in (paths or ()) and not found and not wrong:
+            raise UsageError(f"{path}: there is no entry, which is a file that ends in .md")
+    if json:
+        shown = [{"file": one.file, "line": one.line, "message": one.message} for one in problems]
+        print_json({"ok": not problems, "entries": len(entries), "problems": shown})
+    else:
+        for problem in problems:
+            typer.echo(str(problem))
+        typer.echo(f"{len(entries)} entries are in order" + (f", {len(problems)} problem(s)" if problems else ""))
+    raise typer.Exit(1 if problems else 0)
+
+
+@knowledge_app.command()
+def add(
+    files: Annotated[list[Path], typer.Argument(help="files of entries")],
+    config: Config = None,
+) -> None:
+    """Check entries that you have written, and copy them into your folder; an entry with the same id is replaced.
+
+    Example: bot knowledge add rank-average.md
+    """
+    from bot.knowledge.entry import read_entry
+    from bot.knowledge.writing import write_entry
+
+    entries, problems = list["Entry"](), list[Any]()
+    for file in files:
+        try:
+            entries.append(read_entry(file))
+        except FileProblems as error:
+            problems += error.problems
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error}") from error
+    if problems:
+        # None is added where one is wrong: the same command can be given again.
+        raise FileProblems(problems)
+    folder = configured(config).knowledge.folder
+    for entry in entries:
+        typer.echo(str(write_entry(folder, entry)))
+
+
+def _base(config: Path | None) -> Any:
+    from bot.knowledge.base import KnowledgeBase
+
+    return KnowledgeBase.read(configured(config).knowledge.folder)
+
+
+def _record(entry: "Entry") -> dict[str, Any]:
+    return entry.model_dump(mode="json")

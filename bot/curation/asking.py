@@ -1,0 +1,72 @@
+"""Model calls of curation: steps in a database beside the entries, so that no answer is paid for twice."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+from bot.budgets.levels import Level
+from bot.budgets.settings import Caps
+from bot.models import CallLimits, Model
+from bot.models.ask import Asker
+from bot.models.open import open_model, record_change
+from bot.models.settings import ModelChoice, ModelSettings
+from state.clock import Clock
+from state.progress import create_run
+from state.redaction import Redactor
+from state.steps import Steps
+from state.store import Store
+from state.tables import Run
+
+RUN = "knowledge"
+DATABASE = Path("build") / "state.db"
+"""Below the folder of entries."""
+
+
+@asynccontextmanager
+async def open_asker(
+    folder: Path,
+    choice: ModelChoice,
+    models: ModelSettings,
+    builtin: Callable[[], Model],
+    clock: Clock,
+    redactor: Redactor,
+    max_cost: float | None,
+    say: Callable[[str], None],
+) -> AsyncIterator[Asker]:
+    """Open what asks the model, and close it afterwards.
+
+    Args:
+        folder: of the entries.
+        choice: the model.
+        models: endpoints and prices.
+        builtin: makes the built-in model.
+        clock: the present.
+        redactor: removes this process's secrets.
+        max_cost: cap in USD of what is asked until it is closed; None: no cap.
+        say: shows a line.
+
+    Raises:
+        UsageError: an endpoint has no key, or a price is unknown under the cap.
+    """
+    with Store.open(folder / DATABASE, clock, redactor=redactor) as store:
+        with store.read() as session:
+            known = session.get(Run, RUN) is not None
+        if not known:
+            with store.write() as tx:
+                create_run(tx, RUN, competition="", agent="curation", model=choice.spec, seed=0, cutoff=None)
+        opening = open_model(
+            choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=record_change(store, RUN, say)
+        )
+        with closing(Level("build", Caps(money=max_cost))) as budget:
+            async with opening as opened:
+                yield Asker(
+                    opened.model,
+                    store,
+                    RUN,
+                    clock,
+                    Steps(store, RUN),
+                    budget=budget,
+                    in_flight=models.section.in_flight,
+                    limits=CallLimits(max_tokens=models.section.max_tokens),
+                    estimate=opened.estimate,
+                )

@@ -1,0 +1,142 @@
+"""Lessons of the bot's own finished runs: what gained and what did not, by paired differences on withheld rows.
+
+They are made by code from a run's database alone: its reports and its nodes. Graded answers lie in result.json and with the site,
+and neither is read.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlmodel import col, select
+
+from bot.community.evidence import WHOLE
+from bot.engine.results import results
+from bot.execution.task import shown_description
+from bot.knowledge.entry import Entry, Source
+from bot.knowledge.labels import labels_in
+from bot.models.quoting import line
+from scrapers.snapshots.card import TaskCard
+from state.clock import Clock
+from state.errors import UsageError
+from state.knowledge import reports
+from state.store import Store
+from state.tables import Event, Report, Run
+
+DATABASE = "state.db"
+_BEYOND = 2.0
+"""Standard errors by which a difference is beyond noise."""
+_MOST = 6
+"""Comparisons of each kind that a lesson names, the clearest first."""
+_NODES = re.compile(r"node \d+ over node \d+$")
+_ANY_TASK = ("method/tuning",)
+"""Labels of a lesson whose task names none."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A measured difference that a change made."""
+
+    what: str
+    gain: float
+    """Above 0 is better, whatever the metric's sign."""
+    error: float
+    """Standard error of the gain."""
+
+    @property
+    def clearness(self) -> float:
+        """The difference in standard errors."""
+        return self.gain / self.error
+
+
+def lessons_of(path: Path, clock: Clock) -> list[Entry]:
+    """Return the lessons of the finished runs of a run's folder, or of the live bot's database; one a run.
+
+    A run in which nothing was compared teaches nothing.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    database = path / DATABASE if path.is_dir() else path
+    if not database.is_file():
+        raise UsageError(f"{path} is neither a run's folder nor a database of the bot")
+    with Store.open_to_read(database, clock) as store:
+        with store.read() as session:
+            runs = session.exec(select(Run).where(Run.status == "finished").order_by(col(Run.created_at))).all()
+        return [entry for run in runs if run.config.get("card") and (entry := _lesson(store, run, path)) is not None]
+
+
+def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
+    card = TaskCard.model_validate(run.config["card"])
+    ended = _ended(store, run)
+    # Of a replay all that could be known was known at its cutoff: its experiments add nothing later about the world.
+    known_at = run.cutoff or ended
+    compared = list(_compared(store, run, card, known_at))
+    if not compared:
+        return None
+    text = "\n".join((card.title, card.metric.name, shown_description(card.description)))
+    return Entry(
+        id=_id(run),
+        kind="lesson",
+        title=f"What gained and what did not on {line(card.title, 100)}",
+        labels=tuple(labels_in(text)) or _ANY_TASK,
+        known_at=known_at,
+        competitions=(run.competition.lower(),),
+        sources=(Source(title=f"Run {run.id}", path=path.name, licence="own work"),),
+        support="measured",
+        evidence=f"{len(compared)} paired differences on withheld rows of one run ({run.agent}, seed {run.seed}).",
+        claim=_claim(card, compared),
+    )
+
+
+def _id(run: Run) -> str:
+    digest = hashlib.sha256(run.id.encode()).hexdigest()[:8]
+    name = re.sub(r"[^a-z0-9]+", "-", f"lesson-{run.competition}".lower())[:60].strip("-")
+    return f"{name}-{digest}"
+
+
+def _ended(store: Store, run: Run) -> datetime:
+    with store.read() as session:
+        last = session.exec(
+            select(Event.at).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
+        ).first()
+    return last or run.created_at
+
+
+def _compared(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Iterator[Comparison]:
+    """Yield what reports measured, then what scripts of no report gained over those they came from."""
+    seen = set[tuple[float, float]]()
+    for report in reports(store, run.id, known_at):
+        for part in report.components:
+            if isinstance(part, dict) and part.get("gain") is not None and part.get("gain_error"):
+                seen.add((part["gain"], part["gain_error"]))
+                yield Comparison(line(_what(report, part), 300), part["gain"], part["gain_error"])
+    for one in results(store, run.id, card.oriented):
+        if one.gain is not None and one.gain_error and (one.gain, one.gain_error) not in seen:
+            yield Comparison(line(f"{one.action}: {one.title}", 300), one.gain, one.gain_error)
+
+
+def _what(report: Report, part: Mapping[str, Any]) -> str:
+    """Return what a component changed, without the numbers of nodes, which mean nothing elsewhere."""
+    if part.get("name") == WHOLE:
+        return f"the draft '{report.title}' over the script that it builds on"
+    name = "" if _NODES.match(part.get("name") or "") else part.get("name")
+    return ": ".join(filter(None, (name, part.get("analysis")))) or report.title
+
+
+def _claim(card: TaskCard, compared: Sequence[Comparison]) -> str:
+    clearest = sorted(compared, key=lambda one: -abs(one.clearness))
+    groups = {
+        "Gained beyond noise:": [one for one in clearest if one.clearness > _BEYOND],
+        "Lost beyond noise:": [one for one in clearest if one.clearness < -_BEYOND],
+        "Made no difference beyond noise:": [one for one in clearest if abs(one.clearness) <= _BEYOND][::-1],
+    }
+    lines = [f"Measured in {card.metric.name}, differences above 0 are better, with their standard errors."]
+    for heading, group in groups.items():
+        if group:
+            lines += ["", heading, *(f"- {one.gain:+.3g} ± {one.error:.2g}: {one.what}" for one in group[:_MOST])]
+    return "\n".join(lines)
