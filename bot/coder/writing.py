@@ -40,6 +40,7 @@ async def write_script(
         draft=brief.draft,
         codebase=brief.codebase if not shown else None,
         public=brief.public,
+        planned=brief.planned,
         earlier=brief.earlier,
         attempts=shown,
         budget=budget,

@@ -53,7 +53,7 @@ class AutoMindBriefing:
             knowledge=found.text,
             earlier=await self._memory.text(tree, failures=True) if action.kind == "draft" else "",
             parent=parents[0] if parents else None,
-            review=await self._memory.review(parents[0].node) if parents else "",
+            review=await self._memory.review(parents[0].node) if action.kind == "improve" else "",
             results=self._results(action),
             seconds=seconds,
             seconds_left=context.budget.left(),
@@ -66,6 +66,7 @@ class AutoMindBriefing:
             machine=context.machine,
             title=f"{action.kind.capitalize()} {node}",
             draft=f"{_HEADINGS[action.kind]}\n\n{plan}",
+            planned=True,
         )
         return Assignment(brief=brief, attempts=parents, known=found.items, plan=plan)
 
