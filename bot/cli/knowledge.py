@@ -13,6 +13,7 @@ from bot.cli.output import print_json, print_table
 from state.errors import FileProblems, UsageError
 
 if TYPE_CHECKING:
+    from bot.knowledge.base import KnowledgeBase
     from bot.knowledge.entry import Entry
 
 Label = Annotated[str | None, typer.Option(help="a label, or a top category")]
@@ -137,10 +138,13 @@ def add(
         typer.echo(str(write_entry(folder, entry)))
 
 
-def _base(config: Path | None) -> Any:
+def _base(config: Path | None) -> "KnowledgeBase":
     from bot.knowledge.base import KnowledgeBase
 
-    return KnowledgeBase.read(configured(config).knowledge.folder)
+    base = KnowledgeBase.read(configured(config).knowledge.folder)
+    for problem in base.problems:
+        typer.echo(f"left out: {problem}", err=True)
+    return base
 
 
 def _record(entry: "Entry") -> dict[str, Any]:

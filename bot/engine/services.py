@@ -189,19 +189,28 @@ async def open_context(
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
             blender=blender if blends else None,
-            knowledge=_retriever(plan, similarity, asker, steps, store, clock, preview),
+            knowledge=_retriever(plan, similarity, asker, steps, store, clock, preview, say),
             similarity=similarity,
         )
 
 
 def _retriever(
-    plan: RunPlan, similarity: Similarity, asker: Asker, steps: Steps, store: Store, clock: Clock, preview: str
+    plan: RunPlan,
+    similarity: Similarity,
+    asker: Asker,
+    steps: Steps,
+    store: Store,
+    clock: Clock,
+    preview: str,
+    say: Callable[[str], None],
 ) -> Retriever | None:
     """Return what finds entries of the knowledge base for the run; None where it goes without."""
     settings, card = plan.settings, plan.card
     if settings.knowledge == "none":
         return None
     base = KnowledgeBase.read(settings.knowledge_base.folder)
+    for problem in base.problems:
+        say(f"left out of the knowledge base: {problem}")
     task = Task(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
     return Retriever(task, base, similarity, asker, steps, store, plan.id, clock, settings.knowledge)
 

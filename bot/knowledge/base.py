@@ -19,15 +19,14 @@ class KnowledgeBase:
     """Entries by id."""
 
     entries: tuple[Entry, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with files that are left out."""
 
     @classmethod
     def read(cls, *folders: Path) -> "KnowledgeBase":
         """Read the entries that come with the bot, and those of further folders, as far as these exist.
 
-        An entry in a later folder replaces one with its id.
-
-        Raises:
-            FileProblems: a file is no entry, or two files of one folder have the same id.
+        An entry in a later folder replaces one with its id. A file that is no entry is left out, and named in `problems`.
         """
         found: dict[str, Entry] = {}
         problems: list[Problem] = []
@@ -35,9 +34,7 @@ class KnowledgeBase:
             entries, wrong = read_folder(folder)
             found |= {entry.id: entry for entry in entries}
             problems += wrong
-        if problems:
-            raise FileProblems(problems)
-        return cls(tuple(found[id] for id in sorted(found)))
+        return cls(tuple(found[id] for id in sorted(found)), tuple(problems))
 
     def visible(self, competition: str, as_of: datetime | None) -> list[Entry]:
         """Return what may be shown to whoever works on a competition: nothing that was drawn from it, nothing younger.
@@ -51,7 +48,7 @@ class KnowledgeBase:
 
 
 def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
-    """Return the entries of a folder's Markdown files, in order of their names, and all that is wrong with others."""
+    """Return the entries of a folder's Markdown files, or of one file, in order of names, and all that is wrong with others."""
     found: dict[str, Entry] = {}
     problems: list[Problem] = []
     for path in _files(folder):
@@ -71,4 +68,6 @@ def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
 
 
 def _files(folder: Path) -> Iterable[Path]:
+    if folder.is_file():
+        return [folder]
     return sorted(folder.glob("*.md")) if folder.is_dir() else ()

@@ -19,6 +19,8 @@ ITEM = "knowledge"
 """The kind of the items that entries are: `knowledge/<id>`."""
 _FENCE = "+++"
 _PARTS = re.compile(r"\A\+\+\+\n(.*?\n)\+\+\+\n(.*)\Z", re.DOTALL)
+_ARXIV = re.compile(r"https?://arxiv\.org/(?:abs|pdf)/(\d\d)(0[1-9]|1[0-2])\.\d{4,5}")
+"""Its identifiers begin with the year and month in which a paper was first there."""
 _ID = r"[a-z0-9][a-z0-9-]{2,79}"
 _SLUG = r"[a-z0-9][a-z0-9._-]*"
 
@@ -96,6 +98,14 @@ class Entry(_Part):
             raise ValueError("a paper, and nothing else, has the table [paper]")
         return self
 
+    @model_validator(mode="after")
+    def _is_no_older_than_its_sources(self) -> Self:
+        for source in self.sources:
+            month = _ARXIV.match(source.url or "")
+            if month is not None and self.known_at < datetime(2000 + int(month[1]), int(month[2]), 1, tzinfo=UTC):
+                raise ValueError(f"is dated before its source {source.url}")
+        return self
+
     @property
     def item(self) -> str:
         """What prompts and the audit call it."""
@@ -140,7 +150,11 @@ def parse_entry(text: str) -> Entry:
     except tomllib.TOMLDecodeError as error:
         raise FileProblems([Problem("", None, f"its front matter is no TOML: {error}")]) from error
     except ValidationError as error:
-        wrong = [(".".join(map(str, one["loc"])) or "the entry", one["msg"]) for one in error.errors()]
+        faults = error.errors()
+        # A list whose only element is wrong counts as too short, which is no news.
+        inner = [one["loc"] for one in faults]
+        innermost = [one for one in faults if not any(loc[: len(one["loc"])] == one["loc"] != loc for loc in inner)]
+        wrong = [(".".join(map(str, one["loc"])) or "the entry", one["msg"]) for one in innermost]
         raise FileProblems([Problem("", None, f"{where}: {what}") for where, what in wrong]) from error
 
 

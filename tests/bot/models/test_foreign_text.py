@@ -17,7 +17,9 @@ from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.shown import ComponentNote
+from bot.curation.prompts import ExtractTricks, SummarizePaper
 from bot.execution.monitor import MonitorRun
+from bot.knowledge.prompts import LabelTask
 from bot.models import Item
 from tests.bot.agents.builtin.parts import (
     MACHINE,
@@ -112,6 +114,11 @@ PROMPTS = [
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
     RepairKernel(TASK, MACHINE, Item("kernel/1", NOW), "x = np.int(1)", ("train.csv",), "no int", "Traceback", 60.0),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
+    LabelTask("a title", "a description", "auc", "a table"),
+    ExtractTricks(
+        "a competition", "auc", "a description", document(replace(post("Use extra trees."), language="python"))
+    ),
+    SummarizePaper("key2020", "a title", "an abstract"),
 ]
 
 

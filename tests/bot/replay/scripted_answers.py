@@ -78,6 +78,8 @@ class Answers:
             return "Here they are:\n" + json.dumps(
                 {"drafts": (drafts[1:] if "# Open drafts" in user else drafts)[: planned(user)]}
             )
+        if "You label machine-learning tasks" in system:
+            return json.dumps({"labels": ["tabular/classification", "method/metric"]})
         if "You write the report" in system:
             return json.dumps({"method": "linear", "numbers": "as measured"})
         if "You review runs" in system:

@@ -1,5 +1,6 @@
 """Whole runs with a lab: recorded and played back, and ended by a cap."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -107,3 +108,38 @@ def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
     # The fourth reply wrote a script that nobody had scored: the baseline, the coder's score, and the last look.
     scripts = rows(result, "SELECT status FROM node WHERE action != 'ensemble'")
     assert scripts == [("valid",)] * 3
+
+
+def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it(
+    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Looking(LabAnswers):
+        COMMANDS = ("ls /lab/knowledge; cat /lab/knowledge/index.md; echo x > /lab/knowledge/x", *LabAnswers.COMMANDS)
+
+    with ScriptedEndpoint(Looking()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        (result,) = results(bot("replay", tiny, "--model", "openai:scripted", *OPTIONS))
+        (without,) = results(bot("replay", tiny, "--model", "openai:scripted", "--knowledge", "none", *OPTIONS))
+    shown = result["knowledge"]
+    assert (shown["shown"], shown["younger"]) == ("clock", 0)
+    assert "trees-before-networks-on-tables" not in shown["entries"], "it is younger than the competition"
+    assert "ordered-target-encoding" in shown["entries"]
+    ((task, seen),) = [
+        (conversation[1]["content"], conversation[3]["content"]) for conversation in second_turns(result)
+    ]
+    assert f"a line for each of the {len(shown['entries'])} short files" in task
+    assert "ordered-target-encoding.md" in seen
+    assert "Read-only file system" in seen
+    assert bot("audit", result["run"]).exit_code == 0
+    assert without["knowledge"] == {"shown": "none", "entries": [], "younger": 0}
+    ((task, seen),) = [
+        (conversation[1]["content"], conversation[3]["content"]) for conversation in second_turns(without)
+    ]
+    assert "/lab/knowledge" not in task
+    assert "No such file or directory" in seen
+
+
+def second_turns(result: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Return what the second turn of each lab sent."""
+    prompts = map(json.loads, (Path(result["run"]) / "prompts.jsonl").read_text().splitlines())
+    return [prompt["messages"] for prompt in prompts if "/turn:2/" in prompt["step"]]

@@ -12,6 +12,8 @@ from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.prompts import ReviewRun
 from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
+from bot.curation.prompts import ExtractTricks, SummarizePaper
+from bot.knowledge.prompts import LabelTask
 from bot.models import CallLimits, Item, Message
 from state.errors import ModelRefused
 from tests.bot.agents.builtin.parts import (
@@ -67,6 +69,13 @@ PROMPTS = [
         attempt("z = 3", error="slow"),
         60.0,
         20.0,
+    ),
+    LabelTask("Birds", "Which birds call?", "auc", TABLE),
+    ExtractTricks(
+        "Birds", "auc", "Which birds call?", document(replace(post("Use extra trees, 0.123."), language="python"))
+    ),
+    SummarizePaper(
+        "key2020", "Trees on tables", "We propose extra trees for tables. They gain 0.1 on average over ten tables."
     ),
 ]
 UNSAID = {"known", "action"}

@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
-from bot.coder.lab.places import copy_work
+from bot.coder.lab.places import copy_work, write_knowledge
+from bot.knowledge.retrieval import Found
 from sandbox.lab.remains import tidy_work
+from tests.bot.knowledge.parts import entry
 
 
 def work(folder: Path) -> Path:
@@ -54,3 +56,23 @@ def test_a_closed_labs_work_keeps_no_link_and_nothing_that_is_large(tmp_path: Pa
     assert names(source) == {"solution.py", "notes/more/seen.md"}
     assert not (source / "empty").exists()
     assert (tmp_path / "labels.csv").is_file()
+
+
+def test_knowledge_is_an_index_and_a_short_file_an_entry(tmp_path: Path) -> None:
+    found = Found(
+        (entry("first-one", kind="paper"), entry("second", "A claim \u202ewith a hidden turn of its direction."))
+    )
+    write_knowledge(found, tmp_path / "knowledge")
+    assert names(tmp_path / "knowledge") == {"index.md", "first-one.md", "second.md"}
+    index = (tmp_path / "knowledge" / "index.md").read_text().splitlines()
+    assert index[2:] == ["- first-one.md · paper · reported · first one", "- second.md · trick · reported · second"]
+    paper = (tmp_path / "knowledge" / "first-one.md").read_text()
+    assert "contribution: they are better" in paper
+    assert "Known since 2020-01-01" in paper
+    assert "- A source: runs/one" in paper
+    assert "\u202e" not in (tmp_path / "knowledge" / "second.md").read_text()
+
+
+def test_without_knowledge_there_is_no_folder(tmp_path: Path) -> None:
+    write_knowledge(Found(), tmp_path / "knowledge")
+    assert not (tmp_path / "knowledge").exists()

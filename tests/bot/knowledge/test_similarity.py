@@ -1,0 +1,57 @@
+"""Similarity by words: 0 without a common one, about 1 for the text itself; and what happens where embeddings fail."""
+
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.knowledge.comparing import open_similarity
+from bot.knowledge.settings import KnowledgeSettings
+from bot.knowledge.similarity import WordSimilarity
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["target", "encoding", "folds", "birds", "sing", "trees", "masks", "of", "the", "and", "NEAR", "OR"]
+    ),
+    max_size=8,
+)
+
+
+async def test_a_text_is_most_like_itself_and_unlike_one_without_a_common_word():
+    texts = ["target encoding of categories", "encoding of images", "birds sing"]
+    whole, part, nothing = await WordSimilarity().scores("target encoding of categories", texts)
+    assert whole > 0.9
+    assert whole > part > 0
+    assert nothing == 0
+
+
+async def test_forms_of_a_word_are_the_same_word():
+    assert (await WordSimilarity().scores("encodings", ["an encoding", "folds"]))[0] > 0
+
+
+@given(query=WORDS, texts=st.lists(WORDS, max_size=6))
+async def test_scores_lie_between_0_and_1_and_keep_the_order_of_texts(query, texts):
+    asked, given_ = " ".join(query), [" ".join(words) for words in texts]
+    scores = await WordSimilarity().scores(asked, given_)
+    assert len(scores) == len(texts)
+    assert all(0 <= score <= 1 for score in scores)
+    # What the query looks like to SQLite's own language of queries makes no difference.
+    assert all((score > 0) == bool(set(query) & set(words)) for score, words in zip(scores, texts, strict=True))
+
+
+async def test_words_are_compared_where_embeddings_cannot_be_had(tmp_path):
+    said = []
+    settings = KnowledgeSettings(backend="embeddings", model=tmp_path / "no-model", python=sys.executable)
+    async with open_similarity(settings, said.append) as similarity:
+        scores = [await similarity.scores("birds", ["birds sing", "masks"]) for _ in range(2)]
+    assert scores[0] == scores[1] == await WordSimilarity().scores("birds", ["birds sing", "masks"])
+    assert len(said) == 1
+    assert "there is no folder" in said[0]
+
+
+async def test_words_are_compared_where_the_interpreter_is_missing(tmp_path):
+    said = []
+    settings = KnowledgeSettings(backend="embeddings", model=tmp_path, python=tmp_path / "no-python")
+    async with open_similarity(settings, said.append) as similarity:
+        assert (await similarity.scores("birds", ["birds sing"]))[0] > 0
+    assert said
