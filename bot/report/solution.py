@@ -44,6 +44,9 @@ _HOW = {
     "log": "the weighted mean of log(1 + prediction), turned back",
     "rank": "the weighted mean of their ranks among the test rows",
     "vote": "each row's label with the most weight",
+    "ordinal": "the weighted mean of their labels as numbers, cut into labels at the thresholds",
+    "share": "of each row's lists the labels that half of the weight names",
+    "pixels": "the pixels that more than half of the weight has",
     "fusion": "each row's items by their weighted places in the lists",
 }
 
@@ -84,12 +87,19 @@ def _limit(context: RunContext, node: int) -> int:
 
 
 def _described(recipe: Recipe, nodes: Mapping[int, str]) -> str:
-    rows = "\n".join(f"| `{name}` | {recipe.weights[node]:.4f} |" for node, name in nodes.items())
+    rows = "\n".join(
+        f"| `{name}` | {recipe.weights[node]:.4f}{_by_column(recipe, node)} |" for node, name in nodes.items()
+    )
     steps = "; ".join(
         f"{name}: {', '.join(f'{one:.6g}' for one in values)}" for name, values in recipe.calibration.items()
     )
     calibration = f"The result is calibrated by {steps}." if steps else "Nothing is done to the result."
     return _BLEND.format(rows=rows, space=recipe.space, how=_HOW[recipe.space], calibration=calibration)
+
+
+def _by_column(recipe: Recipe, node: int) -> str:
+    own = recipe.columns.get(node)
+    return f" (by column: {', '.join(f'{weight:.4f}' for weight in own)})" if own else ""
 
 
 def _made(handed: HandedIn, blended: Blended | None) -> str:

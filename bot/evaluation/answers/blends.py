@@ -31,7 +31,10 @@ class Recipe:
     calibration: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """What is done to the combined predictions in turn; empty: nothing. `scale` and `offset`, a number for all columns or one
     for each, of their logits (logarithms where a row's sum to 1), of log(1 + prediction), or of the predictions themselves, as
-    the metric takes them; `clip`: probabilities are kept so far from 0 and 1."""
+    the metric takes them; `clip`: probabilities are kept so far from 0 and 1. Of the space `ordinal` always `levels`, the labels
+    in order, and `thresholds` between them."""
+    columns: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    """By node, its weight in each column, where columns have weights of their own, whose mean `weights` has; else empty."""
 
 
 @dataclass(frozen=True)

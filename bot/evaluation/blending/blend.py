@@ -67,7 +67,7 @@ def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, 
 
         holdout = Holdout(view, truth, scores)
         fit = Fit(holdout, members, seed)
-        recipe, values = fit.recipes[-1], fit.predicted()
+        recipe, values = fit.recipe, fit.predicted()
         (score,), (apart,) = scores(values, [None]), [math.nan] if final is None else scores(values, [None], final)
         best = max(fit.pool.members[:3], key=lambda one: holdout.oriented(fit.form.read(one.predictions), [None])[0])
     files = {node: one.submission for node, one in fit.members.items()}

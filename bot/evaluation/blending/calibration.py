@@ -1,4 +1,7 @@
-"""Fits what is done to combined predictions: a scale (for probabilities: a temperature), a line, a least probability."""
+"""Fits what is done to combined predictions: a scale (for probabilities a temperature), a line, a least probability.
+
+Of probabilities that sum to 1 the line is an offset for each class: how often it is expected.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,8 +17,8 @@ from scrapers.snapshots.card import TaskCard
 Values = NDArray[Any]
 Calibration = Mapping[str, Sequence[float]]
 
-_COLUMNS = 4
-"""Most columns that have a line each: two numbers a column are to be fitted."""
+_COLUMNS, _CLASSES = 4, 12
+"""Most columns that have a line each, two numbers a column, and most classes that have an offset each."""
 _TRIES = 40
 """Scores for each number that is fitted."""
 
@@ -45,15 +48,17 @@ def fit_step(
             if prediction_bounds(card).high == 1.0 or sums_to_one(card)
             else None
         )
-    entered = enter(space, values, card)
+    entered, columns, of_classes = enter(space, values, card), values.shape[1], sums_to_one(card)
     middle, spread = entered.mean(axis=0), entered.std(axis=0) + 1e-12
-    scales, offsets = np.ones(values.shape[1]), np.zeros(values.shape[1])
+    scales, offsets = np.ones(columns), np.zeros(columns)
     if step == "scale":
-        groups = [np.arange(values.shape[1])]
-    elif sums_to_one(card) or values.shape[1] > _COLUMNS:
+        groups = [np.arange(columns)]
+    elif columns > (_CLASSES if of_classes else _COLUMNS):
         return None
     else:
-        groups = [np.array([column]) for column in range(values.shape[1])]
+        groups = [np.array([column]) for column in range(columns)]
+        if of_classes:
+            scales[:] = so_far.get("scale", [1.0])
 
     def calibration() -> dict[str, Sequence[float]]:
         return {**so_far, "scale": scales.tolist(), "offset": offsets.tolist()}
@@ -61,13 +66,22 @@ def fit_step(
     for group in groups:
 
         def loss(found: Values, group: NDArray[np.int64] = group) -> float:
-            scales[group] = np.exp(found[0])
-            # A line turns about the mean, so that its two numbers can be fitted apart.
-            offsets[group] = 0.0 if step == "scale" else (1 - scales[group]) * middle[group] + found[1] * spread[group]
+            if step == "line" and of_classes:
+                offsets[group] = found[0]
+            else:
+                scales[group] = np.exp(found[0])
+                # A line turns about the mean, so that its two numbers can be fitted apart.
+                offsets[group] = (
+                    0.0 if step == "scale" else (1 - scales[group]) * middle[group] + found[1] * spread[group]
+                )
             found_score = score(calibrated(values, calibration(), card))
             return -found_score if np.isfinite(found_score) else 1e300
 
-        first = np.array([[0.0], [0.2]]) if step == "scale" else np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1]])
+        first = (
+            np.array([[0.0], [0.2]])
+            if step == "scale" or of_classes
+            else np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1]])
+        )
         best = minimize(
             loss,
             first[0],

@@ -1,15 +1,15 @@
-"""The fit of one blend: folds, what is tried on them, and the best of it.
+"""The fit of one blend: what is tried, what each predicts of rows whose labels it has not seen, and the best of it.
 
-What is tried on a row comes from weights and a calibration that were fitted on the other folds, the best script alone too: a
-choice among scripts is as much of a fit as weights are. A blend that is not better than it is none. All of it goes by a sample of
-the hold-out rows, as many as the metric can be computed on so often; what comes out is cross-fitted on all rows once.
+Weights come from bags of half of the rows, and a row's own from the bags without it; what votes, and what is done to combined
+predictions, is fitted on four of five folds and tried on the fifth. All of it goes by a sample of the hold-out rows, as many as
+the metric can be computed on so often; what comes out is scored on all rows once.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from bot.evaluation.answers.blends import Member, Recipe
 from bot.evaluation.blending import leading
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import Form, candidates
-from bot.evaluation.blending.spaces import Entered, combine, enter
-from bot.evaluation.blending.weights import effort_for, fit_weights, folds_of, simplified
+from bot.evaluation.blending.ordinal import fit_cuts, halfway, levels_of
+from bot.evaluation.blending.spaces import calibrated, combine, enter, mixed, weighted_sum
+from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
 from bot.evaluation.scoring.interval import clusters_of
 from bot.evaluation.scoring.kept_files import read_answers
@@ -37,18 +38,20 @@ _CALIBRATED_ON = 5_000
 """Most rows that a calibration is fitted on: it has one number, or two a column."""
 _GRADER_SECONDS = 30.0
 """Most that a competition's grader may take for one blend."""
-_ENTERED = 24
-"""Members' predictions of all rows that are held in memory; few more are used by any fold."""
 
+_BLOCKS = 20
+_BLOCKS = 20
+"""Of rows, by which the standard error of what a calibration gains is taken."""
+_COLUMNS = 20
+"""Most columns that may have weights, and a scale and offset, of their own."""
 _RARE = 5
 """Rows of each class of each column that a sample has, if there are as many: without any, scores are not defined."""
 _OF_SAMPLE = 1000
-"""Beside the seed, what the sample is drawn by; the bags of the fits go by the fold's number."""
+"""Beside the seed, what the sample is drawn by."""
 
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
-Recipes = Sequence[Recipe]
-"""One for each fold, fitted on the rows of the others, and the last one on all rows."""
+Weights = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,19 @@ class Holdout:
         return [score if math.isfinite(score) else -math.inf for score in found]
 
 
+@dataclass(frozen=True)
+class Tried:
+    """A recipe that was fitted on the sample."""
+
+    recipe: Recipe
+    crossed: Values
+    """What it predicts of the sample's rows (rows, columns), none of them from a fit that has seen the row's label."""
+    score: float
+    """Of these; more is better."""
+
+
 class Fit:
-    """A blend that is better than any of its members, cross-fitted."""
+    """The best blend that was found."""
 
     def __init__(self, holdout: Holdout, members: Sequence[Member], seed: int) -> None:
         """Fit it.
@@ -89,6 +103,12 @@ class Fit:
         self._holdout, self._card, self._seed = holdout, holdout.card, seed
         metric = METRICS.get(self._card.metric.name)
         self._spaces: Sequence[Space] = ("mean",) if metric is None else metric.spaces
+        self._by_column = (
+            metric is not None
+            and metric.by_column
+            and not self._card.metric.params
+            and 1 < len(self._card.prediction_columns) <= _COLUMNS
+        )
         greedy = metric is not None and metric.takes == "number"
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
@@ -118,19 +138,25 @@ class Fit:
         sampled = dict(zip(self.members, self.pool.sample, strict=True))
         self._entered = cache(lambda node, space: enter(space, sampled[node], self._card))
         tried = self._leading() if labels is None else self._greedy(labels[self._sample])
-        self.recipes = max(tried, key=self._crossed_score)
-        weights = self.recipes[-1].weights
-        if len(weights) == 1 and not self.recipes[-1].calibration:
+        self._best = max(tried, key=lambda one: one.score)
+        weights = self.recipe.weights
+        if len(weights) == 1 and not self.recipe.calibration:
             raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
-        self._all_folds = np.full(self.form.rows, FOLDS)
-        self._all_folds[holdout.places] = folds
+
+    @property
+    def recipe(self) -> Recipe:
+        """The best one, fitted on the whole sample."""
+        return self._best.recipe
 
     def predicted(self) -> Values:
-        """Return predictions of all withheld rows: of a hold-out row by its fold's recipe, of any other by the last one."""
-        entered = lru_cache(_ENTERED)(
-            lambda node, space: enter(space, self.form.read(self.members[node].predictions), self._card)
+        """Return predictions of all withheld rows: those of the sample as they were made without their labels."""
+        values = combine(
+            self.recipe,
+            lambda node, space: enter(space, self.form.read(self.members[node].predictions), self._card),
+            self._card,
         )
-        return self._crossed(self.recipes, entered, self._all_folds)
+        values[self._places] = self._best.crossed
+        return values
 
     def _sampled(self, many: int, labels: Values | None) -> Rows:
         """Return the numbers of the hold-out rows that are fitted on; a competition's grader takes all."""
@@ -145,16 +171,8 @@ class Fit:
                 chosen += [drawn[own == label][:_RARE] for label in (own.min(), own.max())]
         return np.unique(np.concatenate(chosen))
 
-    def _crossed(self, recipes: Recipes, entered: Entered, folds: Rows) -> Values:
-        values = combine(recipes[-1], entered, self._card)
-        for fold, recipe in enumerate(recipes[:-1]):
-            if recipe != recipes[-1]:
-                rows = np.flatnonzero(folds == fold)
-                values[rows] = combine(recipe, entered, self._card, rows)
-        return values
-
-    def _crossed_score(self, recipes: Recipes) -> float:
-        return self._scores(self._crossed(recipes, self._entered, self._folds), [slice(None)])[0]
+    def _tried(self, recipe: Recipe, crossed: Values) -> Tried:
+        return Tried(recipe, crossed, self._scores(crossed, [slice(None)])[0])
 
     def _scores(self, values: Values, sets: Sequence[Rows | slice]) -> list[float]:
         """Return the scores of predictions of the sample on sets of its rows."""
@@ -163,18 +181,22 @@ class Fit:
         whole[self._places] = values
         return self._holdout.oriented(whole, [self._sample[own] for own in sets])
 
-    def _alone(self, node: int) -> Recipe:
-        # Ranks of the script's ranks are its own order.
-        return Recipe(self._spaces[0], {node: 1.0})
-
     def _fitted_on(self, stride: int = 1) -> list[Rows]:
-        """Return the rows of the sample that each recipe is fitted on."""
+        """Return rows of the sample to fit on: for each fold those of the others, and all."""
         rows = np.arange(0, len(self._folds), stride)
         return [rows[self._folds[rows] != fold] for fold in range(FOLDS)] + [rows]
 
-    def _leading(self) -> Iterator[Recipes]:
-        sets, space = self._fitted_on(), self._spaces[0]
-        began, calls = time.monotonic(), 0
+    def _by_fold(self, values: Callable[[int, Rows], Values]) -> Values:
+        """Return predictions of the sample, put together from those of each fold's rows."""
+        rows = [np.flatnonzero(self._folds == fold) for fold in range(FOLDS)]
+        parts = [values(fold, own) for fold, own in enumerate(rows)]
+        joined = np.empty((len(self._folds), parts[0].shape[1]), dtype=parts[0].dtype)
+        for own, part in zip(rows, parts, strict=True):
+            joined[own] = part
+        return joined
+
+    def _leading(self) -> Iterator[Tried]:
+        sets, began, calls = self._fitted_on(), time.monotonic(), 0
 
         def scores(values: Values) -> list[float]:
             nonlocal calls
@@ -186,62 +208,129 @@ class Fit:
                 )
             return found
 
-        def combined(weights: Mapping[int, float]) -> Values:
-            return combine(Recipe(space, weights), self._entered, self._card)
+        for space in self._spaces:
+            cuts: Calibration = {}
+            if space == "ordinal":
+                levels = levels_of(self.pool.sample.reshape(-1, self.pool.sample.shape[2]))
+                if levels is None:
+                    continue
+                cuts = halfway(levels)
+            plain = Recipe(space, {}, cuts)
 
-        fits = leading.fit_leading(list(self.members), combined, scores)
-        yield [self._alone(node) for node, _ in fits]
-        yield [Recipe(space, weights) for _, weights in fits]
+            def combined(weights: Mapping[int, float], plain: Recipe = plain) -> Values:
+                return combine(replace(plain, weights=weights), self._entered, self._card)
 
-    def _greedy(self, labels: Values) -> Iterator[Recipes]:
-        card, nodes = self._card, list(self.members)
-        parts = np.stack([self._entered(node, self._spaces[0]) for node in nodes])
-        each, parts = simplified(card, labels, parts)
-        sets = self._fitted_on()
-        alone = [self._alone(nodes[int(np.argmax(each(rows, parts[:, rows])))]) for rows in sets]
-        effort = effort_for(card)
-        weights = [
-            fit_weights(parts, each, rows, self._cluster, effort, [self._seed, at]) for at, rows in enumerate(sets)
-        ]
-        together = [
-            [
-                Recipe(space, {node: float(one) for node, one in zip(nodes, own, strict=True) if one > 0})
-                for own in weights
-            ]
+            fits = leading.fit_leading(list(self.members), combined, scores)
+            if space == self._spaces[0]:
+                yield self._of_folds([Recipe(space, {node: 1.0}) for node, _ in fits])
+            recipes = [replace(plain, weights=weights) for _, weights in fits]
+            yield self._of_folds(recipes)
+            if cuts:
+                yield self._of_folds([self._cut(one, rows) for one, rows in zip(recipes, sets, strict=True)])
+
+    def _of_folds(self, recipes: Sequence[Recipe]) -> Tried:
+        """Return the last of some recipes, each fold predicted by its own."""
+        return self._tried(recipes[-1], self._by_fold(partial(self._combined, recipes)))
+
+    def _combined(self, recipes: Sequence[Recipe], fold: int, rows: Rows) -> Values:
+        return combine(recipes[fold], self._entered, self._card, rows)
+
+    def _cut(self, recipe: Recipe, rows: Rows) -> Recipe:
+        """Return a recipe of the space `ordinal` with thresholds that were fitted on some rows."""
+        weights = {node: np.asarray(weight) for node, weight in recipe.weights.items()}
+        means = weighted_sum(weights, {node: self._entered(node, recipe.space) for node in weights})
+        labels = combine(recipe, self._entered, self._card)
+
+        def score(made: Values) -> float:
+            labels[rows] = made
+            return self._scores(labels, [rows])[0]
+
+        return replace(recipe, calibration=fit_cuts(means[rows], recipe.calibration, score))
+
+    def _greedy(self, labels: Values) -> Iterator[Tried]:
+        card, nodes, effort = self._card, list(self.members), effort_for(self._card)
+        stack = np.stack([self._entered(node, self._spaces[0]) for node in nodes])
+        bags = halves(self._cluster, effort.bags, self._seed)
+
+        def fitted(of: Sequence[int], columns: Sequence[int]) -> tuple[Weights, Weights]:
+            each, parts = simplified(card, labels[:, columns], stack[of][:, :, columns])
+            return fit_bags(parts, each, bags, effort.steps)
+
+        columns = range(len(card.prediction_columns))
+        alone, together = fitted(range(len(nodes)), columns)
+        yield from self._tried_with_calibration(nodes, [alone], bags, labels)
+        yield from self._tried_with_calibration(nodes, [together], bags, labels)
+        if self._by_column:
+            used = np.flatnonzero(pruned(together.mean(axis=0))).tolist()
+            fits = [fitted(used, [column])[1] for column in columns]
+            yield from self._tried_with_calibration([nodes[at] for at in used], fits, bags, labels)
+
+    def _tried_with_calibration(
+        self, nodes: Sequence[int], fits: Sequence[Weights], bags: NDArray[np.bool_], labels: Values
+    ) -> Iterator[Tried]:
+        """Yield what weights make in the space that suits them best, and that calibrated.
+
+        Args:
+            nodes: the members.
+            fits: weights of each bag (bags, members): one set for all columns, or one for each.
+            bags: which rows each has seen.
+            labels: (rows, columns).
+        """
+        whole = np.stack([pruned(own.mean(axis=0)) for own in fits], axis=-1)
+        by_row = np.stack([pruned(unseen(own, bags)) for own in fits], axis=-1)
+        mean = {node: float(own.mean()) for node, own in zip(nodes, whole, strict=True) if own.any()}
+        columns = {node: whole[at].tolist() for at, node in enumerate(nodes) if node in mean and len(fits) > 1}
+        rows = {node: by_row[:, at] for at, node in enumerate(nodes) if by_row[:, at].any()}
+        tried = [
+            self._tried(Recipe(space, mean, columns=columns), mixed(space, rows, self._entered, self._card))
             for space in self._spaces
         ]
-        yield alone
-        best = max(together, key=self._crossed_score)
+        best = max(tried, key=lambda one: one.score)
         yield best
         yield self._calibrated(best, labels)
-        yield self._calibrated(alone, labels)
 
-    def _calibrated(self, recipes: Recipes, labels: Values) -> Recipes:
-        """Return recipes with each step of calibration that gains."""
+    def _calibrated(self, tried: Tried, labels: Values) -> Tried:
+        """Return a recipe with each step of calibration that gains."""
         card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
+        plain, sets = tried.crossed, self._fitted_on(-(-len(labels) // _CALIBRATED_ON))
 
         def cautious(made: Values, truth: Values) -> float:
             own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
             return (len(truth) * own + _UNSEEN * unlike) / (len(truth) + _UNSEEN)
 
-        def crossed(tried: Recipes) -> float:
-            return cautious(self._crossed(tried, self._entered, self._folds), labels)
+        def fitted(step: str, so_far: Calibration, rows: Rows) -> Calibration | None:
+            if step == "line" and self._by_column:
+                lines = [
+                    fit_step(step, plain[rows][:, [at]], {}, partial(cautious, truth=labels[rows][:, [at]]), card)
+                    for at in range(labels.shape[1])
+                ]
+                own = [one for one in lines if one is not None]
+                return {**so_far, **{key: [one[key][0] for one in own] for key in ("scale", "offset")}} if own else None
+            return fit_step(step, plain[rows], so_far, partial(cautious, truth=labels[rows]), card)
 
-        best = crossed(recipes)
-        sets = self._fitted_on(-(-len(labels) // _CALIBRATED_ON))
-        plain = [combine(recipe, self._entered, card, own) for recipe, own in zip(recipes, sets, strict=True)]
+        def gains(made: Values, before: Values) -> bool:
+            """Return whether a step gains more than the standard error of its gain, by blocks of rows."""
+            blocks = self._cluster % _BLOCKS
+            own = np.array(
+                [
+                    cautious(made[rows], labels[rows]) - cautious(before[rows], labels[rows])
+                    for rows in (blocks == block for block in np.unique(blocks))
+                ]
+            )
+            return bool(own.mean() > own.std(ddof=1) / math.sqrt(len(own)))
 
-        def fitted(step: str, recipe: Recipe, own: Rows, values: Values) -> Calibration | None:
-            def score(made: Values) -> float:
-                return cautious(made, labels[own])
-
-            return fit_step(step, values, recipe.calibration, score, card)
-
+        steps: list[Calibration] = [{}] * len(sets)
+        crossed = plain
         for step in STEPS:
-            found = [fitted(step, *one) for one in zip(recipes, sets, plain, strict=True)]
-            tried = [
-                replace(recipe, calibration=own) for recipe, own in zip(recipes, found, strict=True) if own is not None
-            ]
-            if len(tried) == len(recipes) and (score := crossed(tried)) > best:
-                recipes, best = tried, score
-        return recipes
+            found = [fitted(step, so_far, rows) for so_far, rows in zip(steps, sets, strict=True)]
+            own = [one for one in found if one is not None]
+            if len(own) < len(sets):
+                continue
+            made = self._by_fold(partial(_calibrated_rows, plain, own, card))
+            if gains(made, crossed):
+                steps, crossed = own, made
+        return self._tried(replace(tried.recipe, calibration=steps[-1]), crossed)
+
+
+def _calibrated_rows(values: Values, by: Sequence[Calibration], card: TaskCard, fold: int, rows: Rows) -> Values:
+    return calibrated(values[rows], by[fold], card)

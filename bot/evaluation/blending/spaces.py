@@ -1,4 +1,4 @@
-"""Combines members' predictions of numbers: into a space, the weighted mean there, and back, perhaps calibrated."""
+"""Combines members' predictions: into a space, the weighted mean or the vote there, and back, perhaps calibrated."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,6 +9,7 @@ from scipy.special import expit, logit, softmax
 from scipy.stats import rankdata
 
 from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.blending.ordinal import as_numbers, cut
 from bot.evaluation.blending.votes import VOTES
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds
 from scrapers.snapshots.card import TaskCard
@@ -34,6 +35,8 @@ def enter(space: Space, values: Values, card: TaskCard) -> Values:
     """
     if space in VOTES:
         return values
+    if space == "ordinal":
+        return as_numbers(values)
     if sums_to_one(card):
         sums = values.sum(axis=1, keepdims=True)
         values = np.where(sums > 0, values / np.where(sums > 0, sums, 1.0), 1 / values.shape[1])
@@ -70,12 +73,25 @@ def combine(recipe: Recipe, entered: Entered, card: TaskCard, rows: NDArray[np.i
     """
     # The heaviest comes first, as ties are its; equal ones in an order that no rerun changes.
     weights = dict(sorted(recipe.weights.items(), key=lambda item: (-item[1], item[0])))
-    parts = ((weight, entered(node, recipe.space)[rows]) for node, weight in weights.items())
+    parts = {node: entered(node, recipe.space)[rows] for node in weights}
     if recipe.space in VOTES:
-        shares, texts = zip(*parts, strict=True)
-        return VOTES[recipe.space](np.array(shares), np.stack(texts), card)
-    total: Values = sum((weight * part for weight, part in parts), np.zeros(1))
-    return calibrated(leave(recipe.space, total, card), recipe.calibration, card)
+        return VOTES[recipe.space](np.array(list(weights.values())), np.stack(list(parts.values())), card)
+    own: Mapping[int, Values] = {node: np.asarray(recipe.columns.get(node, weight)) for node, weight in weights.items()}
+    if recipe.space == "ordinal":
+        return cut(weighted_sum(own, parts), recipe.calibration)
+    return calibrated(leave(recipe.space, weighted_sum(own, parts), card), recipe.calibration, card)
+
+
+def mixed(space: Space, weights: Mapping[int, Values], entered: Entered, card: TaskCard) -> Values:
+    """Return what weights of their own for each row (rows, columns or 1), by node, make of numbers; nothing is calibrated."""
+    made = weighted_sum(weights, {node: entered(node, space) for node in weights})
+    return calibrated(leave(space, made, card), {}, card)
+
+
+def weighted_sum(weights: Mapping[int, Values], parts: Mapping[int, Values]) -> Values:
+    """Return the sum over nodes of weight times part; weights are one number, or one a column, or one a row and column."""
+    total: Values = sum((weight * parts[node] for node, weight in weights.items()), np.zeros(1))
+    return total
 
 
 def line_space(card: TaskCard) -> Space | None:

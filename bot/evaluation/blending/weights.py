@@ -2,7 +2,9 @@
 
 Caruana et al. (2004, "Ensemble selection from libraries of models"): members are added one by one, each the one that makes the
 mean best, and may be added again. Each bag sees half of the rows, so that weights of members whose difference is mere noise
-come out alike. Rows, not members, are drawn: a bag without the good members would bring in bad ones.
+come out alike. Rows, not members, are drawn: a bag without the good members would bring in bad ones. Few steps in many bags
+overfit less than many steps in few. A row's own weights come from the bags that have not seen it (Breiman 1996, "Out-of-bag
+estimation"), so that no fit is repeated to learn what the weights are worth.
 """
 
 import math
@@ -47,8 +49,8 @@ def effort_for(card: TaskCard) -> Effort:
     """Return what can be spent on a fit: less where each score is computed by the metric itself."""
     columns = len(card.prediction_columns)
     if METRICS[card.metric.name].rows:
-        return Effort(30, 20, 10, min(20_000, max(2_000, 40_000 // columns)))
-    return Effort(10, 10, 4, min(6_000, max(1_000, 20_000 // columns)))
+        return Effort(30, 4, 24, min(20_000, max(2_000, 40_000 // columns)))
+    return Effort(20, 4, 16, min(6_000, max(1_000, 20_000 // columns)))
 
 
 def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Values]:
@@ -102,45 +104,75 @@ def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
     return found
 
 
-def fit_weights(
-    parts: Values, each: Each, rows: Rows, cluster_of: NDArray[np.int64], effort: Effort, seed: Sequence[int]
-) -> NDArray[np.float64]:
-    """Return the members' weights (members), at most `MOST` of them above 0, with the sum 1.
+def halves(cluster_of: NDArray[np.int64], bags: int, seed: int) -> NDArray[np.bool_]:
+    """Return which rows are in which bag (bags, rows): half of the clusters, and then the other half, so that each row is left
+    out of every other bag.
+
+    Args:
+        cluster_of: number of the cluster of each row, which stays together.
+        bags: how many, an even number.
+        seed: of the draws.
+    """  # noqa: D205 - one sentence
+    rng = np.random.default_rng(seed)
+    clusters, place = np.unique(cluster_of, return_inverse=True)
+    found = []
+    for _ in range(bags // 2):
+        half = (rng.permutation(len(clusters)) < len(clusters) // 2)[place]
+        found += [half, ~half]
+    return np.stack(found)
+
+
+def fit_bags(
+    parts: Values, each: Each, bags: NDArray[np.bool_], steps: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights that each bag gives (bags, members), twice: to the best member alone, and to the best few together.
 
     Args:
         parts: members' predictions in a space (members, rows, columns).
         each: scores means of them.
-        rows: those that are fitted on.
-        cluster_of: number of the cluster of each row, which stays together in a bag.
-        effort: how many bags and steps.
-        seed: of the bags.
+        bags: which rows each sees (bags, rows).
+        steps: members that are added in each.
     """
-    rng = np.random.default_rng(seed)
-    clusters, place = np.unique(cluster_of[rows], return_inverse=True)
-    total = np.zeros(len(parts))
-    for _ in range(effort.bags):
-        half = rng.permutation(len(clusters)) < max(1, len(clusters) // 2)
-        chosen = rows[half[place]]
-        total += _greedy(parts[:, chosen], partial(each, chosen), effort.steps)
-    total /= total.sum()
-    top = np.argsort(-total, kind="stable")[:MOST]
-    kept = np.zeros(len(parts))
-    kept[top] = np.where(total[top] >= min(_LEAST, total.max()), total[top], 0.0)
-    weights: NDArray[np.float64] = kept / kept.sum()
-    return weights
+    alone, together = [], []
+    for bag in bags:
+        rows = np.flatnonzero(bag)
+        first, best = _greedy(parts[:, rows], partial(each, rows), steps)
+        alone.append(first)
+        together.append(best)
+    return np.stack(alone), np.stack(together)
 
 
-def _greedy(parts: Values, score: Callable[[Values], NDArray[np.float64]], steps: int) -> NDArray[np.float64]:
+def unseen(weights: NDArray[np.float64], bags: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return weights for each row (rows, members), from the bags that have not seen it."""
+    without = (~bags).astype(float)
+    found: NDArray[np.float64] = (without.T @ weights) / without.sum(axis=0)[:, None]
+    return found
+
+
+def pruned(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights (..., members) with the sum 1, at most `MOST` of them above 0, and none of those too small to matter."""
+    kept = np.where(weights >= np.minimum(_LEAST, weights.max(axis=-1, keepdims=True)), weights, 0.0)
+    np.put_along_axis(kept, np.argsort(-kept, axis=-1, kind="stable")[..., MOST:], 0.0, axis=-1)
+    found: NDArray[np.float64] = kept / kept.sum(axis=-1, keepdims=True)
+    return found
+
+
+def _greedy(
+    parts: Values, score: Callable[[Values], NDArray[np.float64]], steps: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights after the first step, and those of the best step."""
     total, counts = np.zeros(parts.shape[1:]), np.zeros(len(parts))
-    best, kept = -math.inf, counts + 1 / len(parts)
+    best, first, kept = -math.inf, counts, counts
     for step in range(steps):
         scores = score((total + parts) / (step + 1))
         place = int(np.argmax(scores))
         total, counts[place] = total + parts[place], counts[place] + 1
+        if not step:
+            first = kept = counts.copy()
         # A step may make it worse, and lead to what is better.
         if scores[place] > best and not math.isclose(scores[place], best, rel_tol=1e-12):
             best, kept = float(scores[place]), counts / counts.sum()
-    return kept
+    return first, kept
 
 
 def folds_of(clusters: Sequence[Rows], many: int, seed: int) -> NDArray[np.int64]:

@@ -3,8 +3,9 @@
 A candidate's score is the mean of its parts' scores (hold-out, final, folds), weighted by their rows. Its difference to the best
 candidate's is taken on the parts that both have, and the standard error of that from draws of rows on which both are scored:
 the bootstrap as in `scoring.noise`, but whatever belongs together is drawn together. A script that was scored on fewer rows
-than the best one must be better by more than one standard error, as luck weighs more on few rows; not so a blend, whose score is
-cross-fitted.
+than the best one must be better by more than one standard error, as luck weighs more on few rows. The best script's score is the
+highest of several by the same rows, which flatters it; a blend's is that of rows which it has not seen. So a blend is chosen
+unless a script is better by more than three quarters of a standard error.
 """
 
 import math
@@ -25,6 +26,9 @@ _LEAST = 0.02
 """Least share of the rows in a draw, however slow the metric is."""
 _COPY = 0.1
 """Of two candidates whose difference varies by less than this share of what the better one's score does, one is a copy."""
+_FLATTERED = 0.75
+"""Standard errors by which the best script's score is taken to be too good beside a blend's: about what the best of a few equal
+ones gains by luck, and the value in the middle of those that chose best on halves of stored runs (docs/choosing.md)."""
 _EQUAL = 9
 """Digits by which scores are equal."""
 
@@ -84,6 +88,8 @@ def choose(
         # What was scored on fewer rows, without an error, counts for nothing.
         fewer = at not in blended and rows[at] < rows[best]
         worth = gain - (math.inf if error is None else error) if fewer else gain
+        if at in blended and error is not None:
+            worth += _FLATTERED * error
         evidence[at] = Evidence(scores.by_part(at), scores.sign * together[at], gain, error, worth)
     unit = abs(together[best]) or 1.0
     order = sorted(known, key=lambda at: (-round(evidence[at].worth / unit, _EQUAL), seconds[scores.nodes[at]], at))

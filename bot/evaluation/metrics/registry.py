@@ -22,10 +22,11 @@ PredictionKind = Literal["number", "label", "text"]
 """`number`: finite; `label`: text that is never empty, where a number may be spelled in several ways (`1`, `1.0`); `text`: any
 text, an empty one too (a run-length mask of nothing)."""
 
-Space = Literal["mean", "logit", "log", "rank", "vote", "share", "fusion", "pixels"]
+Space = Literal["mean", "logit", "log", "rank", "vote", "ordinal", "share", "fusion", "pixels"]
 """What a blend takes the weighted mean of: `mean` predictions as they are, `logit` their logits (logarithms where a row's sum
-to 1), `log` log(1 + prediction), `rank` ranks within a column, `fusion` places in a ranked list. Or it has members vote: `vote`
-on a text as a whole, `share` on each label of a list, `pixels` on each pixel of a mask."""
+to 1), `log` log(1 + prediction), `rank` ranks within a column, `fusion` places in a ranked list, `ordinal` labels that are
+numbers, which is then cut into labels again. Or it has members vote: `vote` on a text as a whole, `share` on each label of a
+list, `pixels` on each pixel of a mask."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Metric:
     """Parameters that an unknown grader may mean, its own first."""
     blended: Sequence[Space] = ()
     """How its predictions are blended, see `spaces`; empty: by their mean where they are numbers, else by votes."""
+    by_column: bool = False
+    """Whether the better each column's score by itself, the better that of several, so that each may have weights of its own."""
     unblended: str = ""
     """Why they are not blended, a sentence; empty: they are."""
 
@@ -136,6 +139,7 @@ _ALL = (
         rows="probabilities.cell_losses",
         variants=_CLIPS,
         blended=("mean", "logit"),
+        by_column=True,
     ),
     Metric(
         "probabilities.weighted_log_loss",
@@ -158,7 +162,14 @@ _ALL = (
         blended=("mean", "logit"),
     ),
     Metric(
-        "ranking.roc_auc", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True, blended=("rank", "mean")
+        "ranking.roc_auc",
+        "maximize",
+        of_classes=True,
+        least=0.0,
+        most=1.0,
+        of_varied=True,
+        blended=("rank", "mean"),
+        by_column=True,
     ),
     Metric(
         "ranking.average_precision",
@@ -168,6 +179,7 @@ _ALL = (
         most=1.0,
         of_varied=True,
         blended=("rank", "mean"),
+        by_column=True,
     ),
     Metric("ranking.lwlrap", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
     Metric(
@@ -180,8 +192,8 @@ _ALL = (
         variants=_BETAS,
         blended=("mean", "logit"),
     ),
-    Metric("errors.rmse", "minimize", least=0.0, rows="errors.squares", rooted=True),
-    Metric("errors.mse", "minimize", least=0.0, rows="errors.squares"),
+    Metric("errors.rmse", "minimize", least=0.0, rows="errors.squares", rooted=True, by_column=True),
+    Metric("errors.mse", "minimize", least=0.0, rows="errors.squares", by_column=True),
     Metric(
         "errors.rmsle",
         "minimize",
@@ -190,9 +202,20 @@ _ALL = (
         rows="errors.log_squares",
         rooted=True,
         blended=("log",),
+        by_column=True,
     ),
-    Metric("errors.msle", "minimize", least=0.0, bounds=_LOGARITHMS, rows="errors.log_squares", blended=("log",)),
-    Metric("errors.mean_columnwise_rmse", "minimize", least=0.0, rows="errors.column_squares", rooted=True),
+    Metric(
+        "errors.msle",
+        "minimize",
+        least=0.0,
+        bounds=_LOGARITHMS,
+        rows="errors.log_squares",
+        blended=("log",),
+        by_column=True,
+    ),
+    Metric(
+        "errors.mean_columnwise_rmse", "minimize", least=0.0, rows="errors.column_squares", rooted=True, by_column=True
+    ),
     Metric(
         "errors.mean_columnwise_rmsle",
         "minimize",
@@ -201,15 +224,18 @@ _ALL = (
         rows="errors.column_log_squares",
         rooted=True,
         blended=("log",),
+        by_column=True,
     ),
-    Metric("errors.mae", "minimize", least=0.0, rows="errors.absolutes"),
+    Metric("errors.mae", "minimize", least=0.0, rows="errors.absolutes", by_column=True),
     Metric("errors.median_absolute_error", "minimize", least=0.0),
     Metric("errors.mape", "minimize", least=0.0, blended=("mean", "log")),
     Metric("errors.smape", "minimize", least=0.0, blended=("mean", "log")),
     Metric("errors.rmspe", "minimize", least=0.0, blended=("mean", "log")),
     Metric("errors.pinball_loss", "minimize", least=0.0),
     Metric("correlations.r2", "maximize", most=1.0, of_varied=True),
-    Metric("correlations.pearson", "maximize", least=-1.0, most=1.0, of_varied=True, scores_constants=False),
+    Metric(
+        "correlations.pearson", "maximize", least=-1.0, most=1.0, of_varied=True, scores_constants=False, by_column=True
+    ),
     Metric(
         "correlations.spearman",
         "maximize",
@@ -218,6 +244,7 @@ _ALL = (
         of_varied=True,
         scores_constants=False,
         blended=("rank", "mean"),
+        by_column=True,
     ),
     Metric("correlations.gini", "maximize", least=-1.0, most=1.0, of_varied=True, blended=("rank", "mean")),
     Metric("correlations.laplace_log_likelihood", "maximize"),
@@ -233,13 +260,29 @@ _ALL = (
     Metric("labels.balanced_accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0),
     Metric("labels.cohen_kappa", "maximize", "label", of_classes=True, least=-1.0, most=1.0, of_varied=True),
     Metric(
-        "labels.quadratic_weighted_kappa", "maximize", "label", of_classes=True, least=-1.0, most=1.0, of_varied=True
+        "labels.quadratic_weighted_kappa",
+        "maximize",
+        "label",
+        of_classes=True,
+        least=-1.0,
+        most=1.0,
+        of_varied=True,
+        blended=("vote", "ordinal"),
     ),
     Metric("labels.mcc", "maximize", "label", of_classes=True, least=-1.0, most=1.0, of_varied=True),
     Metric("labels.macro_f1", "maximize", "label", of_classes=True, least=0.0, most=1.0),
     Metric("labels.micro_f1", "maximize", "label", of_classes=True, least=0.0, most=1.0),
     Metric("labels.weighted_f1", "maximize", "label", of_classes=True, least=0.0, most=1.0),
-    Metric("labels.binary_f1", "maximize", "label", of_classes=True, least=0.0, most=1.0, of_varied=True),
+    Metric(
+        "labels.binary_f1",
+        "maximize",
+        "label",
+        of_classes=True,
+        least=0.0,
+        most=1.0,
+        of_varied=True,
+        blended=("vote", "ordinal"),
+    ),
     Metric(
         "labels.binary_f_beta",
         "maximize",
@@ -249,6 +292,7 @@ _ALL = (
         most=1.0,
         of_varied=True,
         variants=_BETAS[1:],
+        blended=("vote", "ordinal"),
     ),
     Metric("label_lists.multilabel_micro_f1", "maximize", "text", least=0.0, most=1.0, blended=("share",)),
     Metric(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bot.evaluation.answers.blends import Blended, Member
 from bot.evaluation.blending.blend import blend, write_blend
+from bot.evaluation.blending.ordinal import levels_of
 from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.prediction_file import check_form
@@ -55,7 +56,7 @@ def test_a_row_is_predicted_by_weights_that_have_not_seen_its_label(tmp_path: Pa
     changed = truth.copy()
     changed[7] += 3
     before, after = (
-        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "rmse", labels, predicted).predictions)
+        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "pearson", labels, predicted).predictions)
         for name, labels in (("before", truth), ("after", changed))
     )
     assert after[7] == before[7]
@@ -68,7 +69,9 @@ def test_rows_of_a_group_are_predicted_by_weights_that_have_seen_none_of_them(tm
     changed = truth.copy()
     changed[7] += 3
     before, after = (
-        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "rmse", labels, predicted, groups=30).predictions)
+        np.load(
+            tmp_path / name / "bank" / blended(tmp_path / name, "pearson", labels, predicted, groups=30).predictions
+        )
         for name, labels in (("before", truth), ("after", changed))
     )
     assert (after[7::30] == before[7::30]).all()
@@ -264,6 +267,43 @@ def test_scripts_that_are_too_sure_are_made_less_so(tmp_path: Path) -> None:
     assert 0.2 < scale < 0.7
     kept = np.load(tmp_path / "bank" / found.submission)
     assert np.allclose(kept.sum(axis=1), 1)
+
+
+def test_classes_that_are_expected_too_often_are_expected_less(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 1, (900, 3))
+    truth = np.eye(3)[(logits + rng.gumbel(size=logits.shape)).argmax(axis=1)]
+    often = [np.exp(logits + rng.normal(0, 0.3, logits.shape) + [1.0, 0.0, 0.0]) for _ in range(3)]
+    found = blended(tmp_path, "log_loss", truth, [one / one.sum(axis=1, keepdims=True) for one in often])
+    first, *others = found.recipe.calibration["offset"]
+    assert first - max(others) > -1.6 and first - min(others) < -0.4
+
+
+def test_each_column_has_the_script_that_is_good_at_it(tmp_path: Path) -> None:
+    truth = np.random.default_rng(0).normal(0, 1, (400, 2))
+    rng = np.random.default_rng(1)
+    predicted = [truth + rng.normal(0, 1, truth.shape) * spread for spread in ([0.3, 1.5], [1.5, 0.3], [1.5, 1.5])]
+    found = blended(tmp_path, "mean_columnwise_rmse", truth, predicted)
+    (first, second), (third, fourth) = (found.recipe.columns[node] for node in (1, 2))
+    assert first > 0.85 > 0.15 > second and fourth > 0.85 > 0.15 > third
+    assert found.recipe.weights[1] == pytest.approx((first + second) / 2)
+    assert found.score < 0.35
+    alike = blended(tmp_path / "alike", "mean_columnwise_rmse", truth, noisy(truth, [0.5, 0.5]))
+    assert not alike.recipe.columns, "what is no better by column has one weight for all"
+
+
+def test_labels_in_an_order_are_cut_from_their_mean_where_the_metric_is_best(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 5, (500, 1))
+    # All of them name labels that are too low.
+    guesses = [np.clip(np.round(truth + rng.normal(-0.6, 0.9, truth.shape)), 0, 4).astype(int) for _ in range(4)]
+    texts = [one.astype(str).astype(object) for one in guesses]
+    found = blended(tmp_path, "quadratic_weighted_kappa", truth.astype(str).astype(object), texts)
+    assert found.recipe.space == "ordinal" and found.recipe.calibration["levels"] == [0, 1, 2, 3, 4]
+    assert sum(found.recipe.calibration["thresholds"]) < sum((0.5, 1.5, 2.5, 3.5)) - 0.5
+    kappa = METRICS["quadratic_weighted_kappa"].score
+    assert found.score > 0.03 + max(kappa(truth, one, {}) for one in guesses)
+    assert levels_of(np.array([["0"], ["none"]], dtype=object)) is None, "words have no mean"
 
 
 def test_a_competitions_own_grader_scores_the_mean_of_the_leading_few(tmp_path: Path) -> None:

@@ -76,16 +76,19 @@ def test_who_was_scored_on_fewer_rows_must_be_better_by_more_than_one_standard_e
     assert even.order[0] == 2, "as many rows as the other: the mean decides"
 
 
-def test_a_blend_is_chosen_where_it_is_better_whatever_rows_it_has() -> None:
+def test_a_blend_is_chosen_unless_a_script_is_better_by_three_quarters_of_a_standard_error() -> None:
     a, noise = HARD + own(), np.random.default_rng(5).normal(0, 0.5, ROWS)
     blend = np.abs(a + noise)
     blend *= np.abs(a).mean() / blend.mean()
-    for worse, first in ((-0.005, 9), (0.005, 1)):
+    error = chosen(part("holdout", {1: a, 9: blend}), blends={9}).evidence[9].error
+    assert error is not None
+    for worse, first in ((-0.1 * error, 9), (0.6 * error, 9), (0.9 * error, 1)):
         holdout = part("holdout", {1: a, 2: a * 1.5, 9: blend + worse})
         for parts in ([holdout], [holdout, part("fold 1/5", {1: a})]):
             found = chosen(*parts, blends={9})
             assert found.evidence[9].gain == pytest.approx(-worse, rel=0.01)
             assert found.order[0] == first
+        assert chosen(holdout).order[0] == (9 if worse < 0 else 1), "a script has no such start"
 
 
 def test_the_faster_is_first_at_equal_score_and_the_other_is_a_copy() -> None:

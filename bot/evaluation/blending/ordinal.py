@@ -1,0 +1,65 @@
+"""Labels that are numbers in an order: their weighted mean, cut into labels again where the metric is best."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.metrics.labels import canonical_labels
+
+Values = NDArray[Any]
+Cuts = Mapping[str, Sequence[float]]
+"""`levels`: the labels in order; `thresholds`: between each and the next, above which the next begins."""
+
+_MOST_LEVELS = 20
+_SHIFTS = (-0.45, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.45)
+"""By which a threshold is moved, as shares of the step from one level to the next."""
+_PASSES = 2
+
+
+def as_numbers(labels: Values) -> Values:
+    """Return labels (rows, columns) as numbers; NaN for one that is none."""
+    known = canonical_labels(labels)
+    return np.array([own if isinstance(own, int | float) else np.nan for own in known.ravel()]).reshape(labels.shape)
+
+
+def levels_of(labels: Values) -> list[float] | None:
+    """Return the distinct labels in order; None where they are not numbers, or too many, or all alike."""
+    numbers = np.unique(as_numbers(labels))
+    return numbers.tolist() if np.isfinite(numbers).all() and 1 < len(numbers) <= _MOST_LEVELS else None
+
+
+def halfway(levels: Sequence[float]) -> Cuts:
+    """Return cuts in the middle between levels."""
+    return {"levels": list(levels), "thresholds": [(a + b) / 2 for a, b in pairwise(levels)]}
+
+
+def cut(means: Values, cuts: Cuts) -> Values:
+    """Return the labels of mean values (rows, columns), as texts."""
+    names = np.array(
+        [str(int(level)) if float(level).is_integer() else repr(level) for level in cuts["levels"]], object
+    )
+    found: Values = names[np.searchsorted(np.asarray(cuts["thresholds"]), np.round(means, 9), side="left")]
+    return found
+
+
+def fit_cuts(means: Values, cuts: Cuts, score: Callable[[Values], float]) -> Cuts:
+    """Return cuts whose thresholds were moved, one after the other, to where the labels score best.
+
+    Args:
+        means: of rows to fit on (rows, columns).
+        cuts: to begin with.
+        score: of labels of these rows, more is better.
+    """
+    levels, best = cuts["levels"], dict(cuts)
+    known = score(cut(means, best))
+    for _ in range(_PASSES):
+        for at, begin in enumerate(cuts["thresholds"]):
+            for shift in _SHIFTS:
+                moved = list(best["thresholds"])
+                moved[at] = begin + shift * (levels[at + 1] - levels[at])
+                if sorted(moved) == moved and (found := score(cut(means, {**best, "thresholds": moved}))) > known:
+                    best, known = {**best, "thresholds": moved}, found
+    return best
