@@ -45,7 +45,7 @@ class AdaptivePlaybook(ScriptPlaybook):
 
     async def _substeps(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> tuple[str, ...]:
         """Return the substeps of a complex plan; none where it is simple, or where they cannot be run in time."""
-        context, plan = self._context, assignment.plan or ""
+        context, plan = self._context, assignment.plan
 
         async def fits() -> dict[str, Any]:
             # A decision of a run whose budget is counted in steps depends on no machine's speed.
@@ -54,10 +54,10 @@ class AdaptivePlaybook(ScriptPlaybook):
             return {"fits": room is None or needed <= room}
 
         # Where no labels are withheld no view is smaller than the data.
-        if context.executor.self_reported is not None or self._settings.threshold == 5:
+        if plan is None or context.executor.self_reported is not None or self._settings.threshold == 5:
             return ()
         try:
-            if await self._complexity(assignment) <= self._settings.threshold:
+            if await self._complexity(plan, assignment) <= self._settings.threshold:
                 return ()
             if not (await context.steps.once("substeps fit", fits, node=node))["fits"]:
                 return ()
@@ -67,9 +67,8 @@ class AdaptivePlaybook(ScriptPlaybook):
         except ModelRefused:
             return ()
 
-    async def _complexity(self, assignment: Assignment) -> int:
+    async def _complexity(self, plan: str, assignment: Assignment) -> int:
         """Return a plan's complexity, from 1 to 5; equal plans are judged once a run."""
-        plan = assignment.plan or ""
         name = f"complexity:{hashlib.sha256(plan.encode(errors='surrogatepass')).hexdigest()[:16]}"
         # A step that is asked for by two slots at a time would be asked twice.
         async with self._judging:

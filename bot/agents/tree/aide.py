@@ -14,12 +14,13 @@ from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models import Item
 
-_TASKS = {
+TASKS = {
     "draft": "Propose a solution that differs from the earlier ones below in its features or its model. "
     "One that only ran out of time may be made to fit instead.",
     "debug": "The script below is broken. Repair it without changing its approach.",
     "improve": "Improve the script below.",
 }
+"""What a script is to come to, by action, where nobody has planned it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class AideBriefing:
             preview=context.preview,
             machine=context.machine,
             title=f"{action.kind.capitalize()} {node}",
-            draft="\n\n".join(filter(None, (_TASKS[action.kind], material.text))),
+            draft="\n\n".join(filter(None, (TASKS[action.kind], material.text))),
             earlier=memory,
         )
         attempts = tuple(attempt(context, p) for p in action.parents)

@@ -1,6 +1,7 @@
 """AutoMind: plans from a knowledge base, then scripts by self-adaptive coding (arXiv 2506.10974)."""
 
 from bot.agents.tree.adaptive import AdaptivePlaybook
+from bot.agents.tree.aide import TASKS
 from bot.agents.tree.automind_prompts import PlanSolution
 from bot.agents.tree.memory import Memory
 from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
@@ -14,7 +15,7 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.knowledge.retrieval import Found
-from state.errors import BudgetExceeded
+from state.errors import BudgetExceeded, ModelRefused
 
 _PLANNERS = {"draft": "planner", "debug": "planner", "improve": "improver"}
 """The role that plans, by action."""
@@ -33,7 +34,7 @@ class AutoMindBriefing:
         self._memory = Memory(context, "verifier")
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
-        """Return the plan as the brief, and the parent as the only earlier script.
+        """Return the plan as the brief, and the parent as the only earlier script; without a plan where no model makes one.
 
         A draft's plan is made with the plans of the valid nodes at hand, as in AIDE, so that drafts differ. One of an
         improvement or a repair is made of the parent alone, and an improvement's of what was built on that before.
@@ -59,14 +60,17 @@ class AutoMindBriefing:
             seconds_left=context.budget.left(),
             known=found.items,
         )
-        plan = await context.asker.ask(prompt, role=role, name="plan", node=node)
+        try:
+            plan = await context.asker.ask(prompt, role=role, name="plan", node=node)
+        except ModelRefused:
+            plan = None
         brief = Brief(
             task=context.task,
             preview=context.preview,
             machine=context.machine,
             title=f"{action.kind.capitalize()} {node}",
-            draft=f"{_HEADINGS[action.kind]}\n\n{plan}",
-            planned=True,
+            draft=TASKS[action.kind] if plan is None else f"{_HEADINGS[action.kind]}\n\n{plan}",
+            planned=plan is not None,
         )
         return Assignment(brief=brief, attempts=parents, known=found.items, plan=plan)
 

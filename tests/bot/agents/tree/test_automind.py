@@ -15,6 +15,7 @@ from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.entry import Entry, PaperFields, Source
 from bot.knowledge.retrieval import Retriever, Task
 from bot.knowledge.similarity import WordSimilarity
+from state.errors import ModelRefused
 from tests.bot.agents.tree.parts import HALVES, Told, a_run, fenced, play
 from tests.bot.engine.parts import RUN
 
@@ -97,6 +98,18 @@ async def test_the_roles_plan_improve_verify_and_write(tmp_path: Path):
         ("write_script", "coder"),
     ]
     assert all("carries out the plan" in model.text("write_script", number) for number in range(3))
+
+
+async def test_without_a_plan_the_coder_makes_its_own(tmp_path: Path):
+    def refuses(prompt: Any) -> str:
+        raise ModelRefused("not this")
+
+    model = told()
+    model.answers = {**model.answers, "plan_solution": refuses}
+    async with a_run(tmp_path, model) as context:
+        node = await play(context, automind(context), Action("draft"), 2)
+    assert (node.status, node.plan) == ("valid", "Here.")
+    assert model.names() == ["plan_solution", "write_script"]
 
 
 async def test_a_draft_sees_earlier_plans_an_improvement_what_was_built_on_its_parent_and_a_repair_its_parent_alone(
