@@ -27,8 +27,11 @@ def plan(prompt: PlanSolution, seed: int) -> str:
         return _written(
             "Add", titles, f"Keep all else of node {prompt.parent.node}, and see in its table what each brings."
         )
-    fresh, families = _fresh(prompt, rng, named_in(prompt.earlier)), {t.title for t in _suitable(prompt) if t.family}
-    titles = [*[t for t in fresh if t in families][:2], *[t for t in fresh if t not in families][:2]]
+    fresh = _fresh(prompt, rng, named_in(prompt.earlier))
+    families = [t.title for t in _suitable(prompt) if t.family]
+    # Of kinds of models there are few; of what goes with them there is always more.
+    models = [t for t in fresh if t in families] or rng.sample(families, len(families))
+    titles = [*models[:2], *[t for t in fresh if t not in families][:2]]
     return _written("Compare", titles, "Cross-validate each, print one table, and hand in the best.")
 
 

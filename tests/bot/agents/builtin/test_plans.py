@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.agents.builtin.config import FEW_FOLDS, config_in, plain_config, script
-from bot.agents.builtin.techniques import named_in
+from bot.agents.builtin.techniques import how, named_in, vocabulary
 from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, WriteSubstep
 from bot.engine.strategy import ActionKind
 from tests.bot.agents.builtin.parts import MACHINE, RESULT, TABLE, TASK, answer, attempt
@@ -28,6 +28,12 @@ async def test_a_draft_names_what_the_knowledge_names_and_nothing_that_earlier_o
         assert named_in(plan) and not set(named_in(plan)) & set(named_in(plans))
         plans += f"- node 2: {plan}\n"
     assert "SVM" in plans.splitlines()[0]
+
+
+async def test_a_draft_names_a_kind_of_model_even_if_all_were_used() -> None:
+    families = [title for title, technique in vocabulary().items() if technique.family]
+    plan = await answer(planned(earlier="\n".join(map(how, families))))
+    assert set(named_in(plan)) & set(families)
 
 
 async def test_an_improvement_adds_what_its_parent_and_its_other_children_lack() -> None:
