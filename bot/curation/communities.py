@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from sqlmodel import select
@@ -37,6 +38,8 @@ class PastCompetition:
     metric: str
     """As far as it is known, with its direction; else empty."""
     lower_is_better: bool
+    ended: datetime
+    """Its deadline; where that is not known, the time of the latest post."""
     posts: CommunityView
     origin: str
     """Where its posts were read from."""
@@ -86,7 +89,8 @@ async def open_communities(
 def _of_card(card: TaskCard, posts: CommunityView, path: Path) -> PastCompetition:
     metric = f"{card.metric.name} ({card.metric.direction})"
     description = shown_description(card.description)
-    return PastCompetition(card.slug, card.title, description, metric, card.lower_is_better, posts, path.name)
+    lower = card.lower_is_better
+    return PastCompetition(card.slug, card.title, description, metric, lower, card.deadline, posts, path.name)
 
 
 def _collected(store: Store, clock: Clock, path: Path) -> list[PastCompetition]:
@@ -100,7 +104,7 @@ def _collected(store: Store, clock: Clock, path: Path) -> list[PastCompetition]:
         if cards.get(slug):
             found.append(_of_card(TaskCard.model_validate(cards[slug]), posts, path))
         else:
-            found.append(PastCompetition(slug, slug, "", "", False, posts, path.name))
+            found.append(PastCompetition(slug, slug, "", "", False, _latest(posts), posts, path.name))
     return found
 
 
@@ -117,7 +121,12 @@ async def _mle_live(
     text = next((one for one in (source, source.parent) if (one / "description.md").is_file()), None)
     description = "" if text is None else (text / "description.md").read_text(encoding="utf-8", errors="replace")
     posts = CommunityView(store, slug, clock.as_of())
-    return PastCompetition(slug, slug, shown_description(description), "", _lower_is_better(source), posts, source.name)
+    lower = _lower_is_better(source)
+    return PastCompetition(slug, slug, shown_description(description), "", lower, _latest(posts), posts, source.name)
+
+
+def _latest(posts: CommunityView) -> datetime:
+    return max((post.time for post in posts.newest(1)), default=posts.as_of)
 
 
 def _lower_is_better(source: Path) -> bool:

@@ -73,8 +73,8 @@ def lessons_of(path: Path, clock: Clock) -> list[Entry]:
 def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
     card = TaskCard.model_validate(run.config["card"])
     ended = _ended(store, run)
-    # Of a replay all that could be known was known at its cutoff: its experiments add nothing later about the world.
-    known_at = run.cutoff or ended
+    # A replay adds nothing later about the world than what it could know; before its competition is over none of it is told.
+    known_at = max(run.cutoff or ended, card.deadline)
     compared = list(_compared(store, run, card, known_at))
     if not compared:
         return None

@@ -11,6 +11,9 @@ from bot.knowledge.entry import Entry, Source
 from bot.models.ask import Asker
 from state.errors import ModelRefused
 
+_ADDRESS = re.compile(r"kaggle\.com/(?:c|competitions)/([a-z0-9][a-z0-9-]*[a-z0-9])")
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]*$")
+
 
 async def summaries_of(papers: Sequence[Paper], asker: Asker, say: Callable[[str], None]) -> list[Entry]:
     """Return an entry for each paper that the model summarises; raises as `Asker.ask`."""
@@ -45,9 +48,16 @@ def _made(paper: Paper, summary: PaperSummary) -> Entry:
         title=paper.title[:160],
         labels=summary.labels,
         known_at=paper.known_at,
+        competitions=_competitions(paper, summary),
         sources=(source,),
         support=summary.support,
         evidence=summary.evidence,
         paper=summary.paper,
         claim=summary.claim,
     )
+
+
+def _competitions(paper: Paper, summary: PaperSummary) -> tuple[str, ...]:
+    """Return the competitions that the paper links to, and those that the model names: on these it is never shown."""
+    named = {name.lower() for name in summary.competitions if _SLUG.match(name.lower())}
+    return tuple(sorted(named | set(_ADDRESS.findall(paper.text.lower()))))

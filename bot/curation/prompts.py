@@ -45,6 +45,8 @@ class PaperSummary(_Reply):
     labels: Labels
     support: Support
     evidence: str = Field(min_length=3, max_length=1_000)
+    competitions: tuple[str, ...] = ()
+    """Competitions of Kaggle that its results are of, by the last part of their addresses."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ def _entry(competition: PastCompetition, document: Document, trick: Trick, numbe
         kind="trick",
         title=trick.title,
         labels=trick.labels,
-        known_at=document.time,
+        # What is posted while a competition goes on is no knowledge of a past one before its end.
+        known_at=max(document.time, competition.ended),
         competitions=(competition.slug.lower(),),
         sources=(source,),
         support=trick.support,

@@ -130,16 +130,22 @@ class Retriever:
         return await self._search("tricks", TRICKS, node, about, _MOST)
 
     async def for_lab(self, node: int, about: str = "") -> Found:
-        """Return a dozen entries of all kinds for a lab, known by its first node's number; raises as `Asker.ask`."""
-        return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB)
+        """Return a dozen entries of all kinds for a lab, known by its first node's number.
 
-    async def _search(self, name: str, kinds: Sequence[Kind], node: int, about: str, most: int) -> Found:
+        Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task.
+        """
+        return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB, by_rules=True)
+
+    async def _search(
+        self, name: str, kinds: Sequence[Kind], node: int, about: str, most: int, *, by_rules: bool = False
+    ) -> Found:
         async def search() -> dict[str, Any]:
             visible = [entry for entry in self._visible() if entry.kind in kinds]
             if not visible:
                 return {"entries": []}
             query = f"{about}\n{self._task.query}"
-            found = await ranked(visible, await self._labels(), query, self._similarity, most)
+            labels = labels_in(self._task.query) if by_rules else await self._labels()
+            found = await ranked(visible, labels, query, self._similarity, most)
             with self._store.write() as tx:
                 facts = [
                     {"id": one.item, "known_at": iso(one.known_at), "competitions": list(one.competitions)}

@@ -249,6 +249,11 @@ def cautions(result: RunResult, split: str | None) -> list[str]:
         found.append(result.cutoff_note)
     if result.notes is not None and result.notes.undated and not result.live:
         found.append(f"{undated_notes(result.notes.undated)} known from the start.")
+    if result.knowledge.younger:
+        found.append(
+            f"Prompts held entries of the knowledge base that are later than the clock ({result.knowledge.younger}): the result "
+            "does not compare with those of its time."
+        )
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
         found.append(f"The clock got no further than {moment(stream.reached)}: what was posted later was never known.")
     if result.note:

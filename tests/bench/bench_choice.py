@@ -7,7 +7,8 @@ fitted: the script with the best score there (argmax), the blend, and the last c
 
 The paired gain is that of the choice over argmax, in the metric's own units, above 0 where the choice is better. `t` takes the
 halvings as independent, which they are not: they halve the same rows. `t*` counts that (Nadeau and Bengio 2003): it is the one to
-believe of a single run. Regret is by how much the chosen one is worse than the best of all there were.
+believe of a single run. Regret is by how much the chosen one is worse than the best script on the judging half; it is below 0
+where the choice is better than any script.
 """
 
 import argparse
@@ -63,7 +64,6 @@ class Tally:
     choice: list[float] = field(default_factory=list)
     blend: list[float] = field(default_factory=list)
     """The blend; where there is none, what argmax chose."""
-    best: list[float] = field(default_factory=list)
     best_script: list[float] = field(default_factory=list)
     within: list[bool] = field(default_factory=list)
     blended: int = 0
@@ -82,9 +82,12 @@ class Tally:
 
     @property
     def regrets(self) -> tuple[float, float]:
-        """By how much argmax is worse than the best script, and the choice than the best of scripts and blend."""
-        before = statistics.mean(best - one for best, one in zip(self.best_script, self.argmax, strict=True))
-        return before, statistics.mean(best - one for best, one in zip(self.best, self.choice, strict=True))
+        """By how much argmax, and the choice, is worse than the best script."""
+        before, after = (
+            statistics.mean(best - one for best, one in zip(self.best_script, chosen, strict=True))
+            for chosen in (self.argmax, self.choice)
+        )
+        return before, after
 
 
 def members_of(folder: RunFolder, run: str) -> list[Member]:
@@ -164,26 +167,24 @@ def _judge(
     choice = choose_candidate(candidates, [Predictions(view, ("holdout",), files)], seed, SECONDS)
     found.blended += choice.order[0] == _BLEND
     found.choice.append(both[choice.order[0]][1])
-    found.best.append(max(judged for _, judged in both.values()))
 
 
 def line(one: Tally) -> str:
     """Return one run as a line of a table."""
     before, after = one.regrets
     within = f"{'yes' if one.within[0] else 'no'} ({sum(one.within)}/{len(one.within)})" if one.within else one.no_blend
-    left = f"{after / before:.2f}" if before > 0 else "–"
     blend, choice = (statistics.mean(part) - statistics.mean(one.argmax) for part in (one.blend, one.choice))
     cells = (
         *(one.run, one.scripts, one.rows, f"{one.blended}/{len(one.gains)}", f"{statistics.mean(one.argmax):.5f}"),
         *(f"{blend:+.5f}", f"{choice:+.5f}", f"{one.t():+.1f}", f"{one.t(corrected=True):+.1f}"),
-        *(f"{before:.5f}", f"{after:.5f}", left, within),
+        *(f"{before:.5f}", f"{after:.5f}", within),
     )
     return f"| {' | '.join(map(str, cells))} |"
 
 
 HEAD = (
-    "| run | scripts | rows | blend chosen | argmax | gain of blend | of choice | t | t* | regret | after | left | within |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| run | scripts | rows | blend chosen | argmax | gain of blend | of choice | t | t* | regret | after | within |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -204,14 +205,15 @@ def main() -> None:
                 print(line(one), flush=True)
     if not found:
         return
-    ts = [one.t() for one in found]
+    ts, halved = [one.t() for one in found], [one.regrets for one in found]
     # In shares of each run's score, so that runs of different metrics can be added.
     before, after = (sum(one.regrets[at] / abs(statistics.mean(one.argmax)) for one in found) for at in (0, 1))
     print(
         f"\n{len(found)} runs: t above 2 on {sum(t > 2 for t in ts)}, below -2 on {sum(t < -2 for t in ts)}; "
         f"t* above 2 on {sum(one.t(corrected=True) > 2 for one in found)}, below -2 on "
-        f"{sum(one.t(corrected=True) < -2 for one in found)}; {after / before:.2f} of the regret is left; within the "
-        f"interval {sum(one.within[0] for one in found if one.within)} of {sum(bool(one.within) for one in found)}; "
+        f"{sum(one.t(corrected=True) < -2 for one in found)}; regret in shares of the score, summed, {before:.3f} before and "
+        f"{after:.3f} after, halved on {sum(b > 0 and a <= b / 2 for b, a in halved)} of {sum(b > 0 for b, _ in halved)}; "
+        f"within the interval {sum(one.within[0] for one in found if one.within)} of {sum(bool(one.within) for one in found)}; "
         f"{time.monotonic() - began:.0f} s"
     )
 

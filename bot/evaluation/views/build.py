@@ -30,7 +30,7 @@ from bot.evaluation.views.write import (
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
-VERSION = 4
+VERSION = 5
 """Increased whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5

@@ -19,7 +19,7 @@ from state.errors import UnsupportedLayout
 
 SplitKind = Literal["stratified", "time", "grouped", "random"]
 
-_FEW, _MANY = 5_000, 200_000
+_FEW, _MANY = 2_000, 200_000
 _OF_FEW, _OF_MANY = (0.20, 0.10), (0.05, 0.05)
 """Shares of so few and so many rows with labels that are withheld for `holdout` and for `final`."""
 QUANTILES = 10
@@ -86,10 +86,11 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
 def withheld_shares(rows: int) -> tuple[float, float]:
     """Return the shares of rows with labels that are withheld for `holdout` and for `final`.
 
-    They fall with the logarithm of the number of rows: of more rows fewer are enough to score by, though never fewer in number.
+    They fall with a power of the number of rows: of more rows fewer are enough to score by, though never fewer in number, and what
+    is withheld is missed by all that is tried.
     """
     way = min(1.0, max(0.0, math.log(max(1, rows) / _FEW) / math.log(_MANY / _FEW)))
-    holdout, final = (few + way * (many - few) for few, many in zip(_OF_FEW, _OF_MANY, strict=True))
+    holdout, final = (few * (many / few) ** way for few, many in zip(_OF_FEW, _OF_MANY, strict=True))
     return holdout, final
 
 

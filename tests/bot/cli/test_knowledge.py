@@ -94,13 +94,13 @@ def test_what_is_wrong_is_named_and_the_check_fails():
 
 def test_papers_and_lessons_are_built_without_a_key():
     Path("papers").mkdir()
-    Path("papers/all.bib").write_text(
-        BIB % "They gain 0.1 on average over ten tables of many kinds of houses and cars."
-    )
+    text = "They gain 0.1 on average over ten tables and won https://www.kaggle.com/c/some-houses/leaderboard in 2018."
+    Path("papers/all.bib").write_text(BIB % text)
     assert invoke("build", "papers", "papers").exit_code == 0
     write_run(Path("run"))
     assert invoke("build", "lessons", "run").exit_code == 0
     assert "paper-one2019" in listed("--kind", "paper")
+    assert "paper-one2019" not in listed("--without", "some-houses")
     assert len(listed("--kind", "lesson")) == 1
     assert invoke("check").exit_code == 0
 

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, BaseModel
 
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
+from bot.knowledge.settings import KnowledgeSettings
 from bot.models.sections import ROLES, FallbackSection
 
 TEXTS = st.text(alphabet="ab Z9-_.\"'\\#=[]{}\n\té€😀\x7f\x00", min_size=1, max_size=8)
@@ -33,6 +34,10 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
         lambda: st.lists(
             values(FallbackSection).map(lambda one: {**one, "model": one.get("model") or "m"}), max_size=2
         ).map(tuple)
+    ),
+    # Embeddings need a model
+    "knowledge": st.deferred(
+        lambda: values(KnowledgeSettings).map(lambda one: one if one.get("model") else {**one, "backend": "bm25"})
     ),
     "metric": st.sampled_from(["rmse", "/graders/grade.py"]),
     # Prices of models would have to be known

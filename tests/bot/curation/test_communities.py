@@ -95,6 +95,7 @@ async def test_a_snapshots_write_ups_and_kernels_are_read_even_those_after_its_d
     before = sorted(path.read_bytes() for path in snapshot.rglob("*") if path.is_file())
     found, calls, _ = await draw(snapshot, tmp_path)
     assert {one.competitions for one in found} == {(SLUG,)}
+    assert all(one.known_at >= datetime(2020, 3, 1, tzinfo=UTC) for one in found), "known before its competition ended"
     kinds = {item["id"].partition("/")[0] for call in calls for item in call.items}
     assert kinds == {"message", "kernel"}
     assert sorted(path.read_bytes() for path in snapshot.rglob("*") if path.is_file()) == before
@@ -107,7 +108,7 @@ async def test_both_shapes_of_mle_live_are_read_and_what_has_no_date_is_left_out
     )
     found, calls, said = await draw(newer, tmp_path)
     assert [item["id"] for call in calls for item in call.items] == ["kernel/201"]
-    assert found[0].known_at == datetime(2020, 1, 6, 10, tzinfo=UTC)
+    assert found[0].known_at == datetime(2020, 3, 5, 10, tzinfo=UTC), "its competition has a later post"
     assert found[0].competitions == ("small",)
     assert not [line for line in said if "without a time" in line]
     shutil.rmtree(tmp_path / "newer")

@@ -101,8 +101,10 @@ def test_a_lesson_does_not_change_with_the_graded_answers(tmp_path):
     assert only(tmp_path / "run") == before
 
 
-def test_a_replays_lesson_is_known_since_its_cutoff_and_a_live_ones_since_its_end(tmp_path):
-    assert only(write_run(tmp_path / "replay")).known_at == CUTOFF
+def test_a_replays_lesson_is_known_since_its_competition_ended_and_a_live_ones_since_its_own_end(tmp_path):
+    assert only(write_run(tmp_path / "replay", cutoff=CUTOFF - timedelta(days=9))).known_at == CUTOFF
+    late = CUTOFF + timedelta(days=9)
+    assert only(write_run(tmp_path / "late", cutoff=late)).known_at == late
     live = only(write_run(tmp_path / "live", cutoff=None))
     assert datetime.now(UTC) - live.known_at < timedelta(minutes=5)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlmodel import select
 
 from bot.knowledge.base import KnowledgeBase
-from bot.knowledge.retrieval import SHOWN, Found, Retriever, Task, ranked
+from bot.knowledge.retrieval import PAPERS, SHOWN, TRICKS, Found, Retriever, Task, ranked
 from bot.knowledge.similarity import WordSimilarity
 from bot.models import Completion, Usage
 from bot.models.ask import Asker
@@ -93,9 +93,11 @@ def test_nothing_younger_than_the_clock_and_nothing_of_the_same_competition_is_f
         assert all(item.time <= as_of for item in found.items)
     allowed = {one.id for one in base.entries if one.known_at <= as_of and working_on not in one.competitions}
     # It is no test of an empty search: whatever may be shown, and fits, is shown.
-    fitting = {one.id for one in base.entries if one.id in allowed and set(one.labels) & set(labels)}
     assert bool(lab.entries) == bool(allowed)
-    assert len(fitting) > 12 or len({one.id for one in lab.entries} & fitting) >= min(len(fitting), 6)
+    fitting = {one.id for one in base.entries if one.id in allowed and set(one.labels) & set(labels)}
+    for found, kinds in ((papers, PAPERS), (tricks, TRICKS)):
+        own = {one.id for one in base.entries if one.kind in kinds} & fitting
+        assert len(own) > 5 or len({one.id for one in found.entries} & own) >= min(len(own), 3)
 
 
 async def test_entries_of_earlier_labels_come_first_and_within_a_label_the_more_similar():

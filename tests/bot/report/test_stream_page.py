@@ -72,3 +72,9 @@ def test_a_cutoff_after_the_deadline_is_a_caution() -> None:
 def test_a_figure_is_drawn_where_nothing_was_posted() -> None:
     bare = series() | {"posts": [], "nodes": []}
     assert "<svg" in stream_figure(StreamRecord.model_validate(bare), 0.0)
+
+
+def test_entries_that_are_later_than_the_clock_are_a_caution() -> None:
+    (caution,) = cautions(knowledge={"shown": "all", "entries": ["one", "two"], "younger": 1})
+    assert "later than the clock (1)" in caution
+    assert cautions(knowledge={"shown": "all", "entries": ["one"], "younger": 0}) == []

@@ -58,7 +58,7 @@ def test_copies_stay_on_one_side_where_the_test_has_none(tmp_path: Path, seed: i
     assert len(split.rows("final")) == pytest.approx(100, abs=4)
     shares = [Counter(layout.labels[row][0] for row in split.rows(part)) for part in ("train", "holdout", "final")]
     for label in "012":
-        assert max(s[label] / s.total() for s in shares) - min(s[label] / s.total() for s in shares) < 0.05
+        assert max(s[label] / s.total() for s in shares) - min(s[label] / s.total() for s in shares) < 0.08
     assert split == split_of(layout, seed) != split_of(layout, seed + 1)
 
 
