@@ -44,7 +44,7 @@ class AideBriefing:
     def __init__(self, context: RunContext, reader: Reader | None = None) -> None:
         self._context = context
         self._reader = reader
-        self._memory = Memory(context, "reviewer")
+        self._memory = Memory(context, role="reviewer")
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the brief with the memory, and the parent as the only earlier script."""

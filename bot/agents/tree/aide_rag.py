@@ -24,7 +24,6 @@ _COMPARED = 1_000
 """Characters of a text, after its title, that are compared with what is looked for."""
 _QUERY = 3_000
 """Characters of the end of a script's output among what is looked for."""
-_ROLE = "retriever"
 _READ = "posts read"
 """Name of the steps that say which documents each node was shown."""
 _HEADING = "Summaries of what others posted on this competition; draw on what fits:"
@@ -71,7 +70,7 @@ class PostsByTitle:
             shown = tuple(Shown.of(document, read=document.item in choice["read"]) for document in offered)
             prompt = PickPosts(context.task, shown, action.kind, sought)
             try:
-                answer = await context.asker.ask(prompt, role=_ROLE, name="pick", node=node)
+                answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)
             except ModelRefused:
                 return {"picked": []}
             return {"picked": answer.pick[:MOST_PICKED]}
@@ -98,7 +97,7 @@ class PostsByTitle:
         async with self._summarising[document.item]:
             try:
                 return await self._context.asker.ask(
-                    prompt, role=_ROLE, name=f"summary:{document.item}:{document.digest}"
+                    prompt, role="retriever", name=f"summary:{document.item}:{document.digest}"
                 )
             except ModelRefused:
                 return ""

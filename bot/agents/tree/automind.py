@@ -17,8 +17,6 @@ from bot.engine.tree import Tree
 from bot.knowledge.retrieval import Found
 from state.errors import BudgetExceeded, ModelRefused
 
-_PLANNERS = {"draft": "planner", "debug": "planner", "improve": "improver"}
-"""The role that plans, by action."""
 _HEADINGS = {
     "draft": "Carry out this plan:",
     "debug": "The script below is broken. Carry out this plan for its repair:",
@@ -31,7 +29,7 @@ class AutoMindBriefing:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._memory = Memory(context, "verifier")
+        self._memory = Memory(context, role="verifier")
 
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the plan as the brief, and the parent as the only earlier script; without a plan where no model makes one.
@@ -39,9 +37,10 @@ class AutoMindBriefing:
         A draft's plan is made with the plans of the valid nodes at hand, as in AIDE, so that drafts differ. One of an
         improvement or a repair is made of the parent alone, and an improvement's of what was built on that before.
         """
-        context, role = self._context, _PLANNERS[action.kind]
-        later = context.answer_seconds + sum(context.asker.longest_answer(one, 0.0) for one in (role, "analyzer"))
-        seconds = context.budget.execution_seconds(best_seconds(context, tree), later)
+        context = self._context
+        longest = context.asker.longest_answer
+        planning = max(longest("planner", 0.0), longest("improver", 0.0)) + longest("analyzer", 0.0)
+        seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds + planning)
         if seconds is None:
             raise BudgetExceeded("no time is left to plan, write and run another script")
         parents = tuple(attempt(context, parent) for parent in action.parents)
@@ -60,10 +59,7 @@ class AutoMindBriefing:
             seconds_left=context.budget.left(),
             known=found.items,
         )
-        try:
-            plan = await context.asker.ask(prompt, role=role, name="plan", node=node)
-        except ModelRefused:
-            plan = None
+        plan = await self._plan(prompt, node)
         brief = Brief(
             task=context.task,
             preview=context.preview,
@@ -73,6 +69,15 @@ class AutoMindBriefing:
             planned=plan is not None,
         )
         return Assignment(brief=brief, attempts=parents, known=found.items, plan=plan)
+
+    async def _plan(self, prompt: PlanSolution, node: int) -> str | None:
+        ask = self._context.asker.ask
+        try:
+            if prompt.action == "improve":
+                return await ask(prompt, role="improver", name="plan", node=node)
+            return await ask(prompt, role="planner", name="plan", node=node)
+        except ModelRefused:
+            return None
 
     async def _found(self, action: Action, node: int) -> Found:
         """Return entries of the knowledge base: papers for a draft, tricks for an improvement if the policy drew them."""
