@@ -18,8 +18,15 @@ class Intake:
     off by the end of the process is begun again without paying or running anything twice.
     """
 
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, *, shares_cores: bool = False) -> None:
+        """Begin nothing yet.
+
+        Args:
+            context: the run.
+            shares_cores: whether kernels, once begun, share their cores with whoever wants them, so that no coder waits.
+        """
         self._context = context
+        self._shares_cores = shares_cores
         self._begun: dict[tuple[Part, int], asyncio.Task[None]] = {}
 
     def begin(self, part: Part, number: int) -> None:
@@ -54,4 +61,4 @@ class Intake:
             if read or number > 1:
                 await propose_ideas(self._context, f"propose:{number}")
         else:
-            await reproduce_batch(self._context, number)
+            await reproduce_batch(self._context, number, shares_cores=self._shares_cores)

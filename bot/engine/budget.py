@@ -74,7 +74,7 @@ class RunBudget:
     growth: float = GROWTH
     """As `GROWTH`, of this run; 0: nothing is refitted."""
     refits: Callable[[], int] = lambda: 1
-    """Returns how many scripts may have to be run again: the members of the newest blend."""
+    """Returns how many scripts may yet have to be run again: members of the newest blend that were not run on all data."""
     races: bool = False
     """Whether the finalists are raced when the search has ended."""
 
@@ -133,8 +133,8 @@ class RunBudget:
         Args:
             best_seconds: how long the best node's hold-out run took; None without one.
         """
-        one = REFIT_SLACK * self.growth * (best_seconds or 0.0)
-        return max(one, min(min(REFITS, self.refits()) * one, REFITS_SHARE * self.seconds))
+        one, due = REFIT_SLACK * self.growth * (best_seconds or 0.0), min(REFITS, self.refits())
+        return max(min(1, due) * one, min(due * one, REFITS_SHARE * self.seconds))
 
     def kept_for_end(self, best_seconds: float | None) -> float:
         """Return the seconds kept for the race and for running again what is handed in; `best_seconds` as in `kept`."""

@@ -15,6 +15,8 @@ from state.tables import Draft, Event, Node, Step
 
 BLENDED = "blend.fitted"
 """Type of the event with what came of fitting a blend."""
+REFIT = "refit"
+"""Step in which a script is run again on all data."""
 
 _BEST, _NEWEST = 20, 10
 """Rows shown of a longer table."""
@@ -82,10 +84,24 @@ def newest_blend(store: Store, run_id: str, without: int | None = None) -> Blend
     return BlendSoFar(tuple(data["of"]), weights, **{name: data[name] for name in names})
 
 
-def members_of_newest_blend(store: Store, run_id: str) -> int:
-    """Return how many scripts the newest blend is made of; without one the best script stands alone: 1."""
+def refits_due(store: Store, run_id: str, best: int | None) -> int:
+    """Return how many scripts of what would be handed in now were not run on all data yet; 1 before there is any.
+
+    Args:
+        store: the run's database.
+        run_id: the run.
+        best: the best script, which stands alone where there is no blend.
+    """
     newest = newest_blend(store, run_id)
-    return 1 if newest is None else len(newest.weights)
+    scripts = {best} if newest is None else newest.weights.keys()
+    return len(scripts - refitted(store, run_id))
+
+
+def refitted(store: Store, run_id: str) -> set[int]:
+    """Return the scripts that were run again on all data, whatever came of it."""
+    query = select(Step.node).where(Step.run_id == run_id, Step.name == REFIT, Step.status == "finished")
+    with store.read() as session:
+        return set(session.exec(query))
 
 
 def members_in_words(weights: Mapping[int, float]) -> str:

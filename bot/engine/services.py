@@ -4,18 +4,19 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from bot.budgets.levels import Level
+from bot.engine.attempts import read_tree
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.decisions import Decisions
-from bot.engine.results import members_of_newest_blend
+from bot.engine.results import refits_due
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
+from bot.engine.tree import TreeCache
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
@@ -165,7 +166,13 @@ async def open_context(
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
         blends = settings.blend and executor.self_reported is None
-        budget = replace(budget, growth=executor.growth, refits=partial(members_of_newest_blend, store, plan.id))
+        tree_cache = TreeCache()
+
+        def due() -> int:
+            best = read_tree(store, plan.id, card.lower_is_better, tree_cache).best()
+            return refits_due(store, plan.id, None if best is None else best.id)
+
+        budget = replace(budget, growth=executor.growth, refits=due)
         machine = this_machine(limits, described, settings.gpus, machinery.leases.gpu_models)
         yield RunContext(
             run_id=plan.id,
@@ -180,6 +187,7 @@ async def open_context(
             budget=replace(budget, races=budget.races and blends),
             machine=replace(machine, weights=tuple(map(weights_line, offered))),
             preview=preview,
+            tree_cache=tree_cache,
             decisions=Decisions(steps),
             community_at=plan.community_at,
             say=say,

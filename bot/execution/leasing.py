@@ -25,11 +25,14 @@ class Leasing:
     say: Callable[[str], None]
 
     @asynccontextmanager
-    async def hold(self) -> AsyncIterator[Lease]:
+    async def hold(self, longest: float | None = None) -> AsyncIterator[Lease]:
         """Hold a lease; waiting for it is measured as `waiting`, as neither an execution nor overhead.
 
+        Args:
+            longest: seconds to wait for it at most; None: while the run has time.
+
         Raises:
-            InfrastructureFailure: none came free while the run had time.
+            InfrastructureFailure: none came free in time.
         """
         waits: list[str] = []
 
@@ -39,7 +42,8 @@ class Leasing:
 
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
-                held = self.leases.hold(self.cpus, self.gpus, seconds=max(_SHORTEST, self.left()), say=say)
+                seconds = max(_SHORTEST, self.left()) if longest is None else longest
+                held = self.leases.hold(self.cpus, self.gpus, seconds=seconds, say=say)
                 lease = await stack.enter_async_context(held)
             if waits:
                 self.say("running, after " + waits[-1])

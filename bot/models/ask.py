@@ -136,6 +136,8 @@ class Asker:
         self._estimate = estimate
         self._took: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LAST_ANSWERS))
         self._gate = asyncio.Semaphore(in_flight)
+        self._in_flight: dict[str, list[float]] = defaultdict(list)
+        """By role, when its calls in flight were made (monotonic)."""
 
     @property
     def totals(self) -> Totals:
@@ -148,6 +150,11 @@ class Asker:
     def longest_answer(self, role: str, first: float) -> float:
         """Return the longest time (seconds) of a role's last few answers in this process; `first` before any."""
         return max(self._took.get(role, ()), default=first)
+
+    def waiting(self, role: str) -> float:
+        """Return for how long (seconds) a role's oldest call in flight has waited for its answer; 0 without one."""
+        calls = self._in_flight[role]
+        return time.monotonic() - min(calls) if calls else 0.0
 
     async def ask(self, prompt: Prompt[AnswerT], *, role: str, name: str, node: int | None = None) -> AnswerT:
         """Return the answer to a prompt.
@@ -237,7 +244,11 @@ class Asker:
         async with self._gate, self._reserved(asked) as (held, limits):
             with self._timed():
                 start = time.monotonic()
-                outcome = await _outcome(model, asked, limits)
+                self._in_flight[asked.role].append(start)
+                try:
+                    outcome = await _outcome(model, asked, limits)
+                finally:
+                    self._in_flight[asked.role].remove(start)
                 seconds = time.monotonic() - start
                 self._took[asked.role].append(seconds)
             outcome = outcome.without_secrets(self._store.redactor)

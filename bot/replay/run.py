@@ -32,6 +32,7 @@ from bot.replay.stream import Stream
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
 from bot.report.words import undated_notes
+from bot.submission.ahead import refits_ahead
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
@@ -94,7 +95,9 @@ async def replay(
             search = Search(context, agent, run.settings.parallel, _pacing(run, context, agent))
             with _interruptible(search):
                 if ended is None:
-                    await search.run()
+                    async with refits_ahead(context, worker) as settle:
+                        await search.run()
+                        await _unless_stopped(settle(), search, grace=0.0)
                 else:
                     search.stopped_by = ended.data["error"]
                 ending = _end(run, context, search, worker, sandbox, stopwatch)

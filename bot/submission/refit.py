@@ -1,6 +1,7 @@
 """The refit: what is handed in is run again on all data, and its new file is taken if it may be trusted."""
 
 import asyncio
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -9,11 +10,11 @@ from typing import Literal
 from bot.engine.attempts import code, load_tree
 from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
-from bot.engine.results import nodes_in_words
+from bot.engine.results import REFIT, nodes_in_words
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, Execution, kept_execution, readable_files
 from bot.execution.run_views import FOLDS
-from sandbox import ExitReason
+from sandbox import ExitReason, Lease
 from state.errors import BotError, InvalidSubmission
 
 HandedInAs = Literal["refit", "fold-average", "holdout", "as-left"]
@@ -49,12 +50,12 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     """
     blended = blend_of(context.store, context.run_id, node)
     if blended is None:
-        return await _refit_script(context, node, worker)
+        return await refit_script(context, node, worker)
     weights, slots = blended.recipe.weights, asyncio.Semaphore(context.slots)
 
     async def refit_member(one: int) -> MadeFile:
         async with slots:
-            return await _refit_script(context, one, worker)
+            return await refit_script(context, one, worker)
 
     order = sorted(weights, key=lambda one: (-weights[one], one))
     made = dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
@@ -77,14 +78,22 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     return MadeFile(out, "refit", "; ".join([note, *rest]))
 
 
-async def _refit_script(context: RunContext, node: int, worker: Worker) -> MadeFile:
+async def refit_script(context: RunContext, node: int, worker: Worker, lease: Lease | None = None) -> MadeFile:
+    """Run a script again on all data, once, and return its new file if it may be trusted, else that of its scored run.
+
+    Args:
+        context: the run.
+        node: a script with a score.
+        worker: compares the files.
+        lease: cores and GPUs that the caller holds; None: it waits for its own.
+    """
     executor = context.executor
     scored = executor.submission_of(node, GUARDED)
     if executor.self_reported is not None:
         return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
     try:
         # A step: after a restart less time is left, and another file would be handed in.
-        found = await context.steps.once("refit", lambda: _refitted(context, node, worker), node=node)
+        found = await context.steps.once(REFIT, lambda: _refitted(context, node, worker, lease), node=node)
     except BotError as error:
         return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {error}")
     if found["execution"] is None:
@@ -93,7 +102,7 @@ async def _refit_script(context: RunContext, node: int, worker: Worker) -> MadeF
     return MadeFile(file, "refit", "the refit on all data, which agrees with the scored run")
 
 
-async def _refitted(context: RunContext, node: int, worker: Worker) -> dict[str, str | None]:
+async def _refitted(context: RunContext, node: int, worker: Worker, given: Lease | None) -> dict[str, str | None]:
     """Run a script again on all data; return the execution whose file may be handed in, or why none may.
 
     A run that did less than the scored one, or was killed, is followed by one with more time if there is some.
@@ -108,7 +117,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker) -> dict[str,
     await executor.view("full")
     for attempt in range(_RUNS):
         # How much time there is shows once a core is free.
-        async with executor.leasing.hold() as lease:
+        async with executor.leasing.hold() if given is None else nullcontext(given) as lease:
             limit = min(limit, budget.left())
             if limit < max(MARGIN * scored.seconds + 1, MARGIN * before):
                 break

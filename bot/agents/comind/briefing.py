@@ -177,7 +177,7 @@ class CoMindBriefing:
 def comind(context: RunContext) -> Strategy:
     """Return CoMind's policy and playbooks: labs, or scripts alone."""
     settings = context.settings_of(RoundsSettings)
-    policy, intake = RoundsPolicy(settings), Intake(context)
+    policy, intake = RoundsPolicy(settings), Intake(context, shares_cores=settings.coder == "lab")
     labs, briefing = LabsBriefing(context, intake), CoMindBriefing(context, policy, intake)
     scripts = ScriptPlaybook(context, briefing)
     # Both, as a live run may go on with another model or sandbox than it had when it began what is unfinished.

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from bot.agents.comind.insights import insights, lacks
@@ -72,7 +73,6 @@ class LabsBriefing:
             raise ValueError("every lab of CoMind belongs to a draft")
         context = self._context
         # Beside the lab, and ready for the next one's plan.
-        self._intake.begin("posts", action.draft_id)
         self._intake.begin("kernels", action.draft_id)
         if draft_row(context, action.draft_id) is None:
             await self._plan(action.draft_id, action.parents, tree)
@@ -87,6 +87,7 @@ class LabsBriefing:
             parents=action.parents[1:],
             seconds=None if draft.share is None else draft.share * context.budget.seconds,
             known=provenance(context, draft),
+            replied=partial(self._intake.begin, "posts", action.draft_id),
             ideas=lambda: [(_idea_line(idea, idea.number in chosen), idea.item) for idea in idea_texts(context)],
         )
 

@@ -25,6 +25,8 @@ class LabAssignment:
     """Returns the pool's ideas as of the clock, a line each."""
     seconds: float | None = None
     """That it was given when it was planned; None: as the settings have it."""
+    replied: Callable[[], None] = lambda: None
+    """Called at the coder's first reply: what else asks the model begins then, as an endpoint may answer one at a time."""
     alone: bool = False
     """Whether the coder has the competition's own files and nothing of the engine: no command `lab`, no hold-out, no posts."""
 

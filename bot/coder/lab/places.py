@@ -82,7 +82,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         )
         (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
         votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
-        about = f"{len(messages)} messages · {votes} votes in all · {size:.0f} kB · {line(messages[0].title, 120)}"
+        about = f"{len(messages)} messages · {votes} votes on them · {size:.0f} kB · {line(messages[0].title, 120)}"
         index.append(f"- {name} · {about}{_summary(summaries, f'topic/{topic}')}")
         most.append(f"/lab/community/{name} · {about}")
     if ran:

@@ -50,14 +50,16 @@ _COMMAND_SHOWN = 300
 _SCRIPT_BYTES = 100_000
 _MOUNTED = ("bank", "community", "knowledge", "TASK.md", "folds.csv")
 """What of its folder a coder finds read-only, as far as it is there."""
+_TOLD = 5.0
+"""Seconds of waiting, for a reply or for cores, from which on they are shown."""
 _EARLIEST_WARNING, _LATEST_WARNING = 300.0, 60.0
 _INTERRUPTED = (
     "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
     "background jobs are gone]"
 )
 _ENDING = (
-    "[Your time is nearly over: a script that takes {longest:.0f} s or more can no longer be scored. See that "
-    "/lab/work/solution.py is your best whole script, score it if it was not scored, and end with `lab done`.]"
+    "[Your time is nearly over: see that /lab/work/solution.py is your best whole script, score it if it was not scored, and end "
+    "with `lab done`.]"
 )
 _ENDING_ALONE = (
     "[Your time is nearly over: see that /lab/work/submission.csv is your best file, and begin nothing long.]"
@@ -86,6 +88,8 @@ class Work:
     summary: str | None = None
     fresh: tuple[Item, ...] = ()
     """What the last observation brought of dated things."""
+    thought: float = 0.0
+    """Seconds that the last reply took."""
     unscored: bool = True
     """Whether `work/solution.py` may be a script that the last look will score."""
 
@@ -288,6 +292,7 @@ class Work:
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
                 return f"{prose} replies in a row held no command"
             await self._shorten(turn)
+            asked = time.monotonic()
             try:
                 async with asyncio.timeout(max(1.0, left)):
                     prompt = LabTurn(self._shown_head, tuple(self.turns), self.known, self.fresh)
@@ -296,6 +301,8 @@ class Work:
                 return "its time was used up"
             except ModelRefused as error:
                 return f"the model gave no answer: {error}"
+            self.assignment.replied()
+            self.thought = time.monotonic() - asked
             seen = await self._observe(turn, reply)
             self.fresh = tuple(Item(id, datetime.fromisoformat(at)) for id, at in seen["items"])
             self.news.mark = seen["news"]
@@ -360,7 +367,9 @@ class Work:
     async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
         """Run a command on a lease, which its background jobs keep."""
         seconds = max(5.0, min(self._command_seconds(self.opened["seconds"]), self._times()[0]))
+        asked = time.monotonic()
         async with self.lease.hold() as lease:
+            waited = time.monotonic() - asked
             with self.context.executor.stopwatch.measure("commands"):
                 result = await self.box.run(turn, command, seconds, lease)
             self.unscored = await asyncio.to_thread(self._unscored)
@@ -376,6 +385,8 @@ class Work:
             parts.append(result.ended)
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
         parts.append(f"{result.seconds:.1f} s")
+        if waited >= _TOLD:
+            parts.append(f"it waited {waited:.0f} s for the cores before that")
         if result.jobs:
             parts.append(f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running")
         facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
@@ -392,13 +403,17 @@ class Work:
     def _footer(self, turn: int) -> str:
         (left, _), looks = self._times(), max(0, self.settings.looks - 1 - self.looks.used)
         alone = self.assignment.alone
-        line = f"[{left:.0f} s left; " + ("" if alone else f"{looks} looks and one for the end; ")
+        line = f"[{left:.0f} s left; "
+        if self.thought >= _TOLD:
+            line += f"your reply took {self.thought:.0f} s; "
+        if not alone:
+            line += f"scripts of up to {self._longest(left):.0f} s can be scored; {looks} looks and one for the end; "
         line += f"reply {turn} of {self.settings.turns}]"
         if self.looks.progress:
             line += f"\n[{self.looks.progress}]"
         slowest = 2 * (best_seconds(self.context, load_tree(self.context)) or 0.0)
         if left < min(_EARLIEST_WARNING, _LATEST_WARNING + (_LATEST_WARNING if alone else slowest)):
-            line += f"\n{_ENDING_ALONE if alone else _ENDING.format(longest=self._longest(left))}"
+            line += f"\n{_ENDING_ALONE if alone else _ENDING}"
         return line
 
     def _longest(self, left: float) -> float:

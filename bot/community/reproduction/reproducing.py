@@ -16,7 +16,7 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import NOISE_SECONDS, NOISE_SHARE, best_seconds
 from bot.execution.record import REPRODUCED, Execution, step_of
 from bot.models import Item
-from sandbox import ExitReason
+from sandbox import ExitReason, Lease
 from state.community import Post
 from state.errors import BudgetExceeded, ModelRefused, UnsupportedKernel, UnsupportedLayout
 from state.knowledge import add_reproduction, reproductions
@@ -47,7 +47,7 @@ class _Ran:
     repaired: bool = False
 
 
-async def reproduce_batch(context: RunContext, number: int) -> list[int]:
+async def reproduce_batch(context: RunContext, number: int, *, shares_cores: bool = False) -> list[int]:
     """Run the next public kernels and score them on withheld rows that stand in for the test rows; return their nodes.
 
     Asked again with the same number, it goes on with the same kernels where it was; what had ended is not run again. No
@@ -57,6 +57,7 @@ async def reproduce_batch(context: RunContext, number: int) -> list[int]:
     Args:
         context: the run.
         number: the batch's, from 1.
+        shares_cores: whether a kernel, once begun, shares its cores with whoever wants them; else it holds them.
 
     Raises:
         InfrastructureFailure: our own machinery failed.
@@ -87,7 +88,7 @@ async def reproduce_batch(context: RunContext, number: int) -> list[int]:
     made = []
     for post in sorted(context.community.find(chosen), key=lambda one: nodes[one.item]):
         try:
-            made += await _reproduce(context, post, nodes[post.item], files)
+            made += await _reproduce(context, post, nodes[post.item], files, shares_cores)
         except BudgetExceeded as error:
             context.say(f"no further public kernel is run: {error}")
             break
@@ -141,16 +142,18 @@ def _keep(context: RunContext, post: Post, state: str, reason: str) -> None:
     context.say(f"{post.item} is not run: {reason}")
 
 
-async def _reproduce(context: RunContext, post: Post, node: int, files: tuple[str, ...]) -> list[int]:
+async def _reproduce(
+    context: RunContext, post: Post, node: int, files: tuple[str, ...], shares_cores: bool
+) -> list[int]:
     """Run one kernel, repaired once where that may help, and keep what came of it."""
     known = reproductions(context.store, context.run_id, context.clock.as_of())
     if any(row.id == post.item for row in known):
         return []
     script = adapted(post, files, context.card.slug, context.machine.names)
-    ran = _Ran(script, await _run(context, node, post.item, script, 0))
+    ran = _Ran(script, await _run(context, node, post.item, script, 0, shares_cores))
     reason = _reason(ran.done)
     if ran.done.score is None and reason is None:
-        ran = await _repaired(context, post, node, ran, files)
+        ran = await _repaired(context, post, node, ran, files, shares_cores)
         reason = _reason(ran.done)
     done, score = ran.done, ran.done.score
     row = Reproduction(
@@ -178,7 +181,7 @@ async def _reproduce(context: RunContext, post: Post, node: int, files: tuple[st
     return [node]
 
 
-async def _run(context: RunContext, node: int, item: str, script: str, attempt: int) -> Execution:
+async def _run(context: RunContext, node: int, item: str, script: str, attempt: int, shares_cores: bool) -> Execution:
     async def limit() -> dict[str, Any]:
         return {"seconds": _seconds(context)}
 
@@ -186,7 +189,14 @@ async def _run(context: RunContext, node: int, item: str, script: str, attempt: 
     seconds = float((await context.steps.once("limits", limit, node=node, attempt=attempt))["seconds"])
     context.say(f"node {node}: runs {item}, for {seconds:.0f} s at the most")
     noise = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
-    return await context.executor.execute(node, script, REPRODUCED, seconds, noise_seconds=noise, attempt=attempt)
+    shared = None
+    if shares_cores:
+        async with context.executor.leasing.hold() as lease:
+            # A kernel plans by no clock of ours: it begins on idle cores, and shares them with a coder who comes back.
+            shared = Lease(lease.cpus) if not lease.gpus else None
+    return await context.executor.execute(
+        node, script, REPRODUCED, seconds, noise_seconds=noise, attempt=attempt, lease=shared
+    )
 
 
 def _seconds(context: RunContext) -> float:
@@ -225,7 +235,9 @@ def _reason(done: Execution) -> str | None:
     return None
 
 
-async def _repaired(context: RunContext, post: Post, node: int, ran: _Ran, files: tuple[str, ...]) -> _Ran:
+async def _repaired(
+    context: RunContext, post: Post, node: int, ran: _Ran, files: tuple[str, ...], shares_cores: bool
+) -> _Ran:
     """Return what came of the kernel as a model changed it; where it has no answer or no time is left, as it was."""
     done = ran.done
     prompt = RepairKernel(
@@ -242,7 +254,7 @@ async def _repaired(context: RunContext, post: Post, node: int, ran: _Ran, files
         _seconds(context)
         code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
         script = with_head(code, post.item, files, context.card.slug)
-        return _Ran(script, await _run(context, node, post.item, script, 1), repaired=True)
+        return _Ran(script, await _run(context, node, post.item, script, 1, shares_cores), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
         context.say(f"node {node}: {post.item} is not repaired: {error}")
         return ran

@@ -86,8 +86,8 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
 def withheld_shares(rows: int) -> tuple[float, float]:
     """Return the shares of rows with labels that are withheld for `holdout` and for `final`.
 
-    They fall with a power of the number of rows: of more rows fewer are enough to score by, though never fewer in number, and what
-    is withheld is missed by all that is tried.
+    They fall with a power of the number of rows: of more rows fewer are enough to score by, though never fewer in number, and
+    what is withheld is missed by all that is tried.
     """
     way = min(1.0, max(0.0, math.log(max(1, rows) / _FEW) / math.log(_MANY / _FEW)))
     holdout, final = (few * (many / few) ** way for few, many in zip(_OF_FEW, _OF_MANY, strict=True))

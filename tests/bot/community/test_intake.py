@@ -13,7 +13,7 @@ from state.errors import ModelUnavailable
 async def test_a_failed_batch_fails_all_who_wait_and_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tries: list[int] = []
 
-    async def reproduce(context: Any, number: int) -> list[int]:
+    async def reproduce(context: Any, number: int, *, shares_cores: bool) -> list[int]:
         tries.append(number)
         await asyncio.sleep(0)
         if len(tries) == 1:

@@ -97,7 +97,7 @@ async def test_a_node_is_considered_once_as_things_stand_also_by_another_process
     desk = run.desk()
     await desk.consider()
     await desk.send()
-    run.node(3, 0.602)
+    run.node(3, 0.605)
     decision = await desk.consider()
     assert decision is not None and decision.verdict in ("wait", "never") and "standard errors" in decision.why
     for other in (desk, run.desk()):
