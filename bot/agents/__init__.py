@@ -12,6 +12,10 @@ __all__ = ["AGENTS", "AgentName", "LiveAgentName", "blends", "open_agent"]
 AGENTS = {
     "comind": "bot.agents.comind.briefing:comind",
     "aide": "bot.agents.tree.aide:aide",
+    "aide-mlebench": "bot.agents.tree.aide:aide_mlebench",
+    "aide-code": "bot.agents.tree.aide_code:aide_code",
+    "aide-rag": "bot.agents.tree.aide_rag:aide_rag",
+    "automind": "bot.agents.tree.automind:automind",
     "solo": "bot.agents.solo:solo",
 }
 """By name, the function that makes the agent for one run; its module is loaded when it is chosen."""
@@ -19,7 +23,7 @@ AGENTS = {
 _REPLAYS_ONLY = ("solo",)
 """A yardstick: nothing that it makes is scored before it would be sent."""
 
-_UNBLENDED = ("aide",)
+_UNBLENDED = ("aide", "aide-mlebench", "aide-code", "aide-rag", "automind")
 """Agents that are to be as in their papers, which have no blend."""
 
 if TYPE_CHECKING:

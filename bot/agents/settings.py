@@ -4,7 +4,7 @@ from pydantic import BaseModel
 
 from bot.agents import AgentName
 from bot.agents.comind.policy import RoundsSettings
-from bot.agents.tree.policy import TreeSearchSettings
+from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.coder.lab.settings import LabSettings
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.community.settings import ReadingSettings
@@ -19,9 +19,10 @@ class AgentRunSettings(RunSettings):
     reproduction: ReproductionSettings = ReproductionSettings()
     rounds: RoundsSettings = RoundsSettings()
     tree_search: TreeSearchSettings = TreeSearchSettings()
+    adaptive_coding: AdaptiveSettings = AdaptiveSettings()
     lab: LabSettings = LabSettings()
 
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:
         """Settings that the engine passes on to the agent."""
-        return self.reading, self.reproduction, self.rounds, self.tree_search, self.lab
+        return self.reading, self.reproduction, self.rounds, self.tree_search, self.adaptive_coding, self.lab

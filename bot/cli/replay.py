@@ -95,7 +95,8 @@ def replay(
         bool | None,
         typer.Option(
             "--blend/--no-blend",
-            help="blend the predictions of the scored scripts; default: yes, but for aide, which has no blend in its paper",
+            help="blend the predictions of the scored scripts; default: yes, but for aide, its variants and "
+            "automind, whose papers have no blend",
         ),
     ] = None,
     race: Annotated[

@@ -21,6 +21,8 @@ class Brief:
     """Source of the script that the draft builds on, if any."""
     public: str | None = None
     """The public kernel that this source is of, such as `kernel/10`; None: a script of the run."""
+    planned: bool = False
+    """Whether `draft` is a plan that the script carries out, not what it is to come to."""
     earlier: str = ""
     """Earlier solutions, from a strategy without drafts of its own; else empty."""
     results: tuple[Result, ...] = ()

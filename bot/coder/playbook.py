@@ -15,7 +15,7 @@ from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
 from bot.models import Item
 from state.errors import BudgetExceeded, ModelRefused
-from state.progress import end_node
+from state.progress import end_node, update_node
 
 LONG_RUN_SECONDS = 60.0
 """A debug run on a sample is pointless where the hold-out run may not take longer than this, or the parent's did not."""
@@ -33,6 +33,19 @@ class Assignment:
     """Of the node's draft; None where it has none."""
     compared: int | None = None
     """The node whose score this one's is compared with; None: its first parent."""
+    plan: str | None = None
+    """Made before the script, which carries it out; None: whoever writes the script makes its plan."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What came of writing a node's script."""
+
+    script: Script
+    tried: bool = False
+    """Whether the whole script has run on the sample already."""
+    given_up: str | None = None
+    """Why it was given up before it was whole, so that it is not run; None: it was not."""
 
 
 class Briefing(Protocol):
@@ -71,13 +84,23 @@ class ScriptPlaybook:
         context = self._context
         # Reading and planning are the round's work, and not counted as this script's.
         begun = context.clock.now()
+        if assignment.plan is not None:
+            with context.store.write() as tx:
+                update_node(tx, context.run_id, node, plan=assignment.plan)
         limits = await self._promise(action, node, tree)
         try:
-            script = await self._script(assignment, node, tree, limits)
+            written = await self.write(assignment, node, tree, limits)
         except ModelRefused as error:
             with context.store.write() as tx:
                 end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}", since=begun)
             return
+        script = written.script
+        if written.given_up is not None:
+            with context.store.write() as tx:
+                update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
+                end_node(tx, context.run_id, node, "buggy", error=written.given_up, since=begun)
+            return
+        limits = replace(limits, debug=None) if written.tried else limits
         parents = (assignment.compared,) if assignment.compared is not None else action.parents
         await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), begun)
 
@@ -97,7 +120,8 @@ class ScriptPlaybook:
 
         return Limits(**await context.steps.once("limits", promise, node=node))
 
-    async def _script(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Script:
+    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Written:
+        """Have the whole script written at once; an agent that writes otherwise replaces this. Raises as `Asker.ask`."""
         context = self._context
         remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
         budget = CoderBudget(
@@ -113,4 +137,5 @@ class ScriptPlaybook:
             return await context.asker.ask(prompt, role="coder", name="write", node=node)
 
         brief = replace(assignment.brief, results=context.results, blend=context.blend)
-        return await write_script(ask, brief, assignment.attempts, budget, assignment.known)
+        script = await write_script(ask, brief, assignment.attempts, budget, assignment.known)
+        return Written(script if assignment.plan is None else replace(script, plan=assignment.plan))

@@ -58,6 +58,8 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """The engine's newest blend of it."""
     known: tuple[Item, ...] = ()
     """Sources of the draft, for the audit."""
+    planned: bool = False
+    """Whether `draft` is a plan that the script carries out."""
     public: str | None = None
     """The public kernel that `codebase` is of; None: a script of the run."""
 

@@ -30,7 +30,7 @@ async def write_script(
         known: Sources of the draft.
     """
     shown = tuple(attempts)[-SHOWN_ATTEMPTS:]
-    action = _action(shown)
+    action = action_after(shown)
     prompt = WriteScript(
         task=brief.task,
         preview=brief.preview,
@@ -40,6 +40,7 @@ async def write_script(
         draft=brief.draft,
         codebase=brief.codebase if not shown else None,
         public=brief.public,
+        planned=brief.planned,
         earlier=brief.earlier,
         attempts=shown,
         budget=budget,
@@ -51,7 +52,8 @@ async def write_script(
     return Script(plan=answer.plan, code=answer.code, action=action)
 
 
-def _action(attempts: Sequence[Attempt]) -> ScriptKind:
+def action_after(attempts: Sequence[Attempt]) -> ScriptKind:
+    """Return what kind of script follows these, oldest first: a first one, a repair of the last one, or an improvement of it."""
     if not attempts:
         return "draft"
     return "debug" if attempts[-1].score is None else "improve"

@@ -33,7 +33,8 @@ class CompetitionSettings(CardOverrides):
     )
     blend: bool | None = Field(
         default=None,
-        description="whether the predictions of the scored scripts are blended; none: yes, but for aide",
+        description="whether the predictions of the scored scripts are blended; none: yes, but for aide, its "
+        "variants and automind, whose papers have no blend",
         examples=[False],
     )
     notes: SettingsPath | None = Field(

@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.budgets.settings import BudgetSettings
 from bot.coder.lab.settings import LabSettings
 from bot.community.reproduction.settings import ReproductionSettings
@@ -40,6 +41,13 @@ class Settings(BaseModel):
     reproduction: ReproductionSettings = Field(
         default=ReproductionSettings(),
         description="How many public kernels a run of comind tries out, and for how long.",
+    )
+    tree_search: TreeSearchSettings = Field(
+        default=TreeSearchSettings(),
+        description="The tree search of aide, its variants and automind; each agent has its own values for what is not set.",
+    )
+    adaptive_coding: AdaptiveSettings = Field(
+        default=AdaptiveSettings(), description="When automind has a script written in substeps, each run by itself."
     )
     lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
     knowledge: KnowledgeSettings = Field(

@@ -63,7 +63,7 @@ async def run_script(
         if tried.fault is not None and not _doubtful(context, node, tried.fault):
             _end(context, node, tried, begun)
             return
-    seconds = _limit(context, best, limits)
+    seconds = context.budget.baseline_seconds() if limits is None else seconds_left(context, best, limits)
     share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
     done = await context.executor.execute(
         node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share, lease=lease
@@ -71,10 +71,17 @@ async def run_script(
     _end(context, node, done, begun)
 
 
-def _limit(context: RunContext, best: float | None, limits: Limits | None) -> float:
-    """Return the time limit of a hold-out run: the promised one, if at least half of it is left beside race and refit."""
-    if limits is None:
-        return context.budget.baseline_seconds()
+def seconds_left(context: RunContext, best: float | None, limits: Limits) -> float:
+    """Return the time limit of a hold-out run that begins now: the promised one, or what is left of it beside race and refit.
+
+    Args:
+        context: the run.
+        best: how long the best node's hold-out run took; None without one.
+        limits: those promised.
+
+    Raises:
+        BudgetExceeded: less than half of it is left.
+    """
     room = context.budget.usable(best)
     if room < SHORTEST_PROMISE * limits.seconds:
         raise BudgetExceeded("no time is left for another execution")

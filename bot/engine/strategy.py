@@ -26,6 +26,8 @@ class Action:
     """Its number among the lab's scored scripts, from 1; of an ensemble, how many scripts it was chosen from."""
     kernel: str | None = None
     """The public kernel's version that it runs, such as `kernel/10`; None: it runs none."""
+    knowledge: bool = False
+    """Whether the coder is shown what the knowledge base holds on the task, where the agent reads it."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,6 @@ class Strategy:
     hands_in_own: bool = False
     """Whether it makes the file to hand in itself, in place of the engine's choice among scored scripts."""
     reads_posts: bool = False
-    """Whether it uses a community's posts."""
+    """Whether new posts of a community are analysed and turned into ideas for it."""
     opens_labs: bool = False
     """Whether each action of its policy opens a lab."""

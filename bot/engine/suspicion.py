@@ -69,8 +69,9 @@ def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -
         known = select(Step.node, faults, reasons).where(
             Step.run_id == run_id, col(Step.node).in_([row.id for row in rows]), faults.is_not(None)
         )
-        # Sorted so, a hold-out run comes after the debug run, whose fault it replaces.
-        ends = {node: (fault, reason) for node, fault, reason in session.exec(known.order_by(col(Step.name).desc()))}
+        # Sorted so, a hold-out run comes after the debug runs, whose faults it replaces, and a later one after those before.
+        known = known.order_by(col(Step.name).desc(), col(Step.attempt))
+        ends = {node: (fault, reason) for node, fault, reason in session.exec(known)}
     for row in rows:
         fault, reason = ends.get(row.id, (row.error or "", None))
         failed = row.status == "buggy" and reason != ExitReason.TIMED_OUT

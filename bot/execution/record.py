@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from bot.evaluation.answers import Noise, ScoredFiles
 from bot.evaluation.answers.findings import Finding
@@ -90,8 +90,13 @@ def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED
 
 
 def last_execution(session: Session, run_id: str, node: int) -> Execution | None:
-    """Return a node's hold-out run, or its debug run if it got no further."""
-    return kept_execution(session, run_id, node) or kept_execution(session, run_id, node, DEBUG)
+    """Return a node's hold-out run, or its last debug run if it got no further."""
+    scored = kept_execution(session, run_id, node)
+    if scored is not None:
+        return scored
+    query = select(Step.result).where(Step.run_id == run_id, Step.node == node, Step.name == step_of(DEBUG))
+    ended = session.exec(query.where(Step.status == "finished").order_by(col(Step.attempt).desc())).first()
+    return None if ended is None else Execution.model_validate(ended)
 
 
 def readable_files(folder: RunFolder, execution: str, kept: ScoredFiles | Score | None) -> tuple[Path, Path]:

@@ -250,6 +250,8 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         knowledge_base=settings.knowledge,
         lab=settings.lab,
         reproduction=settings.reproduction,
+        tree_search=settings.tree_search,
+        adaptive_coding=settings.adaptive_coding,
         budget=settings.budget,
         weights=settings.weights.folder if settings.weights.offer else None,
     )

@@ -40,7 +40,20 @@ def _role(name: str) -> str:
     return name
 
 
-ROLES = ("analyst", "proposer", "coordinator", "coder", "monitor", "retriever", "reviewer", "reporter")
+ROLES = (
+    "analyst",
+    "proposer",
+    "coordinator",
+    "coder",
+    "monitor",
+    "retriever",
+    "reviewer",
+    "reporter",
+    "planner",
+    "improver",
+    "analyzer",
+    "verifier",
+)
 """The roles in which models are asked."""
 Roles = dict[Annotated[str, AfterValidator(_role)], str]
 Prices = dict[str, Price]

@@ -22,10 +22,11 @@ class Ablation:
 
 
 ABLATIONS: Mapping[str, Ablation] = {
-    "no-community": Ablation("community", False, ("comind",)),
+    "no-community": Ablation("community", False, ("comind", "aide-code", "aide-rag")),
     "no-reproduction": Ablation("reproduction.kernels", 0, ("comind",), within="no-community"),
     "no-labs": Ablation("rounds.coder", "script", ("comind",)),
-    "no-knowledge": Ablation("knowledge", "none", ("comind",), within="no-labs"),
+    "no-knowledge": Ablation("knowledge", "none", ("comind", "automind")),
+    "no-adaptive-coding": Ablation("adaptive_coding.threshold", 5, ("automind",)),
     "no-blend": Ablation("blend", False),
     "no-race": Ablation("race", False, within="no-blend"),
 }
@@ -62,6 +63,8 @@ def _has(settings: ReplaySettings, word: str) -> bool:
         return False
     if part.within is not None and _is_off(settings, part.within):
         return False
+    if word == "no-knowledge" and settings.agent == "comind":
+        return settings.rounds.coder == "lab"  # its scripts alone are shown none
     if word == "no-labs":
         return settings.model != "builtin" and settings.sandbox != "process"
     return blends(settings.agent) if word == "no-blend" else True

@@ -145,6 +145,8 @@ class Setup:
             watch=configured.watch,
             lab=configured.lab,
             reproduction=configured.reproduction,
+            tree_search=configured.tree_search,
+            adaptive_coding=configured.adaptive_coding,
             knowledge=options.knowledge,
             knowledge_base=configured.knowledge,
             budget=configured.budget,

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from bot.agents.builtin import coding, ideas, kernels, knowledge, posts, reports
+from bot.agents.builtin import coding, ideas, kernels, knowledge, plans, posts, reading, reports
 from bot.agents.builtin.coding import baseline_script
+from bot.agents.tree.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
+from bot.agents.tree.rag_prompts import PickPosts, SummarisePost
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.idea_prompts import ProposeIdeas
 from bot.community.plan_prompts import PlanDrafts
@@ -61,6 +63,18 @@ class BuiltinModel:
                 return knowledge.summary(prompt)
             case WriteReport():
                 return reports.report(prompt)
+            case PickPosts():
+                return reading.pick(prompt)
+            case SummarisePost():
+                return reading.summarise(prompt)
+            case PlanSolution():
+                return plans.plan(prompt, self._seed)
+            case ScorePlan():
+                return plans.complexity(prompt)
+            case SplitPlan():
+                return plans.split(prompt)
+            case WriteSubstep():
+                return plans.substep(prompt)
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
 
 

@@ -49,8 +49,17 @@ def plain_config(task: TaskText) -> RecipeConfig:
 
 def script(config: RecipeConfig) -> str:
     """Return the whole solution script with this CONFIG at its top."""
+    return "".join(parts_of(config))
+
+
+def parts_of(config: RecipeConfig) -> tuple[str, ...]:
+    """Return the parts of the script with this CONFIG, each of which can be run behind those before it."""
     parts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in PARTS)
-    filled = "".join(parts).replace("{{ config }}", config.model_dump_json(indent=4))
+    return tuple(_filled(part, config) for part in parts)
+
+
+def _filled(part: str, config: RecipeConfig) -> str:
+    filled = part.replace("{{ config }}", config.model_dump_json(indent=4))
     facts = METRICS.get(config.metric)
     filled = filled.replace("{{ varies }}", str(None if facts is None else not facts.scores_constants))
     return filled.replace("{{ predicts }}", predicts(config.metric))

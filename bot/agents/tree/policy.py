@@ -1,59 +1,88 @@
-"""AIDE's policy and its relatives: draft a few, debug what is broken, improve the best."""
+"""The tree search of AIDE and AutoMind, one policy: draft a few, debug what is broken, improve the best or another."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import replace
-
-from pydantic import BaseModel, ConfigDict, Field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 
 
-class TreeSearchSettings(BaseModel):
-    """AIDE's own defaults (github.com/WecoAI/aideml, its search policy)."""
+@dataclass(frozen=True)
+class TreeSearch:
+    """The parameters of the policy.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    AIDE's is exact (github.com/WecoAI/aideml, its search policy). AutoMind's is reconstructed from the text of its paper
+    (arXiv 2506.10974, section 3.2 and appendix D), whose algorithm 1 was not at hand. Choices of ours: buggy drafts count
+    as drafts; the best is not among the other valid nodes; both choices are uniform; a node is dead at the maximum depth;
+    what `trick_prob` decides is whether an improvement is shown tricks.
+    """
 
-    num_drafts: int = Field(default=5, ge=1, description="drafts before anything else; buggy ones count")
-    debug_prob: float = Field(default=0.5, ge=0, le=1, description="chance to repair a buggy leaf where there is one")
-    max_debug_depth: int = Field(default=3, ge=0, description="a buggy leaf deeper than this is given up")
+    num_drafts: int
+    debug_prob: float
+    max_debug_depth: int
+    greedy_prob: float = 1.0
+    dead_at_maximum: bool = False
+    """Whether a buggy leaf at the maximum depth is given up, as in AutoMind, or repaired once more, as in AIDE."""
+    papers: bool = False
+    """Whether a draft is shown papers."""
+    trick_prob: float = 0.0
+
+
+PRESETS: Mapping[str, TreeSearch] = {
+    "aide": TreeSearch(num_drafts=5, debug_prob=0.5, max_debug_depth=3),
+    "aide-mlebench": TreeSearch(num_drafts=5, debug_prob=1.0, max_debug_depth=20),
+    "automind": TreeSearch(
+        num_drafts=5,
+        debug_prob=1.0,
+        max_debug_depth=5,
+        greedy_prob=0.8,
+        dead_at_maximum=True,
+        papers=True,
+        trick_prob=0.8,
+    ),
+}
+"""By agent: AIDE's own defaults, those that MLE-bench ran it with, and AutoMind's."""
 
 
 class TreeSearchPolicy:
-    """AIDE's choice of actions; unfinished nodes count as children and as drafts."""
+    """Chooses actions one by one; nodes in flight count as children and as drafts."""
 
-    def __init__(self, settings: TreeSearchSettings | None = None) -> None:
-        self._settings = settings or TreeSearchSettings()
+    def __init__(self, search: TreeSearch) -> None:
+        self._search = search
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return an action for each free slot; fewer where a better choice is possible once other nodes have ended."""
         actions: list[Action] = []
         for _ in range(free_slots):
-            action = self._next(tree, rng)
+            action = next_action(tree, self._search, rng)
             if action is None:
                 break
             actions.append(action)
             tree = _with_reservation(tree, action)
         return actions
 
-    def _next(self, tree: Tree, rng: random.Random) -> Action | None:
-        settings = self._settings
-        if len(tree.drafts()) < settings.num_drafts:
-            return Action("draft")
-        # The draw is made even where nothing can be debugged, as upstream does.
-        if rng.random() < settings.debug_prob:
-            candidates = [
-                n for n in tree.nodes if n.buggy and tree.is_leaf(n) and tree.debug_depth(n) <= settings.max_debug_depth
-            ]
-            if candidates:
-                return Action("debug", (rng.choice(candidates).id,))
-        best = tree.best()
-        if best is not None:
-            return Action("improve", (best.id,))
-        if any(n.state == "running" for n in tree.nodes):
-            return None
-        return Action("draft")
+
+def next_action(tree: Tree, search: TreeSearch, rng: random.Random) -> Action | None:
+    """Return the next action; None where only nodes in flight can tell whether another draft is wanted."""
+    draft = Action("draft", knowledge=search.papers)
+    if len(tree.drafts()) < search.num_drafts:
+        return draft
+    # The draw is made even where nothing can be debugged, as upstream does.
+    if rng.random() < search.debug_prob and (broken := _debuggable(tree, search)):
+        return Action("debug", (rng.choice(broken).id,))
+    best = tree.best()
+    if best is None:
+        return None if any(node.state == "running" for node in tree.nodes) else draft
+    chosen, others = best, [node for node in tree.valid() if node.id != best.id]
+    if search.greedy_prob < 1 and others and rng.random() >= search.greedy_prob:
+        chosen = rng.choice(others)
+    return Action("improve", (chosen.id,), knowledge=rng.random() < search.trick_prob)
+
+
+def _debuggable(tree: Tree, search: TreeSearch) -> Sequence[NodeView]:
+    deepest = search.max_debug_depth - (1 if search.dead_at_maximum else 0)
+    return [node for node in tree.nodes if node.buggy and tree.is_leaf(node) and tree.debug_depth(node) <= deepest]
 
 
 def _with_reservation(tree: Tree, action: Action) -> Tree:

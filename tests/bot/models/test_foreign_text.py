@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, SplitPlan, WriteSubstep
+from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
@@ -63,8 +65,11 @@ OURS = {
     "board",
     "start",
     "lacks",
+    "knowledge",
+    "review",
+    "substeps",
 }
-"""What the engine or the model itself has written, or the owner."""
+"""What the engine or the model itself has written, or the owner; knowledge is quoted where it is found."""
 FENCE = re.compile(r'<(\w+) [^<>]*quote="([0-9a-f]{12})">\n.*?\n</\1 \2>', re.DOTALL)
 
 BROKEN = replace(attempt("x = 1", score=None, error="slow"), findings=("a guard found something",))
@@ -119,6 +124,24 @@ PROMPTS = [
         "a competition", "auc", "a description", document(replace(post("Use extra trees."), language="python"))
     ),
     SummarizePaper("key2020", "a title", "an abstract"),
+    PickPosts(TASK, (Shown(Item("topic/1", NOW), "Use trees", 3, 0.5, 2, False),), "debug", "an error"),
+    SummarisePost(TASK, document(replace(post("Use extra trees."), language="python"))),
+    PlanSolution(TASK, "a table", MACHINE, "improve", "", "", BROKEN, "it helps", (RESULT,), 60.0, 90.0),
+    ScorePlan("Use trees."),
+    SplitPlan(TASK, "a table", "Use trees.", "x = 1"),
+    WriteSubstep(
+        TASK,
+        "a table",
+        MACHINE,
+        "Use trees.",
+        ("Read.", "Fit."),
+        2,
+        SoFar("x = 1", "1 row", 1.0),
+        Failed("y = 2", "KeyError: 'y'", "a trace"),
+        BROKEN,
+        60.0,
+        20.0,
+    ),
 ]
 
 

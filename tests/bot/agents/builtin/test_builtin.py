@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from bot.agents.builtin import NAME, BuiltinModel
+from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, SplitPlan, WriteSubstep
+from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.prompts import ReviewRun
 from bot.community.read_prompts import ReadPosts
 from bot.community.report_writing import WriteReport
@@ -15,6 +17,7 @@ from bot.knowledge.prompts import LabelTask
 from bot.models import CallLimits, Item, Message
 from state.errors import ModelRefused
 from tests.bot.agents.builtin.parts import (
+    MACHINE,
     NOW,
     RESULT,
     TABLE,
@@ -37,6 +40,36 @@ PROMPTS = [
     write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, attempt("x = 1", error="slow"), (RESULT,)),
     WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),), best=1),
+    PickPosts(TASK, (Shown(Item("topic/1", NOW), "Use LDA", 3, 0.4, 2, True),), "improve", "A plan."),
+    SummarisePost(TASK, document(replace(post("Use extra trees, 0.123."), language="python"))),
+    PlanSolution(
+        TASK,
+        TABLE,
+        MACHINE,
+        "improve",
+        "Boost.",
+        "node 1",
+        attempt("x = 1", error="slow"),
+        "Noted.",
+        (RESULT,),
+        60.0,
+        90.0,
+    ),
+    ScorePlan("Use LDA and extra trees."),
+    SplitPlan(TASK, TABLE, "Use LDA.", "x = 1"),
+    WriteSubstep(
+        TASK,
+        TABLE,
+        MACHINE,
+        "Use LDA.",
+        ("Read.", "Predict."),
+        2,
+        SoFar("x = 1", "It printed.", 3.0),
+        Failed("y = 2", "KeyError", "A trace."),
+        attempt("z = 3", error="slow"),
+        60.0,
+        20.0,
+    ),
     LabelTask("Birds", "Which birds call?", "auc", TABLE),
     ExtractTricks(
         "Birds", "auc", "Which birds call?", document(replace(post("Use extra trees, 0.123."), language="python"))

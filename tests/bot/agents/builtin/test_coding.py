@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_config, script
-from bot.agents.tree.aide import _TASKS
+from bot.agents.tree.aide import TASKS
 from bot.engine.attempts import Attempt
 from bot.execution.task import TaskText
 from tests.bot.agents.builtin.parts import HOURS, TASK, TEXTS, answer, attempt, write_script
@@ -36,7 +36,7 @@ async def test_a_draft_keeps_the_plain_model_to_compare_with() -> None:
     assert (await config_for("draft", draft="Take square roots.")).use == ("linear model", "square roots")
 
 
-@pytest.mark.parametrize("text", _TASKS.values())
+@pytest.mark.parametrize("text", TASKS.values())
 async def test_a_draft_that_names_nothing_takes_what_earlier_solutions_lack(text: str) -> None:
     earlier, seen = "", set()
     for _ in range(3):

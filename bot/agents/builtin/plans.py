@@ -1,0 +1,95 @@
+"""The planner's, improver's and analyzer's rules: a plan that names techniques, its complexity, and its two substeps."""
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+
+from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, parts_of, plain_config
+from bot.agents.builtin.techniques import Technique, how, kinds_in, named_in, suitable, suits
+from bot.agents.tree.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
+
+_FIRST = "Write plain answers into both files with nothing but Python's own modules, before anything else is imported."
+
+
+def plan(prompt: PlanSolution, seed: int) -> str:
+    """Answer `plan_solution` with techniques that the knowledge names, else with some that were not used yet."""
+    rng = _rng(prompt, seed)
+    if prompt.action == "debug":
+        return (
+            "Make it cheaper, or safer.\nKeep what works, drop what failed, and take what costs less time and memory."
+        )
+    if prompt.action == "improve" and prompt.parent is not None:
+        config = config_in(prompt.parent.code)
+        used = config.use if config else ()
+        tried = [title for one in prompt.results for title in named_in(one.title)]
+        titles = _fresh(prompt, rng, [*used, *tried])[:2]
+        return _written(
+            "Add", titles, f"Keep all else of node {prompt.parent.node}, and see in its table what each brings."
+        )
+    fresh = _fresh(prompt, rng, named_in(prompt.earlier))
+    families = [t.title for t in _suitable(prompt) if t.family]
+    # Of kinds of models there are few; of what goes with them there is always more.
+    models = [t for t in fresh if t in families] or rng.sample(families, len(families))
+    titles = [*models[:2], *[t for t in fresh if t not in families][:2]]
+    return _written("Compare", titles, "Cross-validate each, print one table, and hand in the best.")
+
+
+def _written(verb: str, titles: Sequence[str], end: str) -> str:
+    return "\n".join((f"{verb} {', '.join(titles)}.", *map(how, titles), end))
+
+
+def _fresh(prompt: PlanSolution, rng: random.Random, used: Sequence[str]) -> list[str]:
+    """Return the techniques that suit and are not used, those that the knowledge names first; all that suit if none is left."""
+    known = _suitable(prompt)
+    named = [t for t in named_in(prompt.knowledge) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
+    by_luck = rng.sample([t.title for t in known], len(known))
+    ordered = list(dict.fromkeys((*named, *by_luck)))
+    return [title for title in ordered if title not in used] or ordered
+
+
+def _suitable(prompt: PlanSolution) -> list[Technique]:
+    return suitable(kinds_in(prompt.preview), prompt.task.metric)
+
+
+def _rng(prompt: PlanSolution, seed: int) -> random.Random:
+    """Return a random generator that is the same in equal runs, whatever times their outputs hold."""
+    parent = prompt.parent.code if prompt.parent else ""
+    words = "\0".join([prompt.action, parent, *(str(one.node) for one in prompt.results), prompt.earlier])
+    return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
+
+
+def complexity(prompt: ScorePlan) -> str:
+    """Answer `score_plan` by how many techniques a plan names."""
+    named = named_in(prompt.plan)
+    return json.dumps({"complexity": min(5, max(1, len(named))), "why": f"it names {', '.join(named) or 'nothing'}"})
+
+
+def split(prompt: SplitPlan) -> str:
+    """Answer `split_plan`: the recipe has two parts."""
+    return json.dumps({"substeps": [_FIRST, f"Then carry out the plan: {prompt.plan}"[:2_000]]}, ensure_ascii=False)
+
+
+def substep(prompt: WriteSubstep) -> str:
+    """Answer `write_substep` with the recipe's next part; after a failure with a CONFIG that costs less."""
+    before = config_in(prompt.so_far.code if prompt.so_far else "") or _config(prompt)
+    number = min(prompt.number, 2)
+    code = parts_of(before)[number - 1]
+    if prompt.failed is None:
+        said = f"Part {number} of the recipe."
+    elif number == 2:
+        cheaper = before.using((*before.families[:1], FEW_FOLDS))
+        code = f"USE = set({json.dumps(cheaper.use)})  # the whole CONFIG failed\n{code}"
+        said = "It failed: one model in three folds."
+    else:
+        code = parts_of(plain_config(prompt.task))[0]
+        said = "It failed: the safest model and plain features."
+    return f"{said}\n\n```python\n{code}```\n"
+
+
+def _config(prompt: WriteSubstep) -> RecipeConfig:
+    """Return the CONFIG of the script that the plan changes, or the plain one, with what the plan names."""
+    known = config_in(prompt.parent.code) if prompt.parent else None
+    plain = plain_config(prompt.task)
+    titles = [t for t in named_in(prompt.plan) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
+    return (known or plain).using((*(known or plain).use, *titles))

@@ -1,0 +1,63 @@
+"""AIDE+Code: each draft is shown one public kernel, the most voted that no draft was shown (arXiv 2506.20640, section 4)."""
+
+import asyncio
+from typing import Any
+
+from bot.agents.tree.aide import Material, searching
+from bot.engine.context import RunContext
+from bot.engine.strategy import Action, Strategy
+from bot.engine.tree import Tree
+from bot.models import Item
+from bot.models.quoting import quoted
+from scrapers.posts.cleaning import both_ends
+from state.community import Post
+
+_STEP = "public kernel"
+KERNEL_CHARACTERS = 20_000
+"""Of a kernel that a prompt shows; of a longer one its middle is left out, as code reads data first and submits last."""
+_HEADING = (
+    "A public kernel of this competition, by its community's votes; it was written for other paths and folds, and was not run "
+    "here. Draw on what is good in it:"
+)
+
+
+class KernelByVotes:
+    """Gives each draft a public kernel, in order of votes as of the clock, each kernel once."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._choosing = asyncio.Lock()
+
+    async def read(self, action: Action, node: int, tree: Tree) -> Material:
+        """Return a draft's kernel; nothing where all were shown, or to a node that is no draft."""
+        view, steps = self._context.community, self._context.steps
+        if view is None or action.kind != "draft":
+            return Material()
+
+        async def choose() -> dict[str, Any]:
+            shown = {one["ref"] for one in steps.finished(_STEP).values()}
+            kernels = (post for post in view.posts() if post.kind == "kernel" and _identity(post) not in shown)
+            best = min(kernels, key=lambda post: (-(post.votes or 0), post.time, post.id), default=None)
+            return {"ref": None, "item": None} if best is None else {"ref": _identity(best), "item": best.item}
+
+        # Numbered by the node, so that of a resumed run each draft has the kernel that it had.
+        async with self._choosing:
+            item = (await steps.once(_STEP, choose, attempt=node))["item"]
+        found = view.find([item]) if item is not None else []
+        return _material(found[0]) if found else Material()
+
+
+def _identity(post: Post) -> str:
+    """Return what all versions of a kernel share."""
+    return post.ref or post.item
+
+
+def _material(post: Post) -> Material:
+    text = both_ends(post.text, KERNEL_CHARACTERS)
+    shown = quoted(text, post.item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title)
+    return Material(f"{_HEADING}\n{shown}", (Item(post.item, post.time),))
+
+
+def aide_code(context: RunContext) -> Strategy:
+    """Return AIDE with a public kernel for each draft."""
+    return searching(context, "aide-code", "aide", KernelByVotes(context))

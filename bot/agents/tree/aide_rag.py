@@ -1,0 +1,115 @@
+"""AIDE+RAG: a model picks among titles of threads and kernels and reads summaries of them (arXiv 2506.20640, section 4)."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bot.agents.tree.aide import Material, searching
+from bot.agents.tree.rag_prompts import MOST_PICKED, PickPosts, Shown, SummarisePost
+from bot.community.documents import Document, documents, excerpt
+from bot.engine.attempts import attempt
+from bot.engine.context import RunContext
+from bot.engine.strategy import Action, Strategy
+from bot.engine.tree import Tree
+from bot.models import Item
+from bot.models.quoting import quoted
+from state.errors import ModelRefused
+
+TITLES = 10
+"""Titles of threads, and as many of kernels, among which a draft picks; of both together, a repair or an improvement."""
+DOCUMENT_CHARACTERS = 12_000
+"""Of a thread or a kernel that is summarised."""
+_COMPARED = 1_000
+"""Characters of a text, after its title, that are compared with what is looked for."""
+_QUERY = 3_000
+"""Characters of the end of a script's output among what is looked for."""
+_READ = "posts read"
+"""Name of the steps that say which documents each node was shown."""
+_HEADING = "Summaries of what others posted on this competition; draw on what fits:"
+
+
+class PostsByTitle:
+    """Has a model pick documents by their titles, and each of these summarised once a run."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._summarising: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def read(self, action: Action, node: int, tree: Tree) -> Material:
+        """Return summaries of what was picked for a node; nothing without a community, or where nothing was picked."""
+        view = self._context.community
+        if view is None:
+            return Material()
+        found = {document.item: document for document in documents(view)}
+        picked = await self._picked(action, node, found)
+        parts: list[str] = []
+        items: list[Item] = []
+        for document in (found[item] for item in picked if item in found):
+            prompt = SummarisePost(self._context.task, excerpt(document, DOCUMENT_CHARACTERS))
+            if summary := await self._summary(document, prompt):
+                parts.append(quoted(summary, document.item, kind="summary", title=document.title, votes=document.votes))
+                items += [Item(post.item, post.time) for post in prompt.document.posts]
+        return Material("\n".join((_HEADING, *parts)), tuple(items)) if parts else Material()
+
+    async def _picked(self, action: Action, node: int, found: Mapping[str, Document]) -> Sequence[str]:
+        """Return the items of the documents that a model picked for a node."""
+        context, steps = self._context, self._context.steps
+        sought = self._sought(action)
+
+        async def choose() -> dict[str, Any]:
+            offered = await self._alike(found, sought) if sought else _most_voted(found.values())
+            earlier = {item for one in steps.finished(_READ).values() for item in one["picked"]}
+            return {"offered": offered, "read": sorted(earlier & set(offered))}
+
+        async def pick() -> dict[str, Any]:
+            choice = await steps.once("titles", choose, node=node)
+            offered = [found[item] for item in choice["offered"] if item in found]
+            if not offered:
+                return {"picked": []}
+            shown = tuple(Shown.of(document, read=document.item in choice["read"]) for document in offered)
+            prompt = PickPosts(context.task, shown, action.kind, sought)
+            try:
+                answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)
+            except ModelRefused:
+                return {"picked": []}
+            return {"picked": answer.pick[:MOST_PICKED]}
+
+        # Numbered by the node, so that what all nodes were shown can be read together.
+        return list((await steps.once(_READ, pick, attempt=node))["picked"])
+
+    def _sought(self, action: Action) -> str:
+        """Return what a repair or an improvement looks for: its parent's plan, error and output; nothing for a draft."""
+        if not action.parents:
+            return ""
+        parent = attempt(self._context, action.parents[0])
+        return "\n".join(filter(None, (parent.plan, parent.error, parent.output[-_QUERY:])))
+
+    async def _alike(self, found: Mapping[str, Document], sought: str) -> list[str]:
+        items = sorted(found)
+        texts = [f"{found[item].title}\n{found[item].posts[0].text[:_COMPARED]}" for item in items]
+        scores = await self._context.similarity.scores(sought, texts)
+        ranked = sorted(zip(scores, items, strict=True), key=lambda pair: (-pair[0], pair[1]))
+        return [item for _, item in ranked[:TITLES]]
+
+    async def _summary(self, document: Document, prompt: SummarisePost) -> str:
+        """Return a document's summary, asked for once a run; empty where no model gives one."""
+        async with self._summarising[document.item]:
+            try:
+                return await self._context.asker.ask(
+                    prompt, role="retriever", name=f"summary:{document.item}:{document.digest}"
+                )
+            except ModelRefused:
+                return ""
+
+
+def _most_voted(found: Iterable[Document]) -> list[str]:
+    """Return the most voted threads, then the most voted kernels."""
+    by_votes = sorted(found, key=lambda one: (-(one.votes or 0), one.opened, one.item))
+    kinds = [[one.item for one in by_votes if one.item.startswith(f"{kind}/")][:TITLES] for kind in ("topic", "kernel")]
+    return [item for kind in kinds for item in kind]
+
+
+def aide_rag(context: RunContext) -> Strategy:
+    """Return AIDE that reads what a model picked by its title."""
+    return searching(context, "aide-rag", "aide", PostsByTitle(context))

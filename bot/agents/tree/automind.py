@@ -1,0 +1,110 @@
+"""AutoMind: plans from a knowledge base, then scripts by self-adaptive coding (arXiv 2506.10974)."""
+
+from bot.agents.tree.adaptive import AdaptivePlaybook
+from bot.agents.tree.aide import TASKS
+from bot.agents.tree.automind_prompts import PlanSolution
+from bot.agents.tree.memory import Memory
+from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
+from bot.agents.tree.settings import TreeSearchSettings
+from bot.coder.brief import Brief
+from bot.coder.playbook import Assignment
+from bot.engine.attempts import attempt
+from bot.engine.context import RunContext
+from bot.engine.results import Result
+from bot.engine.scripts import best_seconds
+from bot.engine.strategy import Action, Strategy
+from bot.engine.tree import Tree
+from bot.knowledge.retrieval import Found
+from state.errors import BudgetExceeded, ModelRefused
+
+_HEADINGS = {
+    "draft": "Carry out this plan:",
+    "debug": "The script below is broken. Carry out this plan for its repair:",
+    "improve": "Carry out this plan for an improvement of the script below:",
+}
+
+
+class AutoMindBriefing:
+    """Has each node planned first: drafts with papers, improvements with tricks, repairs with neither."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._memory = Memory(context, role="verifier")
+
+    async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
+        """Return the plan as the brief, and the parent as the only earlier script; without a plan where no model makes one.
+
+        A draft's plan is made with the plans of the valid nodes at hand, as in AIDE, so that drafts differ. One of an
+        improvement or a repair is made of the parent alone, and an improvement's of what was built on that before.
+        """
+        context = self._context
+        longest = context.asker.longest_answer
+        planning = max(longest("planner", 0.0), longest("improver", 0.0)) + longest("analyzer", 0.0)
+        seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds + planning)
+        if seconds is None:
+            raise BudgetExceeded("no time is left to plan, write and run another script")
+        parents = tuple(attempt(context, parent) for parent in action.parents)
+        found = await self._found(action, node)
+        prompt = PlanSolution(
+            task=context.task,
+            preview=context.preview,
+            machine=context.machine,
+            action=action.kind,
+            knowledge=found.text,
+            earlier=await self._memory.text(tree, failures=True) if action.kind == "draft" else "",
+            parent=parents[0] if parents else None,
+            review=await self._memory.review(parents[0].node) if action.kind == "improve" else "",
+            results=self._results(action),
+            seconds=seconds,
+            seconds_left=context.budget.left(),
+            known=found.items,
+        )
+        plan = await self._plan(prompt, node)
+        brief = Brief(
+            task=context.task,
+            preview=context.preview,
+            machine=context.machine,
+            title=f"{action.kind.capitalize()} {node}",
+            draft=TASKS[action.kind] if plan is None else f"{_HEADINGS[action.kind]}\n\n{plan}",
+            planned=plan is not None,
+        )
+        return Assignment(brief=brief, attempts=parents, known=found.items, plan=plan)
+
+    async def _plan(self, prompt: PlanSolution, node: int) -> str | None:
+        ask = self._context.asker.ask
+        try:
+            if prompt.action == "improve":
+                return await ask(prompt, role="improver", name="plan", node=node)
+            return await ask(prompt, role="planner", name="plan", node=node)
+        except ModelRefused:
+            return None
+
+    async def _found(self, action: Action, node: int) -> Found:
+        """Return entries of the knowledge base: papers for a draft, tricks for an improvement if the policy drew them."""
+        base = self._context.knowledge
+        if base is None or not action.knowledge:
+            return Found()
+        if action.kind == "draft":
+            return await base.papers(node)
+        return await base.tricks(node, about=attempt(self._context, action.parents[0]).plan)
+
+    def _results(self, action: Action) -> tuple[Result, ...]:
+        if action.kind == "draft":
+            return self._context.results
+        return tuple(
+            one for one in self._context.results if action.kind == "improve" and action.parents[0] in one.parents
+        )
+
+    async def meanwhile(self, tree: Tree) -> None:
+        """Do nothing: plans and reviews are written when they are needed."""
+
+    async def finish(self, tree: Tree) -> None:
+        """Do nothing: AutoMind keeps no reports."""
+
+
+def automind(context: RunContext) -> Strategy:
+    """Return AutoMind's policy and playbooks."""
+    briefing = AutoMindBriefing(context)
+    playbook = AdaptivePlaybook(context, briefing)
+    policy = TreeSearchPolicy(context.settings_of(TreeSearchSettings).over(PRESETS["automind"]))
+    return Strategy("automind", policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)

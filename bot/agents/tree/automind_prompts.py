@@ -1,0 +1,169 @@
+"""AutoMind's prompts: a plan, its complexity, its substeps, and the code of one substep."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.coder.prompts import PLAN_CHARACTERS
+from bot.engine.attempts import Attempt
+from bot.engine.results import Result
+from bot.engine.strategy import ActionKind
+from bot.execution.machine import Machine
+from bot.execution.task import TaskText
+from bot.models import Item
+from bot.models.parsing import json_answer, one_code_block, without_reasoning
+from bot.models.template import TemplatePrompt
+from state.errors import Unparsable
+
+LEAST_SUBSTEPS, MOST_SUBSTEPS = 2, 6
+
+
+@dataclass(frozen=True)
+class PlanSolution(TemplatePrompt[str]):
+    """Ask for the plan of a script: of a first one, of an improvement, or of a repair."""
+
+    template: ClassVar[str] = "plan_solution.j2"
+    volatile: ClassVar[Mapping[str, object]] = {"results": (), "seconds": 0.0, "seconds_left": 0.0}
+
+    task: TaskText
+    preview: str
+    machine: Machine
+    action: ActionKind
+    knowledge: str
+    """Entries of the knowledge base, quoted; empty without any."""
+    earlier: str
+    """Of a draft: earlier solutions, which it is to differ from."""
+    parent: Attempt | None
+    """Of an improvement or a repair: the script it starts from."""
+    review: str
+    """What a model noted of the parent."""
+    results: tuple[Result, ...]
+    """Of a draft: all of the run so far; of an improvement: of what was built on its parent."""
+    seconds: float
+    """Time limit of the script."""
+    seconds_left: float
+    """Of the run."""
+    known: tuple[Item, ...] = ()
+    """The entries, for the audit."""
+
+    def parse(self, text: str) -> str:
+        """Return the plan; raises Unparsable where there is none."""
+        plan = without_reasoning(text).strip()
+        if not plan:
+            raise Unparsable("there is no plan: answer in prose")
+        return plan[:PLAN_CHARACTERS]
+
+    def items(self) -> Sequence[Item]:
+        """Return the entries that are shown, and the owner's notes."""
+        return (*self.known, *self.task.items())
+
+
+class Complexity(BaseModel):
+    """How complex a plan is to carry out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    complexity: int = Field(ge=1, le=5)
+
+
+@dataclass(frozen=True)
+class ScorePlan(TemplatePrompt[Complexity]):
+    """Ask for a plan's complexity, from 1 to 5."""
+
+    template: ClassVar[str] = "score_plan.j2"
+
+    plan: str
+    known: tuple[Item, ...] = ()
+    """What the plan was made of, for the audit."""
+
+    def parse(self, text: str) -> Complexity:
+        """Read the JSON answer."""
+        return json_answer(text, Complexity)
+
+    def items(self) -> Sequence[Item]:
+        """Return what the plan was made of."""
+        return self.known
+
+
+class Substeps(BaseModel):
+    """A plan in parts, which are carried out one after the other."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    substeps: tuple[str, ...] = Field(min_length=LEAST_SUBSTEPS, max_length=MOST_SUBSTEPS)
+
+
+@dataclass(frozen=True)
+class SplitPlan(TemplatePrompt[Substeps]):
+    """Ask for the substeps of a plan."""
+
+    template: ClassVar[str] = "split_plan.j2"
+
+    task: TaskText
+    preview: str
+    plan: str
+    codebase: str
+    """Source of the script that the plan changes; empty where it changes none."""
+    known: tuple[Item, ...] = ()
+
+    def parse(self, text: str) -> Substeps:
+        """Read the JSON answer."""
+        return json_answer(text, Substeps)
+
+    def items(self) -> Sequence[Item]:
+        """Return what the plan was made of, and the owner's notes."""
+        return (*self.known, *self.task.items())
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The code of a substep that failed, and why."""
+
+    code: str
+    error: str
+    output: str
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """The code of the substeps that work, what it printed on the sample, and the seconds that it took."""
+
+    code: str
+    output: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class WriteSubstep(TemplatePrompt[str]):
+    """Ask for the code of one substep, which is run behind that of the substeps before it."""
+
+    template: ClassVar[str] = "write_substep.j2"
+    volatile: ClassVar[Mapping[str, object]] = {"seconds": 0.0, "sample_seconds": 0.0}
+
+    task: TaskText
+    preview: str
+    machine: Machine
+    plan: str
+    substeps: tuple[str, ...]
+    number: int
+    """Of the substep to write, from 1."""
+    so_far: SoFar | None
+    """The substeps before it; None before the first."""
+    failed: Failed | None
+    """The last code of this substep; None: it was not written yet."""
+    parent: Attempt | None
+    seconds: float
+    """Time limit of the whole script's scored run."""
+    sample_seconds: float
+    """Of its runs on a sample."""
+    known: tuple[Item, ...] = ()
+
+    def parse(self, text: str) -> str:
+        """Return the code between the fences, whether it is valid or not: what is wrong with it is said when it is run."""
+        return one_code_block(text)
+
+    def items(self) -> Sequence[Item]:
+        """Return what the plan was made of, and the owner's notes."""
+        return (*self.known, *self.task.items())

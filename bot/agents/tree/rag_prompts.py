@@ -1,0 +1,93 @@
+"""AIDE+RAG's prompts: pick documents by their titles, and summarise one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from bot.community.documents import Document
+from bot.engine.strategy import ActionKind
+from bot.execution.task import TaskText
+from bot.models import Item
+from bot.models.parsing import json_answer, without_reasoning
+from bot.models.template import TemplatePrompt
+from state.errors import Unparsable
+
+MOST_PICKED = 3
+"""Documents that are read for one node."""
+_SUMMARY_CHARACTERS = 3_000
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A document as its title shows it."""
+
+    item: Item
+    title: str
+    votes: int | None
+    public_score: float | None
+    messages: int
+    """Of a thread; 1 for a kernel."""
+    read: bool
+    """Whether an earlier script was written with it."""
+
+    @classmethod
+    def of(cls, document: Document, *, read: bool) -> Self:
+        """Return what a title shows of a document."""
+        item = Item(document.item, document.opened)
+        return cls(item, document.title, document.votes, document.public_score, len(document.posts), read)
+
+
+class Picked(BaseModel):
+    """The documents to read."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    pick: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PickPosts(TemplatePrompt[Picked]):
+    """Ask which documents to read before a script is written."""
+
+    template: ClassVar[str] = "pick_posts.j2"
+
+    task: TaskText
+    shown: tuple[Shown, ...]
+    action: ActionKind
+    sought: str
+    """What is to be repaired or improved; empty for a draft."""
+
+    def parse(self, text: str) -> Picked:
+        """Read the JSON answer; raises Unparsable where it names what was not shown."""
+        answer = json_answer(text, Picked)
+        unknown = set(answer.pick) - {one.item.id for one in self.shown}
+        if unknown:
+            raise Unparsable(f"pick: {', '.join(sorted(unknown))} is not in the list; give ids as they stand there")
+        return answer
+
+    def items(self) -> Sequence[Item]:
+        """Return the documents whose titles are shown, and the owner's notes."""
+        return (*(one.item for one in self.shown), *self.task.items())
+
+
+@dataclass(frozen=True)
+class SummarisePost(TemplatePrompt[str]):
+    """Ask for a summary of one thread or kernel."""
+
+    template: ClassVar[str] = "summarise_post.j2"
+
+    task: TaskText
+    document: Document
+
+    def parse(self, text: str) -> str:
+        """Return the prose; raises Unparsable where there is none."""
+        summary = without_reasoning(text).strip()
+        if not summary:
+            raise Unparsable("there is no summary: answer in prose")
+        return summary[:_SUMMARY_CHARACTERS]
+
+    def items(self) -> Sequence[Item]:
+        """Return the posts that are shown, and the owner's notes."""
+        return [*(Item(post.item, post.time) for post in self.document.posts), *self.task.items()]
