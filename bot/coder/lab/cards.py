@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.engine.attempts import attempt, load_tree
 from bot.engine.context import RunContext
-from bot.engine.results import BlendSoFar, Result, newest_blend
+from bot.engine.results import BlendSoFar, Result, newest_blend, nodes_in_words
 from bot.engine.tree import BASELINE, NodeView
 from bot.models.quoting import line
 from state.knowledge import reproductions
@@ -168,9 +168,16 @@ def blend_line(blend: BlendSoFar) -> str:
     """Return what a coder may see of a blend: its score and its gain, rounded as a script's are."""
     noise = "" if blend.noise is None else f" ± {blend.noise:.2g}"
     many = len(blend.weights) > 1
-    what = f"blend of {len(blend.weights)} scripts" if many else f"calibration of node {next(iter(blend.weights))}"
-    than = "the best of its members" if many else "it as it is"
-    gain = "" if blend.gain is None else f", {shown_gain(blend.gain, blend.gain_error)} over {than}"
+    what = (
+        f"blend of {nodes_in_words(sorted(blend.weights))}"
+        if many
+        else f"calibration of node {next(iter(blend.weights))}"
+    )
+    than = "the best of these" if many else "it as it is"
+    gain = ""
+    if blend.gain is not None:
+        how = f"better than {than} by" if blend.gain > 0 else f"no better than {than}:"
+        gain = f", {how} {shown_gain(blend.gain, blend.gain_error)}"
     return f"the engine's {what}: {shown(blend.score, blend.noise)}{noise}{gain}"
 
 

@@ -411,7 +411,7 @@ class Work:
         line += f"reply {turn} of {self.settings.turns}]"
         if self.looks.progress:
             line += f"\n[{self.looks.progress}]"
-        slowest = 2 * (best_seconds(self.context, load_tree(self.context)) or 0.0)
+        slowest = best_seconds(self.context, load_tree(self.context)) or 0.0
         if left < min(_EARLIEST_WARNING, _LATEST_WARNING + (_LATEST_WARNING if alone else slowest)):
             line += f"\n{_ENDING_ALONE if alone else _ENDING}"
         return line
