@@ -97,7 +97,7 @@ def test_any_run_is_wide_first_then_deep_with_fewer_and_longer_labs(total: float
         nodes.append(lab(len(nodes) + 2, rng.choice([None, rng.random()])))
         scored = [node for node in nodes[:-1] if node.valid]
         assert bool(action.parents) == (action.deep and bool(scored))
-        left += rng.random() * 0.02 * total  # time that was kept for a refit comes back
+        left += 100 * rng.random()  # time that was kept for a refit comes back
     deep = [action.deep for action in decided]
     assert deep == sorted(deep), "never wide again"
     assert deep[-1], "it ends deep"

@@ -120,7 +120,7 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("agent", "steps"), [("comind", 2), ("aide", 3), ("automind", 3)])
+@pytest.mark.parametrize(("agent", "steps"), [("comind", 2), ("hybrid", 9), ("aide", 3), ("automind", 3)])
 def test_the_same_seed_gives_the_same_tree_with_the_builtin_model_and_its_events_alone_tell_how_it_stands(
     bot: Bot, tiny: Path, agent: str, steps: int
 ):
