@@ -34,9 +34,7 @@ _LAST = (
     "It is expected to be the last one, so it accumulates: put together what gained, and add seeds, folds and members to what is "
     "best; begin nothing new that may come to nothing."
 )
-_TRICKS = (
-    "What worked, or did not, in other competitions; none of it is of this one, so take only what fits this task and data:"
-)
+_TRICKS = "What worked, or did not, in other competitions; none of it is of this one, so take only what fits this task and data:"
 
 
 class Phases:
@@ -55,7 +53,8 @@ class Phases:
         context, phase = self._context, "deep" if action.deep else "wide"
 
         async def tell() -> dict[str, Any]:
-            left = context.remaining(len(tree.nodes), best_seconds(context, tree))
+            # The node that opens the draft counts in the tree already.
+            left = context.remaining(len(tree.nodes) - 1, best_seconds(context, tree))
             sentence = f"{phase} from draft {action.draft_id} on, with {left_in_words(left)} left"
             with context.store.write() as tx:
                 tx.record("phase.began", run_id=context.run_id, phase=phase, draft=action.draft_id, sentence=sentence)
