@@ -132,7 +132,8 @@ class Retriever:
     async def for_lab(self, node: int, about: str = "") -> Found:
         """Return a dozen entries of all kinds for a lab, known by its first node's number.
 
-        Its coder picks among them by the index, so that labels by rules do, with what is similar beside: no lab waits for a model to label the task.
+        Its coder picks among them by the index, so that labels by rules do, with what is similar beside: no lab waits for a
+        model to label the task.
         """
         return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB, by_rules=True)
 
