@@ -177,7 +177,13 @@ class Retriever:
 
 
 async def ranked(
-    entries: Sequence[Entry], wanted: Sequence[str], query: str, similarity: Similarity, most: int = _MOST, *, fill: bool = False
+    entries: Sequence[Entry],
+    wanted: Sequence[str],
+    query: str,
+    similarity: Similarity,
+    most: int = _MOST,
+    *,
+    fill: bool = False,
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.
 
