@@ -86,10 +86,11 @@ def test_any_run_is_wide_first_then_deep_with_fewer_and_longer_labs(total: float
     nodes: list[NodeView] = []
     decided: list[Action] = []
     lengths: list[float] = []
-    left, money = 0.93 * total, 1.0
+    left, money, at_switch = 0.93 * total, 1.0, 0.0
     while opened := labs(nodes, time(left, total, money), decided):
         [action] = opened
         decided.append(action)
+        at_switch = left if action.deep and not any(one.deep for one in decided[:-1]) else at_switch
         own = lab_seconds(configured, total, deep=action.deep)
         lengths.append(configured.seconds(total, left, own) if action.deep else own)
         left -= lengths[-1]
@@ -105,8 +106,8 @@ def test_any_run_is_wide_first_then_deep_with_fewer_and_longer_labs(total: float
     long = [length for length, late in zip(lengths, deep, strict=True) if late]
     assert len(wide) != 1 or thrift > 0, "of short drafts there are several"
     assert not wide or max(wide) < min(long[:-1] or [math.inf])
-    if total <= 24 * HOURS and len(wide) > 2:
-        assert len(long) <= len(wide)
+    short = lab_seconds(configured, total, deep=False)
+    assert len(long) <= max(1.0, at_switch / short), "fewer than there would be short ones in the same time"
 
 
 def rounds(
