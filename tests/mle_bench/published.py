@@ -133,7 +133,8 @@ class _Writer:
     def write(self) -> None:
         shape, rng = self.shape, Random(self.slug)
         keys = [shape.ids(place) for place in range(shape.rows)]
-        truth = [shape.kind.truth(rng) for _ in keys]
+        drawn: dict[Cells, Cells] = {}
+        truth = [drawn.setdefault(key, shape.kind.truth(rng)) for key in keys]  # rows with one id have one truth
         _vary(truth)
         perfect = [shape.kind.predicted(cells) for cells in truth]
         dataset = self.config["dataset"]
@@ -162,7 +163,8 @@ class _Writer:
         else:
             more = [tuple(make(rng, place) for make in shape.extra.values()) for place in range(len(keys))]
             columns = [shape.renamed.get(name, name) for name in shape.columns]
-            rows = [key + cells + extra for key, cells, extra in zip(keys, truth, more, strict=True)]
+            known = [shape.not_scored or cells if at % 4 == 0 else cells for at, cells in enumerate(truth)]
+            rows = [key + cells + extra for key, cells, extra in zip(keys, known, more, strict=True)]
             _write_table(path, (*shape.key, *columns, *shape.extra), rows)
 
     def _train(self, public: Path, rng: Random) -> None:

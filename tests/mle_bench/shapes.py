@@ -36,8 +36,8 @@ class Shape:
     rows: int = 60
     special: str = ""
     """Answers that are no table with a row for each row of a submission: `boxes` or `questions`."""
-    unknown: tuple[str, ...] = ()
-    """Prediction columns without a truth."""
+    not_scored: Cells = ()
+    """What the answers have for rows that do not count, a quarter of them; empty: all rows count."""
 
 
 def classes(repository: Path, place: str, name: str = "CLASSES") -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def _probabilities(repository: Path) -> dict[str, Shape]:
         ),
         "the-icml-2013-whale-challenge-right-whale-redux": _one("clip", "probability", kinds.chance(0)),
         "jigsaw-toxic-comment-classification-challenge": several(
-            "id", of("jigsaw-toxic-comment-classification-challenge/classes.py")
+            "id", of("jigsaw-toxic-comment-classification-challenge/classes.py"), not_scored=(-1,) * 6
         ),
         "plant-pathology-2020-fgvc7": several("image_id", ("healthy", "multiple_diseases", "rust", "scab")),
         "playground-series-s3e18": several("id", ("EC1", "EC2"), ids=_whole),
@@ -325,6 +325,7 @@ def _quantities(repository: Path) -> dict[str, Shape]:
             _capacity(),
             ids=lambda place: (f"ID{place // 12:03d}_{place % 12}",),
             extra={"Patient": lambda rng, place: f"ID{place // 12:03d}"},
+            not_scored=("", 100),
         ),
         "smartphone-decimeter-2022": Shape(
             ("tripId", "UnixTimeMillis"),
