@@ -189,6 +189,13 @@ def test_modules_beside_grade_py_are_there_for_it_to_import(tmp_path: Path) -> N
         assert score_file(grader, submission(tmp_path / "s.csv", 1, 0, 0, 3), tmp_path / "answers.csv") == 0.75
 
 
+@pytest.mark.integration
+def test_edit_distances_are_there_where_levenshtein_is_not_installed(tmp_path: Path) -> None:
+    source = "from Levenshtein import distance\n\n\ndef grade(submission, answers):\n    return distance('kitten', 'sitting')\n"
+    with closing(GraderProcess(competition(tmp_path, source))) as grader:
+        assert score_file(grader, submission(tmp_path / "s.csv", 1, 0, 0, 3), tmp_path / "answers.csv") == 3.0
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [
