@@ -38,7 +38,11 @@ class Compared:
             return [] if self.slug in NOT_HELD else [f"{self.slug} is not imported: {self.problem}"]
         known = {name: why for (slug, name), why in DIFFERENT.items() if slug == self.slug}
         found = [f"{self.slug}, {name}: {what}" for name, what in self.different.items() if name not in known]
-        found += [f"{self.slug}, {name}: is the same, so that it needs no reason" for name in known if name not in self.different]
+        found += [
+            f"{self.slug}, {name}: is the same, so that it needs no reason"
+            for name in known
+            if name not in self.different
+        ]
         return [*found, *([f"{self.slug} is imported"] if self.slug in NOT_HELD else [])]
 
 

@@ -27,7 +27,9 @@ def one(truth: Callable[[Random], object], noisy: Callable[[Random, object], obj
 
 def chance(sample: object = 0.5) -> Kind:
     """0 or 1, predicted as a probability."""
-    return one(lambda rng: rng.randint(0, 1), lambda rng, true: round(0.3 * float(true) + 0.7 * rng.random(), 6), sample)
+    return one(
+        lambda rng: rng.randint(0, 1), lambda rng, true: round(0.3 * float(true) + 0.7 * rng.random(), 6), sample
+    )
 
 
 def number(low: float, high: float, digits: int = 4, spread: float = 0.1) -> Kind:
@@ -64,7 +66,7 @@ def votes(columns: int) -> Kind:
     """Counts, predicted as shares that sum to 1."""
 
     def truth(rng: Random) -> Cells:
-        return tuple(rng.randint(0, 9) for _ in range(columns - 1)) + (rng.randint(1, 9),)
+        return (*tuple(rng.randint(0, 9) for _ in range(columns - 1)), rng.randint(1, 9))
 
     def noisy(rng: Random, true: Cells) -> Cells:
         return _shares([float(cell) + rng.random() for cell in true])  # type: ignore[arg-type]
@@ -78,7 +80,27 @@ def _shares(weights: Sequence[float]) -> Cells:
     return tuple(shares)
 
 
-_WORDS = "an old house by the sea has three red doors and Two windows where nobody looks out, said Ann".split()
+_WORDS = [
+    "an",
+    "old",
+    "house",
+    "by",
+    "the",
+    "sea",
+    "has",
+    "three",
+    "red",
+    "doors",
+    "and",
+    "Two",
+    "windows",
+    "where",
+    "nobody",
+    "looks",
+    "out,",
+    "said",
+    "Ann",
+]
 
 
 def sentence(least: int = 3, most: int = 8) -> Kind:
@@ -171,7 +193,9 @@ def angles() -> Kind:
     def noisy(rng: Random, true: Cells) -> Cells:
         return tuple(round(float(angle) + rng.gauss(0, 0.2), 5) for angle in true)  # type: ignore[arg-type]
 
-    return Kind(lambda rng: (round(rng.uniform(0, 2 * math.pi), 5), round(rng.uniform(0, math.pi), 5)), noisy, (1.0, 1.0))
+    return Kind(
+        lambda rng: (round(rng.uniform(0, 2 * math.pi), 5), round(rng.uniform(0, math.pi), 5)), noisy, (1.0, 1.0)
+    )
 
 
 def columns(kind: Kind, many: int) -> Kind:

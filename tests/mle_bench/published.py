@@ -54,7 +54,9 @@ def repository() -> Repository:
     """
     name = os.environ.get(REPOSITORY)
     if not name:
-        pytest.skip(f"{REPOSITORY} is not set: it names a checkout of openai/mle-bench with a virtual environment in .venv")
+        pytest.skip(
+            f"{REPOSITORY} is not set: it names a checkout of openai/mle-bench with a virtual environment in .venv"
+        )
     found = Repository(Path(name).resolve(), Path(name).resolve() / ".venv/bin/python")
     if not found.python.is_file() or not (found.folder / "mlebench/registry.py").is_file():
         pytest.skip(f"{REPOSITORY} names no checkout of openai/mle-bench with a virtual environment in .venv: {name}")
@@ -76,7 +78,9 @@ class Bench:
         """Write the list of these competitions' submissions, in MLE-bench's format."""
         path = self.root / f"{'-'.join(names)}.jsonl"
         lines = [
-            {"competition_id": slug, "submission_path": str(self.submission(slug, name))} for slug in slugs for name in names
+            {"competition_id": slug, "submission_path": str(self.submission(slug, name))}
+            for slug in slugs
+            for name in names
         ]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         return path
@@ -96,7 +100,9 @@ def prepare(root: Path, found: Repository, only: Sequence[str] = ()) -> Bench:
     """Write data of the shape of every competition of the registry, or of some."""
     known = shapes(found.folder)
     folders = sorted(path.parent for path in (found.folder / "mlebench/competitions").glob("*/config.yaml"))
-    assert {folder.name for folder in folders} == known.keys(), "the registry's competitions are not those of the shapes"
+    assert {folder.name for folder in folders} == known.keys(), (
+        "the registry's competitions are not those of the shapes"
+    )
     chosen = [folder for folder in folders if not only or folder.name in only]
     for place, folder in enumerate(chosen):
         package = root / "competitions" / folder.name
@@ -111,7 +117,10 @@ def _write_board(path: Path, shape: Shape, teams: int) -> None:
     best, worst = (0.0, shape.worst) if shape.lower else (1.0, 0.0)
     scores = [round(best + (worst - best) * place / teams, 5) for place in range(teams)]
     header = ("scoreNullable", "teamId", "hasTeamName", "submissionDate", "score", "hasScore")
-    rows = [(score, place, True, f"2019-03-{1 + place % 28:02d} 10:20:30", score, True) for place, score in enumerate(scores)]
+    rows = [
+        (score, place, True, f"2019-03-{1 + place % 28:02d} 10:20:30", score, True)
+        for place, score in enumerate(scores)
+    ]
     _write_table(path, header, rows)
 
 

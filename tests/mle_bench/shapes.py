@@ -54,7 +54,7 @@ def _whole(place: int) -> Cells:
 
 
 def _bird(rng: Random) -> str:
-    numbers = " ".join(f"{rng.uniform(0, 9):.2f} {rng.uniform(0, 9):.2f}".split() + ["1.0", "2.0", "4.0", "1.5"])
+    numbers = " ".join([*f"{rng.uniform(0, 9):.2f} {rng.uniform(0, 9):.2f}".split(), "1.0", "2.0", "4.0", "1.5"])
     return f"1.0 {numbers} 0.2 {rng.choice(('car', 'bus'))}"
 
 
@@ -162,7 +162,9 @@ def _probabilities(repository: Path) -> dict[str, Shape]:
         ),
         "histopathologic-cancer-detection": _one("id", "label", kinds.chance(0)),
         "invasive-species-monitoring": _one("name", "invasive", kinds.chance(), ids=_whole),
-        "mlsp-2013-birds": _one("Id", "Probability", kinds.chance(0), ids=lambda place: (place // 19 * 100 + place % 19,)),
+        "mlsp-2013-birds": _one(
+            "Id", "Probability", kinds.chance(0), ids=lambda place: (place // 19 * 100 + place % 19,)
+        ),
         "random-acts-of-pizza": _one("request_id", "requester_received_pizza", kinds.chance(0)),
         "rsna-miccai-brain-tumor-radiogenomic-classification": _one(
             "BraTS21ID", "MGMT_value", kinds.chance(), ids=lambda place: (f"{place:05d}",)
@@ -181,7 +183,9 @@ def _probabilities(repository: Path) -> dict[str, Shape]:
         "ranzcr-clip-catheter-line-classification": several(
             "StudyInstanceUID", of("ranzcr-clip-catheter-line-classification/classes.py")
         ),
-        "freesound-audio-tagging-2019": several("fname", of("freesound-audio-tagging-2019/vocabulary.py", "CLASS_NAMES")),
+        "freesound-audio-tagging-2019": several(
+            "fname", of("freesound-audio-tagging-2019/vocabulary.py", "CLASS_NAMES")
+        ),
         "jigsaw-unintended-bias-in-toxicity-classification": Shape(
             ("id",),
             ("prediction",),
@@ -201,7 +205,9 @@ def _probabilities(repository: Path) -> dict[str, Shape]:
         "leaf-classification": exclusive("id", of("leaf-classification/classes.py")),
         "spooky-author-identification": exclusive("id", of("spooky-author-identification/classes.py")),
         "lmsys-chatbot-arena": exclusive("id", ("winner_model_a", "winner_model_b", "winner_tie")),
-        "hms-harmful-brain-activity-classification": Shape(("eeg_id",), votes, kinds.votes(len(votes)), lower=True, ids=_whole),
+        "hms-harmful-brain-activity-classification": Shape(
+            ("eeg_id",), votes, kinds.votes(len(votes)), lower=True, ids=_whole
+        ),
         "rsna-2022-cervical-spine-fracture-detection": _one(
             "row_id",
             "fractured",
@@ -221,9 +227,13 @@ def _labels() -> dict[str, Shape]:
         ),
         "iwildcam-2020-fgvc7": _one("Id", "Category", kinds.label(_TEN)),
         "ml2021spring-hw2": _one("Id", "ClassId", kinds.label(_TEN), ids=_whole),
-        "movie-review-sentiment-analysis-kernels-only": _one("PhraseId", "Sentiment", kinds.label(_TEN[:5]), ids=_whole),
+        "movie-review-sentiment-analysis-kernels-only": _one(
+            "PhraseId", "Sentiment", kinds.label(_TEN[:5]), ids=_whole
+        ),
         "paddy-disease-classification": _one("image_id", "label", kinds.label(("blast", "hispa", "normal", "tungro"))),
-        "plant-seedlings-classification": _one("file", "species", kinds.label(("Black-grass", "Common Chickweed", "Maize"))),
+        "plant-seedlings-classification": _one(
+            "file", "species", kinds.label(("Black-grass", "Common Chickweed", "Maize"))
+        ),
         "spaceship-titanic": _one(
             "PassengerId",
             "Transported",
@@ -232,7 +242,11 @@ def _labels() -> dict[str, Shape]:
             extra={"Age": lambda rng, place: rng.randint(1, 80)},
         ),
         "tabular-playground-series-dec-2021": _one(
-            "Id", "Cover_Type", kinds.label((1, 2, 3, 4, 6, 7)), ids=_whole, extra={"Slope": lambda rng, place: rng.randint(0, 60)}
+            "Id",
+            "Cover_Type",
+            kinds.label((1, 2, 3, 4, 6, 7)),
+            ids=_whole,
+            extra={"Slope": lambda rng, place: rng.randint(0, 60)},
         ),
         "tensorflow-speech-recognition-challenge": _one("fname", "label", kinds.label(_WORDS)),
         "aptos2019-blindness-detection": _one("id_code", "diagnosis", kinds.label(_TEN[:5])),
@@ -266,8 +280,12 @@ def _texts() -> dict[str, Shape]:
             "Id", "Sequence", kinds.listed([str(place) for place in range(1, 21)], 8), lower=True, ids=_whole
         ),
         "AI4Code": _one("id", "cell_order", kinds.order(("ad3f", "be21", "c0d9", "d77a", "e5a1"))),
-        "text-normalization-challenge-english-language": _one("id", "after", kinds.label(("one", "twenty, two", ".", "mister")), ids=token),
-        "text-normalization-challenge-russian-language": _one("id", "after", kinds.label(("один", "два", ".", "сто")), ids=token),
+        "text-normalization-challenge-english-language": _one(
+            "id", "after", kinds.label(("one", "twenty, two", ".", "mister")), ids=token
+        ),
+        "text-normalization-challenge-russian-language": _one(
+            "id", "after", kinds.label(("один", "два", ".", "сто")), ids=token
+        ),
         "tensorflow2-question-answering": _one(
             "example_id",
             "PredictionString",
@@ -282,8 +300,12 @@ def _quantities(repository: Path) -> dict[str, Shape]:
     degradation = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
     quest = classes(repository, "google-quest-challenge/classes.py")
     return {
-        "denoising-dirty-documents": _one("id", "value", kinds.number(0, 1, 6), lower=True, ids=lambda at: (f"1_{at % 8}_{at // 8}",)),
-        "new-york-city-taxi-fare-prediction": _one("key", "fare_amount", kinds.number(3, 60, 2), lower=True, worst=20.0),
+        "denoising-dirty-documents": _one(
+            "id", "value", kinds.number(0, 1, 6), lower=True, ids=lambda at: (f"1_{at % 8}_{at // 8}",)
+        ),
+        "new-york-city-taxi-fare-prediction": _one(
+            "key", "fare_amount", kinds.number(3, 60, 2), lower=True, worst=20.0
+        ),
         "petfinder-pawpularity-score": _one("Id", "Pawpularity", kinds.number(1, 100, 0), lower=True, worst=40.0),
         "predict-volcanic-eruptions-ingv-oe": _one(
             "segment_id", "time_to_eruption", kinds.number(0, 5e7, 0), lower=True, worst=2e7, ids=_whole
@@ -297,7 +319,9 @@ def _quantities(repository: Path) -> dict[str, Shape]:
             extra={"spacegroup": lambda rng, place: rng.randint(1, 230)},
         ),
         "us-patent-phrase-to-phrase-matching": _one("id", "score", kinds.number(0, 1)),
-        "icecube-neutrinos-in-deep-ice": Shape(("event_id",), ("azimuth", "zenith"), kinds.angles(), lower=True, worst=2.0, ids=_whole),
+        "icecube-neutrinos-in-deep-ice": Shape(
+            ("event_id",), ("azimuth", "zenith"), kinds.angles(), lower=True, worst=2.0, ids=_whole
+        ),
         "google-quest-challenge": Shape(("qa_id",), quest, kinds.columns(kinds.number(0, 1), len(quest)), ids=_whole),
         "champs-scalar-coupling": _one(
             "id",
@@ -358,11 +382,19 @@ def _pictures() -> dict[str, Shape]:
             ("id", "class"),
             ("predicted",),
             kinds.mask(12, 12),
-            ids=lambda at: (f"case1_day{at // 30}_slice_{at // 3 % 10:04d}", ("large_bowel", "small_bowel", "stomach")[at % 3]),
+            ids=lambda at: (
+                f"case1_day{at // 30}_slice_{at // 3 % 10:04d}",
+                ("large_bowel", "small_bowel", "stomach")[at % 3],
+            ),
             extra=size("image_height", "image_width", 12),
         ),
         "vesuvius-challenge-ink-detection": _one(
-            "Id", "Predicted", kinds.mask(40, 40, empties=0.0), rows=1, ids=lambda at: ("a",), extra=size("width", "height", 40)
+            "Id",
+            "Predicted",
+            kinds.mask(40, 40, empties=0.0),
+            rows=1,
+            ids=lambda at: ("a",),
+            extra=size("width", "height", 40),
         ),
         "3d-object-detection-for-autonomous-vehicles": _one("Id", "PredictionString", kinds.boxes(_bird), rows=20),
         "siim-covid19-detection": _one("id", "PredictionString", kinds.boxes(_pixels, "none 1 0 0 1 1")),
@@ -371,5 +403,3 @@ def _pictures() -> dict[str, Shape]:
         ),
         "kuzushiji-recognition": _one("image_id", "labels", _pages()),
     }
-
-

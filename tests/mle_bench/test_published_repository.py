@@ -1,4 +1,4 @@
-"""MLE-bench as published, where BOT_MLE_BENCH names a checkout: its competitions imported, graded by both, and averaged by both."""
+"""MLE-bench as published, in a checkout that BOT_MLE_BENCH names: imported, graded by its code and ours, and averaged by both."""
 
 import json
 from pathlib import Path

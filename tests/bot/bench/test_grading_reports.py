@@ -11,8 +11,15 @@ from tests.bot.replay.conftest import Bot, bot
 __all__ = ["bot"]
 
 
-def test_runs_become_a_grading_report_for_each_agent_and_seed_that_is_averaged_over_seeds(bot: Bot, tmp_path: Path) -> None:
-    won = {("leaf-classification", 0): 0.97, ("leaf-classification", 1): 0.85, ("tgs-salt", 0): 0.3, ("tgs-salt", 1): None}
+def test_runs_become_a_grading_report_for_each_agent_and_seed_that_is_averaged_over_seeds(
+    bot: Bot, tmp_path: Path
+) -> None:
+    won = {
+        ("leaf-classification", 0): 0.97,
+        ("leaf-classification", 1): 0.85,
+        ("tgs-salt", 0): 0.3,
+        ("tgs-salt", 1): None,
+    }
     runs = [result(slug, "comind no-blend", seed, rate) for (slug, seed), rate in won.items()]
     runs += [result(slug, "aide", seed, 0.4) for slug, seed in won]
     folder = write(runs, tmp_path / "runs")
