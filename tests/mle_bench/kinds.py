@@ -34,7 +34,7 @@ def chance(sample: object = 0.5) -> Kind:
 
 def number(low: float, high: float, digits: int = 4, spread: float = 0.1) -> Kind:
     def noisy(rng: Random, true: object) -> float:
-        value = float(true) + rng.gauss(0, spread * (high - low))  # type: ignore[arg-type]
+        value = float(true) + rng.gauss(0, spread * (high - low))
         return round(min(high, max(low, value)), digits)
 
     return one(lambda rng: round(rng.uniform(low, high), digits), noisy, round((low + high) / 2, digits))
@@ -57,7 +57,7 @@ def one_of(columns: int) -> Kind:
         return tuple(int(place == at) for place in range(columns))
 
     def noisy(rng: Random, true: Cells) -> Cells:
-        return _shares([float(cell) * 0.5 + rng.random() / columns for cell in true])  # type: ignore[arg-type]
+        return _shares([float(cell) * 0.5 + rng.random() / columns for cell in true])
 
     return Kind(truth, noisy, _shares([1.0] * columns))
 
@@ -69,9 +69,9 @@ def votes(columns: int) -> Kind:
         return (*tuple(rng.randint(0, 9) for _ in range(columns - 1)), rng.randint(1, 9))
 
     def noisy(rng: Random, true: Cells) -> Cells:
-        return _shares([float(cell) + rng.random() for cell in true])  # type: ignore[arg-type]
+        return _shares([float(cell) + rng.random() for cell in true])
 
-    return Kind(truth, noisy, _shares([1.0] * columns), lambda cells: _shares([float(c) for c in cells]))  # type: ignore[arg-type]
+    return Kind(truth, noisy, _shares([1.0] * columns), lambda cells: _shares([float(c) for c in cells]))
 
 
 def _shares(weights: Sequence[float]) -> Cells:
@@ -191,7 +191,7 @@ def angles() -> Kind:
     """Azimuth and zenith."""
 
     def noisy(rng: Random, true: Cells) -> Cells:
-        return tuple(round(float(angle) + rng.gauss(0, 0.2), 5) for angle in true)  # type: ignore[arg-type]
+        return tuple(round(float(angle) + rng.gauss(0, 0.2), 5) for angle in true)
 
     return Kind(
         lambda rng: (round(rng.uniform(0, 2 * math.pi), 5), round(rng.uniform(0, math.pi), 5)), noisy, (1.0, 1.0)

@@ -46,7 +46,7 @@ def classes(repository: Path, place: str, name: str = "CLASSES") -> tuple[str, .
 
 
 def _one(key: str, column: str, kind: Kind, **more: object) -> Shape:
-    return Shape((key,), (column,), kind, **more)  # type: ignore[arg-type]
+    return Shape((key,), (column,), kind, **more)
 
 
 def _whole(place: int) -> Cells:
@@ -103,7 +103,7 @@ def _place() -> Kind:
     """Latitude and longitude near one another."""
 
     def noisy(rng: Random, cells: Cells) -> Cells:
-        return tuple(round(float(cell) + rng.gauss(0, 1e-5), 9) for cell in cells)  # type: ignore[arg-type]
+        return tuple(round(float(cell) + rng.gauss(0, 1e-5), 9) for cell in cells)
 
     def truth(rng: Random) -> Cells:
         return round(37 + rng.random() / 100, 9), round(-122 + rng.random() / 100, 9)
@@ -116,7 +116,7 @@ def _capacity() -> Kind:
 
     def noisy(rng: Random, cells: Cells) -> Cells:
         volume = cells[0] if cells[0] != "" else 2000
-        return round(float(volume) + rng.gauss(0, 150)), rng.choice((50, 100, 200))  # type: ignore[arg-type]
+        return round(float(volume) + rng.gauss(0, 150)), rng.choice((50, 100, 200))
 
     return Kind(lambda rng: (rng.randint(1500, 4000), 100), noisy, (2000, 100))
 
@@ -139,7 +139,7 @@ def shapes(repository: Path) -> dict[str, Shape]:
 
 def _probabilities(repository: Path) -> dict[str, Shape]:
     def several(key: str, names: Sequence[str], **more: object) -> Shape:
-        return Shape((key,), tuple(names), kinds.columns(kinds.chance(), len(names)), **more)  # type: ignore[arg-type]
+        return Shape((key,), tuple(names), kinds.columns(kinds.chance(), len(names)), **more)
 
     def exclusive(key: str, names: Sequence[str]) -> Shape:
         # graders of classes that are rare in sixty rows need all of them
