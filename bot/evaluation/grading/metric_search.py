@@ -152,8 +152,9 @@ class Search:
         distinct = set(truth.ravel())
         labels = sorted(distinct) if len(distinct) == 2 else []
         number = self.submissions.perfect.numbers is not None
+        empty = any(not cell.strip() for cell in distinct)  # no label is
         for metric in self.metrics:
-            if number or metric.takes != "number":
+            if (number or metric.takes != "number") and not (empty and metric.takes == "label"):
                 yield from (Candidate(metric, params) for params in _variants(metric, truth.shape[1], labels))
 
     def _agrees(self, candidate: Candidate) -> bool:
