@@ -176,7 +176,9 @@ class Search:
     def kind(self) -> PredictionKind:
         """Return what the predictions are, by the cells of the answers and of the sample."""
         truth, sample = self.submissions.truth, self.submissions.sample
-        known = truth[truth != ""]  # rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression)
+        known = truth[
+            truth != ""
+        ]  # rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression)
         if known.size and numbers(known) is not None and numbers(sample) is not None:
             return "number"
         cells = list(chain(truth.ravel(), sample.ravel()))

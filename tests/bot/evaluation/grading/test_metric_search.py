@@ -186,6 +186,7 @@ RUNS = [["" if row % 4 == 0 else f"{1 + row} {3 + row % 7} {40 + row} {2 + row %
         ("word_jaccard", {}, SENTENCES, ["w1"]),
         ("levenshtein", {}, SENTENCES, ["w1"]),
         ("map_at_k", {"k": 12}, LISTS, ["w1 w2"]),
+        ("map_at_k", {}, [[str(1000 + row * 7 % 23)] for row in range(80)], ["1000"]),  # one true label, five predicted
         ("multilabel_micro_f1", {}, LISTS, ["w1 w2"]),
         ("multilabel_micro_f1", {"known_only": True}, LISTS, ["w1 w2"]),
         ("dice", {}, RUNS, [""]),
