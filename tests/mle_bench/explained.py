@@ -19,7 +19,10 @@ DIFFERENT: Mapping[tuple[str, str], str] = {
     ("nomad2018-predict-transparent-conductors", "reordered"): _BY_PLACE,
     ("osic-pulmonary-fibrosis-progression", "short"): _MISSING,
     ("smartphone-decimeter-2022", "reordered"): _BY_PLACE,
-    ("stanford-covid-vaccine", "reordered"): "there the rows that count are found by their place in the file, here by their id",
+    (
+        "stanford-covid-vaccine",
+        "reordered",
+    ): "there the rows that count are found by their place in the file, here by their id",
     ("us-patent-phrase-to-phrase-matching", "sample"): _UNDEFINED,
     ("uw-madison-gi-tract-image-segmentation", "reordered"): _BY_PLACE,
     ("uw-madison-gi-tract-image-segmentation", "short"): _MISSING,
