@@ -11,8 +11,8 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
-from bot.community.graph import Graph
-from bot.community.graph_rows import dependency_graph
+from bot.community.dependencies.graph import Graph
+from bot.community.dependencies.rows import dependency_graph
 from bot.engine.attempts import code, load_tree
 from bot.engine.blending import blend_of
 from bot.engine.context import RunContext

@@ -2,7 +2,7 @@
 
 from sqlmodel import select
 
-from bot.community.reading import known_analyses
+from bot.community.reading.batches import known_analyses
 from bot.engine.context import RunContext
 from bot.report.knowledge import source_of
 from bot.report.result import SuspiciousPost

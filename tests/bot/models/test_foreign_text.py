@@ -13,10 +13,10 @@ from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
-from bot.community.idea_prompts import Failure as Measured
-from bot.community.plan_prompts import KernelText
-from bot.community.read_prompts import ReadPosts
-from bot.community.report_writing import WriteReport
+from bot.community.drafts.prompts import KernelText
+from bot.community.drafts.reporting import WriteReport
+from bot.community.ideas.prompts import Failure as Measured
+from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.shown import ComponentNote
 from bot.curation.prompts import ExtractTricks, SummarizePaper

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
-from bot.community.evidence import Evidence, pool_evidence
-from bot.community.idea_prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
-from bot.community.pool_changes import PoolChanges
+from bot.community.ideas.changes import PoolChanges
+from bot.community.ideas.evidence import Evidence, pool_evidence
+from bot.community.ideas.prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
 from state.knowledge import add_draft, add_report, ideas
 from state.store import Store
 from state.tables import Event

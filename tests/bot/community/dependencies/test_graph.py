@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.community.graph import Edge, Gain, Graph
-from bot.community.graph_rows import dependency_graph
+from bot.community.dependencies.graph import Edge, Gain, Graph
+from bot.community.dependencies.rows import dependency_graph
 from state.community import CommunityView
 from state.community_rows import add_community
 from state.knowledge import add_analysis, add_draft, add_idea, add_report, add_reproduction

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
-from bot.community.evidence import Evidence, heirs_of
-from bot.community.idea_prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
-from bot.community.similarity import Similarity
+from bot.community.ideas.evidence import Evidence, heirs_of
+from bot.community.ideas.prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
+from bot.community.ideas.similarity import Similarity
 from state.knowledge import add_idea, close_idea
 from state.store import Transaction
 from state.tables import Idea

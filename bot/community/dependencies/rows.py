@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.community.graph import POSTS, Gain, Graph, Rows, build
+from bot.community.dependencies.graph import POSTS, Gain, Graph, Rows, build
 from bot.execution.record import GUARDED, step_of
 from bot.weights.catalog import load_catalog
 from state.community import CommunityView

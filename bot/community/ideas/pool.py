@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from sqlmodel import select as query
 
-from bot.community.evidence import BASES, Evidence, pool_evidence
-from bot.community.idea_prompts import Failure, IdeasAnswer, ProposeIdeas, shown_suggestions
-from bot.community.pool_changes import PoolChanges
-from bot.community.reading import AnalysisText, analysis_texts, known_analyses
+from bot.community.ideas.changes import PoolChanges
+from bot.community.ideas.evidence import BASES, Evidence, pool_evidence
+from bot.community.ideas.prompts import Failure, IdeasAnswer, ProposeIdeas, shown_suggestions
+from bot.community.ideas.selection import Situation, select, value
+from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
-from bot.community.selection import Situation, select, value
 from bot.community.settings import ReadingSettings
 from bot.community.shown import IdeaText, item_time
 from bot.engine.context import RunContext

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bot.community.idea_pool import idea_texts, propose_ideas
-from bot.community.idea_prompts import IdeasAnswer, ProposedIdea
-from bot.community.plan_prompts import DraftPlan, DraftsAnswer, OpenDraft, PlanDrafts, Room
-from bot.community.planning import draft_row, plan_drafts, provenance
+from bot.community.drafts.planning import draft_row, plan_drafts, provenance
+from bot.community.drafts.prompts import DraftPlan, DraftsAnswer, OpenDraft, PlanDrafts, Room
+from bot.community.ideas.pool import idea_texts, propose_ideas
+from bot.community.ideas.prompts import IdeasAnswer, ProposedIdea
 from bot.community.report_pool import keep_report, lineage, report_texts, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer
 from bot.engine.attempts import Attempt
