@@ -1,15 +1,22 @@
-"""How alike two short texts are: by the words that both have, rare ones weighing more."""
+"""How alike two ideas are: by the words that both have, rare ones weighing more, or by embeddings where a model is at hand."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.knowledge import similarity as knowledge
 
 _WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
 _ENDING = re.compile(r"(?<=\w{4})(?:ing|ed|es|s)$")
 _COMMON = frozenset(
     re.findall(r"\w+", "a an and as at by for from in is it its of on or so that the then this to use with")
 )
+SAME_WORDS = 0.65
+"""Weight of the words in common from which two ideas are the same."""
+SAME_MEANING = 0.8
+"""Cosine of embeddings from which two ideas are the same."""
 
 
 class Similarity:
@@ -33,6 +40,46 @@ class Similarity:
 
     def _weight(self, found: Iterable[str]) -> float:
         return sum(self._weights.get(word, self._unseen) for word in sorted(found))
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """Finds the idea that another one repeats."""
+
+    cosines: Mapping[str, Mapping[str, float]] | None = None
+    """Of what was proposed, to all that it may repeat; None: words are compared."""
+
+    def original(self, text: str, pool: Mapping[int, str]) -> int | None:
+        """Return the number of the idea of a pool that a text repeats, the first of equals; None: it is new."""
+        alike, same = self._measure(text, pool.values())
+        nearest = max(pool, key=lambda number: (alike(pool[number]), -number), default=None)
+        return nearest if nearest is not None and alike(pool[nearest]) >= same else None
+
+    def _measure(self, text: str, others: Iterable[str]) -> tuple[Callable[[str], float], float]:
+        if self.cosines is not None:
+            cosines = self.cosines.get(text, {})
+            # What came into the pool while these were computed was not compared; the next prompt may merge it.
+            return lambda other: cosines.get(other, 0.0), SAME_MEANING
+        by_words = Similarity([*others, text])
+        return lambda other: by_words(other, text), SAME_WORDS
+
+
+async def repetitions(similarity: knowledge.Similarity, pool: Sequence[str], proposed: Sequence[str]) -> Repetitions:
+    """Compare what is proposed with a pool and with itself, by embeddings if these can be had.
+
+    Args:
+        similarity: the run's.
+        pool: texts of all ideas, closed ones too.
+        proposed: texts that may be added to it.
+    """
+    others = list(dict.fromkeys([*pool, *proposed]))
+    cosines = {}
+    for text in proposed:
+        if not similarity.of_meaning:
+            break
+        cosines[text] = dict(zip(others, await similarity.scores(text, others), strict=True))
+    # Embeddings may have failed on the way.
+    return Repetitions(cosines if similarity.of_meaning else None)
 
 
 def words(text: str) -> frozenset[str]:

@@ -20,6 +20,7 @@ from bot.engine.budget import RunBudget
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
+from bot.knowledge.similarity import WordSimilarity
 from bot.models import Item
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
@@ -91,6 +92,7 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         blender=None,
         blend=None,
         left=(),
+        similarity=WordSimilarity(),
         steps=Steps(store, RUN),
         budget=RunBudget(Stopwatch(), 600.0, None),
     )
