@@ -177,6 +177,8 @@ class RunResult(LiveGrade):
     dated_at_deadline: dict[str, int] | None = None
     """Posts by kind that were dated at the deadline on import; None: none were."""
     suspicious: tuple[SuspiciousPost, ...] = ()
+    no_more_kernels: str | None = None
+    """Why no public kernel was run, or no further one; None: nothing kept the run from it, or it had no use for any."""
     notes: NotesRead | None = None
     """None: there were none."""
     isolation: str

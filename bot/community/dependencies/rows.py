@@ -73,7 +73,9 @@ def posts_shown(session: Session, run_id: str) -> Shown:
     )
     found: dict[int, dict[str, datetime]] = {}
     for node, items in session.exec(query.order_by(col(ModelCall.seq))):
-        posts = {one["id"]: datetime.fromisoformat(one["time"]) for one in items if one["id"].partition("/")[0] in POSTS}
+        posts = {
+            one["id"]: datetime.fromisoformat(one["time"]) for one in items if one["id"].partition("/")[0] in POSTS
+        }
         if node is not None and posts:
             found.setdefault(node, {}).update(posts)
     return found
