@@ -250,9 +250,7 @@ def _seconds(context: RunContext) -> float:
     run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     limit = min(_PER_KERNEL * share, share - spent, run or 0.0)
     if limit < _LEAST:
-        raise BudgetExceeded(
-            f"{limit:.0f} s are left of the time that the run gives them, and one needs {_LEAST:.0f} s at least"
-        )
+        raise BudgetExceeded(f"{limit:.0f} s are left for them, and one needs {_LEAST:.0f} s at least")
     return limit
 
 
