@@ -51,8 +51,10 @@ def _only_shown(context: RunContext, session: Session) -> Iterator[SuspiciousPos
             nodes[item].add(node)
     for row in reproductions(context.store, context.run_id, context.clock.as_of()):
         nodes[row.id] |= {row.node} if row.node is not None else set()
+    # A lab has the number of its first script, which it may never have got to.
+    there = set(session.exec(select(Node.id).where(Node.run_id == context.run_id)))
     read = {item for row in known_analyses(context) for item in (row.id, *row.posts)}
     for post in context.community.find(sorted(nodes.keys() - read)):
         if reason := steering(post.title, post.text):
-            made = tuple(sorted(nodes[post.item]))
+            made = tuple(sorted(nodes[post.item] & there))
             yield SuspiciousPost(item=post.item, title=post.title, reason=reason, ideas=(), nodes=made)

@@ -21,7 +21,7 @@ MOST_TOKENS = 20_000
 
 
 @pytest.mark.integration
-async def test_reading_ideas_and_the_first_plan_take_few_tokens(tmp_path: Path, record_property) -> None:
+async def test_reading_ideas_and_the_first_plan_take_few_tokens(tmp_path: Path) -> None:
     path = needs.snapshots() / "spooky-author-identification"
     snapshot = Snapshot.load(path, METRIC_DIRECTIONS)
     clock = ReplayClock(snapshot.card.deadline)
@@ -33,6 +33,5 @@ async def test_reading_ideas_and_the_first_plan_take_few_tokens(tmp_path: Path, 
             calls = session.exec(select(ModelCall)).all()
     assert {call.role for call in calls} == {"analyst", "proposer", "coordinator"}
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
-    record_property("tokens before the first draft", tokens)
     print(f"tokens before the first draft: {tokens}")
     assert tokens <= MOST_TOKENS
