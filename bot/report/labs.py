@@ -44,9 +44,7 @@ def lab_stories(session: Session, run_id: str) -> tuple[LabStory, ...]:
 
 def _story(session: Session, row: Lab) -> LabStory:
     whole = list(lab_turns(session, row.run_id, row.id))
-    turns = (
-        TurnText(one.turn, one.at, shortened(one.reply, _LONGEST), shortened(one.seen, _LONGEST)) for one in whole
-    )
+    turns = (TurnText(one.turn, one.at, shortened(one.reply, _LONGEST), shortened(one.seen, _LONGEST)) for one in whole)
     news = (line for one in whole for line in one.seen.splitlines() if line.startswith(_NEWS))
     return LabStory(
         id=row.id,
