@@ -15,7 +15,7 @@ _COMMON = frozenset(
 )
 SAME_WORDS = 0.65
 """Weight of the words in common from which two ideas are the same."""
-SAME_MEANING = 0.8
+SAME_MEANING = 0.85
 """Cosine of embeddings from which two ideas are the same."""
 
 
