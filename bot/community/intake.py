@@ -3,8 +3,8 @@
 import asyncio
 from typing import Literal
 
-from bot.community.idea_pool import propose_ideas
-from bot.community.reading import read_batch
+from bot.community.ideas.pool import propose_ideas
+from bot.community.reading.batches import read_batch
 from bot.community.reproduction.reproducing import reproduce_batch
 from bot.engine.context import RunContext
 

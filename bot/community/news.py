@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bot.community.idea_pool import propose_news
-from bot.community.reading import known_analyses, read_news
+from bot.community.ideas.pool import propose_news
+from bot.community.reading.batches import known_analyses, read_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 

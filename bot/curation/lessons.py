@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.community.evidence import WHOLE
+from bot.community.ideas.evidence import WHOLE
 from bot.engine.results import results
 from bot.execution.task import shown_description
 from bot.knowledge.entry import Entry, Source

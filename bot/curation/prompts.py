@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.community.documents import Document
+from bot.community.reading.documents import Document
 from bot.knowledge.entry import Labels, PaperFields, Support
 from bot.knowledge.labels import Category, categories
 from bot.models import Item

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from bot.community.documents import Document, documents, excerpt, most_telling
-from bot.community.suspicion import steering
+from bot.community.reading.documents import Document, documents, excerpt, most_telling
+from bot.community.reading.suspicion import steering
 from bot.curation.communities import PastCompetition
 from bot.curation.prompts import ExtractTricks, Trick
 from bot.knowledge.entry import Entry, Source

@@ -17,6 +17,10 @@ class _EitherSimilarity:
         self._words = WordSimilarity()
         self._say = say
 
+    @property
+    def of_meaning(self) -> bool:
+        return self._embeddings is not None
+
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         if self._embeddings is not None:
             try:

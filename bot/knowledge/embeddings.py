@@ -23,6 +23,8 @@ _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARA
 class EmbeddingSimilarity:
     """Cosines of embeddings; the process starts with the first query, and ends with `aclose`."""
 
+    of_meaning = True
+
     def __init__(self, model: Path, python: Path | None = None) -> None:
         """Prepare; nothing is started yet.
 

@@ -15,6 +15,10 @@ _MOST_WORDS = 600
 class Similarity(Protocol):
     """Compares texts; nothing of it is of one kind of text, so that it serves entries, ideas and titles alike."""
 
+    @property
+    def of_meaning(self) -> bool:
+        """Whether scores are cosines of embeddings; else they are of words, which do not compare with these."""
+
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return for each text how like the query it is: 0 where nothing is alike, about 1 for the query itself.
 
@@ -28,6 +32,8 @@ class WordSimilarity:
 
     SQLite is at hand in the bot's own process; libraries for BM25 bring numpy, which that process does without.
     """
+
+    of_meaning = False
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the scores; one without a common word is 0."""

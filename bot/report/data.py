@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from sqlmodel import Session, col, select
 
-from bot.community.graph import POSTS, Credit, Graph
+from bot.community.dependencies.graph import POSTS, Credit, Graph
 from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from sqlmodel import col, select
 
-from bot.community.graph import Graph
+from bot.community.dependencies.graph import Graph
 from state.errors import UsageError
 from state.store import Store
 from state.tables import ModelCall

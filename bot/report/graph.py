@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.community.graph import POSTS, Element, Graph
+from bot.community.dependencies.graph import POSTS, Element, Graph
 from bot.report import words
 
 BOX_HEIGHT, ROW = 36, 44

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
-from bot.community.evidence import BASES, Evidence, evidence, kernel_gains
-from bot.community.idea_pool import PROPOSED
+from bot.community.ideas.evidence import BASES, Evidence, evidence, kernel_gains
+from bot.community.ideas.pool import PROPOSED
 from bot.engine.results import noise_in
 from bot.engine.tree import BASELINE
 from bot.report.nodes import NodeRow

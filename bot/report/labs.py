@@ -12,6 +12,8 @@ from state.tables import Lab
 
 _LONGEST = 6_000
 """Characters of one observation that a page shows."""
+_NEWS = "[news] "
+"""What a line of news begins with, under what a coder sees of a command."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class LabStory:
     hints: tuple[dict[str, Any], ...]
     """Each logged experiment, see `Lab.hints`."""
     notes: tuple[str, ...]
+    news: tuple[str, ...]
+    """What became known while it was open, as its coder saw it."""
     turns: tuple[TurnText, ...]
 
 
@@ -39,10 +43,9 @@ def lab_stories(session: Session, run_id: str) -> tuple[LabStory, ...]:
 
 
 def _story(session: Session, row: Lab) -> LabStory:
-    turns = (
-        TurnText(one.turn, one.at, shortened(one.reply, _LONGEST), shortened(one.seen, _LONGEST))
-        for one in lab_turns(session, row.run_id, row.id)
-    )
+    whole = list(lab_turns(session, row.run_id, row.id))
+    turns = (TurnText(one.turn, one.at, shortened(one.reply, _LONGEST), shortened(one.seen, _LONGEST)) for one in whole)
+    news = (line for one in whole for line in one.seen.splitlines() if line.startswith(_NEWS))
     return LabStory(
         id=row.id,
         title=row.title,
@@ -53,6 +56,7 @@ def _story(session: Session, row: Lab) -> LabStory:
         report=tuple((key, str(value)) for key, value in row.report.items() if value),
         hints=tuple(row.hints),
         notes=tuple(row.notes),
+        news=tuple(line.removeprefix(_NEWS) for line in news),
         turns=tuple(turns),
     )
 

@@ -118,7 +118,7 @@ class BlendFigures(BaseModel):
 
 
 class SuspiciousPost(BaseModel):
-    """A topic or a kernel version that was read and looks as if it tried to steer the bot."""
+    """A post that was read, run or shown to a coder, and looks as if it tried to steer the bot."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -129,7 +129,7 @@ class SuspiciousPost(BaseModel):
     ideas: tuple[int, ...]
     """Ideas that name it as a source."""
     nodes: tuple[int, ...]
-    """Nodes of the drafts that use these ideas, and the node that ran it if it is a kernel."""
+    """Nodes of the drafts that use these ideas, those whose coder was shown it, and the node that ran it if it is a kernel."""
 
 
 class NotesRead(BaseModel):
@@ -177,6 +177,8 @@ class RunResult(LiveGrade):
     dated_at_deadline: dict[str, int] | None = None
     """Posts by kind that were dated at the deadline on import; None: none were."""
     suspicious: tuple[SuspiciousPost, ...] = ()
+    no_more_kernels: str | None = None
+    """Why no public kernel was run, or no further one; None: nothing kept the run from it, or it had no use for any."""
     notes: NotesRead | None = None
     """None: there were none."""
     isolation: str

@@ -11,8 +11,9 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
-from bot.community.graph import Graph
-from bot.community.graph_rows import dependency_graph
+from bot.community.dependencies.graph import Graph
+from bot.community.dependencies.rows import dependency_graph
+from bot.community.reproduction.reproducing import why_no_more
 from bot.engine.attempts import code, load_tree
 from bot.engine.blending import blend_of
 from bot.engine.context import RunContext
@@ -144,6 +145,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         knowledge=_knowledge(context, run),
         dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
         suspicious=suspicious_posts(context),
+        no_more_kernels=why_no_more(context),
         notes=None if context.community is None else _notes(context),
         isolation=ended.sandbox.isolation,
         sandbox=ended.sandbox.name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.community.graph import Graph
+from bot.community.dependencies.graph import Graph
 from bot.engine.tree import BASELINE
 from bot.report import words
 from bot.report.result import RoleFigures

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlmodel import col, select
 
-from bot.community.evidence import heirs_of
-from bot.community.reading import known_analyses
+from bot.community.ideas.evidence import heirs_of
+from bot.community.reading.batches import known_analyses
 from bot.engine.context import RunContext
 from bot.engine.tree import APART
 from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from bot.community.graph import Gain
+from bot.community.dependencies.graph import Gain
 from bot.engine.results import members_in_words
 from bot.evaluation.answers.findings import grouped_findings
 from bot.report.result import RoleFigures, RunResult

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlmodel import select
 
-from bot.community.evidence import BASES, Evidence, pool_evidence
+from bot.community.ideas.evidence import BASES, Evidence, pool_evidence
 from bot.execution.folder import lower_is_better
 from state.community import CommunityView, Post
 from state.knowledge import drafts, reports
@@ -35,7 +35,7 @@ class IdeaShown:
     number: int
     text: str
     support: float
-    """0 to 10, as of `bot.community.evidence`."""
+    """0 to 10, as of `bot.community.ideas.evidence`."""
     times_used: int
     """Drafts that use it."""
     gains: tuple[float, ...]

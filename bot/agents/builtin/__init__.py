@@ -7,10 +7,10 @@ from bot.agents.builtin.coding import baseline_script
 from bot.agents.tree.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
 from bot.agents.tree.rag_prompts import PickPosts, SummarisePost
 from bot.coder.prompts import ReviewRun, WriteScript
-from bot.community.idea_prompts import ProposeIdeas
-from bot.community.plan_prompts import PlanDrafts
-from bot.community.read_prompts import ReadPosts
-from bot.community.report_writing import WriteReport
+from bot.community.drafts.prompts import PlanDrafts
+from bot.community.drafts.reporting import WriteReport
+from bot.community.ideas.prompts import ProposeIdeas
+from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
 from bot.curation.prompts import ExtractTricks, SummarizePaper
 from bot.engine.services import BuiltIn

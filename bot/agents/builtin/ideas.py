@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 
 from bot.agents.builtin.reports import best
 from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits, vocabulary
-from bot.community.idea_prompts import MOST_ADDED, ProposeIdeas
-from bot.community.plan_prompts import PlanDrafts
+from bot.community.drafts.prompts import PlanDrafts
+from bot.community.ideas.prompts import MOST_ADDED, ProposeIdeas
 from bot.community.shown import IdeaText, ReportText
 from bot.execution.task import TaskText
 

@@ -5,9 +5,9 @@ import math
 import re
 
 from bot.agents.builtin.techniques import how, named_in, vocabulary
-from bot.community.documents import Document
-from bot.community.read_prompts import ReadPosts
-from bot.community.suspicion import steering
+from bot.community.reading.documents import Document
+from bot.community.reading.prompts import ReadPosts
+from bot.community.reading.suspicion import steering
 from state.community import Post
 
 _DOUBTFUL = re.compile(

@@ -5,7 +5,7 @@ import json
 from bot.agents.builtin.posts import failures, is_hostile, suggestions
 from bot.agents.builtin.techniques import how, named_in
 from bot.agents.tree.rag_prompts import PickPosts, SummarisePost
-from bot.community.suspicion import steering
+from bot.community.reading.suspicion import steering
 
 _PICKED = 2
 

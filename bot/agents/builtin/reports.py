@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from bot.agents.builtin.config import config_in
 from bot.agents.builtin.techniques import how, kinds_in, suitable
 from bot.coder.prompts import ReviewRun
-from bot.community.report_writing import WriteReport
+from bot.community.drafts.reporting import WriteReport
 from bot.execution.task import TaskText
 
 _ROW = re.compile(r"^(\S.* on .*?\S) +(\d+\.\d+) +\d+\.\d+$", re.MULTILINE)

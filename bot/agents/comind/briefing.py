@@ -11,10 +11,10 @@ from bot.coder.brief import Brief
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment, ScriptPlaybook
+from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
+from bot.community.drafts.reporting import report_on
 from bot.community.intake import Intake
-from bot.community.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.report_pool import keep_report, reports_of
-from bot.community.report_writing import report_on
 from bot.community.shown import ReportAnswer
 from bot.engine.attempts import attempt, code
 from bot.engine.budget import SHORTEST_EXECUTION, SHORTEST_SHARE

@@ -11,12 +11,12 @@ from bot.agents.comind.insights import insights, lacks
 from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
-from bot.community.idea_pool import idea_texts
+from bot.community.drafts.planning import draft_row, draft_text, kernel_texts, plan_drafts, provenance
+from bot.community.drafts.prompts import Room
+from bot.community.drafts.reporting import measured_parts
+from bot.community.ideas.pool import idea_texts
 from bot.community.intake import Intake
-from bot.community.plan_prompts import Room
-from bot.community.planning import draft_row, draft_text, kernel_texts, plan_drafts, provenance
 from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
-from bot.community.report_writing import measured_parts
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.agents.comind.lineage import LEAST, drawn, own_ranked
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
-from bot.community.plan_prompts import Room
+from bot.community.drafts.prompts import Room
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 

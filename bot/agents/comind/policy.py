@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.community.plan_prompts import Room
+from bot.community.drafts.prompts import Room
 from bot.engine.budget import DraftLeft
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.agents.tree.aide import Material, searching
 from bot.agents.tree.rag_prompts import MOST_PICKED, PickPosts, Shown, SummarisePost
-from bot.community.documents import Document, documents, excerpt
+from bot.community.reading.documents import Document, documents, excerpt
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.community.documents import Document
+from bot.community.reading.documents import Document
 from bot.engine.strategy import ActionKind
 from bot.execution.task import TaskText
 from bot.models import Item

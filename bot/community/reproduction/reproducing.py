@@ -23,7 +23,8 @@ from state.knowledge import add_reproduction, reproductions
 from state.progress import NodeStatus, create_node, end_node
 from state.tables import Reproduction, Step
 
-_STEP = "reproduce"
+_STEP, _NONE = "reproduce", "reproduce: none"
+"""Names of the steps that say which kernels a batch runs, and why it runs none or no further one."""
 _PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""
 _LEAST = 15.0
@@ -63,36 +64,72 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         InfrastructureFailure: our own machinery failed.
         ModelMisconfigured, ModelUnavailable: no model answers for the repair.
     """
-    settings = context.settings_of(ReproductionSettings)
-    if context.community is None or settings.kernels == 0:
+    if context.community is None:
         return []
-    if not context.executor.contains or context.executor.self_reported is not None:
+    if why := _barred(context):
+        await _give_up(context, number, why)
         return []
     files = _paths(context.executor.settings.data)
 
     async def choose() -> dict[str, Any]:
         try:
             _seconds(context)
-        except BudgetExceeded:
-            return {"kernels": []}
-        return {"kernels": _choose(context, files, settings.kernels)}
+        except BudgetExceeded as error:
+            return {"kernels": [], "why": str(error)}
+        chosen = _choose(context, files, context.settings_of(ReproductionSettings).kernels)
+        return {"kernels": chosen, "why": "" if chosen else "nobody has published another one that can run here"}
 
-    chosen = (await context.steps.once(_STEP, choose, attempt=number))["kernels"]
+    choice = await context.steps.once(_STEP, choose, attempt=number)
+    chosen = choice["kernels"]
+    if not chosen:
+        await _give_up(context, number, choice["why"])
+        return []
     # Numbered at once, before anything is waited for: what the search decides meanwhile comes after them.
     nodes = await context.decisions.reproduce(chosen)
     try:
         await context.executor.view(REPRODUCED)
     except UnsupportedLayout as error:
-        context.say(f"no public kernel is run, as none could be scored: {error}")
+        await _give_up(context, number, f"none could be scored: {error}")
         return []
     made = []
     for post in sorted(context.community.find(chosen), key=lambda one: nodes[one.item]):
         try:
             made += await _reproduce(context, post, nodes[post.item], files, shares_cores)
         except BudgetExceeded as error:
-            context.say(f"no further public kernel is run: {error}")
+            await _give_up(context, number, str(error))
             break
     return made
+
+
+def why_no_more(context: RunContext) -> str | None:
+    """Return why the run has run no public kernel, or no further one; None: nothing kept it from it."""
+    reasons = context.steps.finished(_NONE)
+    if reasons:
+        return str(reasons[max(reasons)]["why"])
+    begun = any(batch["kernels"] for batch in context.steps.finished(_STEP).values())
+    ended = reproductions(context.store, context.run_id, context.clock.as_of())
+    return "the run ended before the first one had" if begun and not ended else None
+
+
+def _barred(context: RunContext) -> str | None:
+    """Return why the settings allow no kernel; None: they allow some."""
+    if context.settings_of(ReproductionSettings).kernels == 0:
+        return "the settings say so"
+    if not context.executor.contains:
+        return "they are strangers' code, and this sandbox contains nothing"
+    if context.executor.self_reported is not None:
+        return "the evaluator scores nothing here, so that none could be measured"
+    return None
+
+
+async def _give_up(context: RunContext, number: int, why: str) -> None:
+    """Say once a batch why no public kernel is run, or no further one, and keep it for the report."""
+
+    async def note() -> dict[str, Any]:
+        context.say(f"no further public kernel is run: {why}")
+        return {"why": why}
+
+    await context.steps.once(_NONE, note, attempt=number)
 
 
 def _paths(data: Path) -> tuple[str, ...]:
@@ -213,7 +250,7 @@ def _seconds(context: RunContext) -> float:
     run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     limit = min(_PER_KERNEL * share, share - spent, run or 0.0)
     if limit < _LEAST:
-        raise BudgetExceeded("their share of the run's time is used up")
+        raise BudgetExceeded(f"{limit:.0f} s are left for them, and one needs {_LEAST:.0f} s at least")
     return limit
 
 

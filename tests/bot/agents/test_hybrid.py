@@ -15,7 +15,7 @@ from bot.agents.comind.hybrid import hybrid
 from bot.agents.comind.policy import RoundsSettings
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
-from bot.community.plan_prompts import PlanDrafts
+from bot.community.drafts.prompts import PlanDrafts
 from bot.engine.attempts import load_tree
 from bot.engine.search import Search
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS

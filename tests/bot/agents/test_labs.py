@@ -10,8 +10,8 @@ from sqlmodel import col, select
 from bot.agents.builtin import BuiltinModel
 from bot.agents.comind.briefing import comind
 from bot.agents.comind.policy import RoundsSettings
-from bot.community.evidence import WHOLE
-from bot.community.plan_prompts import PlanDrafts
+from bot.community.drafts.prompts import PlanDrafts
+from bot.community.ideas.evidence import WHOLE
 from bot.engine.attempts import load_tree
 from bot.engine.search import Search
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
-from bot.community.plan_prompts import Room
+from bot.community.drafts.prompts import Room
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from bot.community.documents import Document
-from bot.community.read_prompts import ReadPosts
+from bot.community.reading.documents import Document
+from bot.community.reading.prompts import ReadPosts
 from bot.execution.task import OwnerNote, TaskText
 from bot.models import Item
 from state.community import Post

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.community.news import looks, take_in_news
-from bot.community.reading import read_batch, read_news
+from bot.community.reading.batches import read_batch, read_news
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.snapshot import Snapshot

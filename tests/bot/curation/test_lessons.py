@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.community.evidence import WHOLE
+from bot.community.ideas.evidence import WHOLE
 from bot.curation.lessons import lessons_of
 from bot.knowledge.entry import Entry, format_entry
 from scrapers.snapshots.card import MetricSpec, TaskCard

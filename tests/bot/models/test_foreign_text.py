@@ -13,10 +13,10 @@ from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import ReviewRun
-from bot.community.idea_prompts import Failure as Measured
-from bot.community.plan_prompts import KernelText
-from bot.community.read_prompts import ReadPosts
-from bot.community.report_writing import WriteReport
+from bot.community.drafts.prompts import KernelText
+from bot.community.drafts.reporting import WriteReport
+from bot.community.ideas.prompts import Failure as Measured
+from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.shown import ComponentNote
 from bot.curation.prompts import ExtractTricks, SummarizePaper
@@ -176,3 +176,15 @@ def test_every_template_is_tried() -> None:
     templates = {path.stem for path in bot.rglob("*.j2") if "{% block user %}" in path.read_text(encoding="utf-8")}
     assert templates == {prompt.name for prompt in PROMPTS}
     assert not templates & macros
+
+
+def test_support_is_explained_once_wherever_ideas_are_shown_with_it() -> None:
+    texts = {prompt.name: "\n".join(message.content for message in prompt.messages()) for prompt in PROMPTS}
+    explained = {name: text.count("An idea's support says") for name, text in texts.items()}
+    assert {name for name, text in texts.items() if "; support " in text} == {"propose_ideas", "plan_drafts"}
+    # What a lab prints of ideas has no room for it.
+    assert {name: count for name, count in explained.items() if count} == {
+        "propose_ideas": 1,
+        "plan_drafts": 1,
+        "lab_task": 1,
+    }

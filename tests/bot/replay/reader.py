@@ -5,11 +5,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from bot.community.documents import Document
-from bot.community.idea_prompts import ProposeIdeas
-from bot.community.plan_prompts import PlanDrafts
-from bot.community.read_prompts import ReadPosts
-from bot.community.report_writing import WriteReport
+from bot.community.drafts.prompts import PlanDrafts
+from bot.community.drafts.reporting import WriteReport
+from bot.community.ideas.prompts import ProposeIdeas
+from bot.community.reading.documents import Document
+from bot.community.reading.prompts import ReadPosts
 from bot.engine.search import Search
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from tests.bot.replay.stream_parts import MIDDLE_WORDS

@@ -15,7 +15,7 @@ from sqlmodel import col, select
 from bot.agents.comind.briefing import CoMindBriefing
 from bot.agents.comind.policy import RoundsPolicy
 from bot.community.intake import Intake
-from bot.community.reading import read_batch
+from bot.community.reading.batches import read_batch
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.search import Search

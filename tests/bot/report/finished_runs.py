@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.community.graph_rows import dependency_graph
+from bot.community.dependencies.rows import dependency_graph
 from bot.report.export import export_graph
 from state.community import CommunityView
 from state.community_rows import add_community

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.community.graph import Graph, Rows, build
+from bot.community.dependencies.graph import Graph, Rows, build
 from bot.report.graph import BOX_HEIGHT, MOST, GraphDrawing, graph_drawing
 from state.community import Post
 from state.tables import Draft, Idea, Node, Submission

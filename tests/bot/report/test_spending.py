@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.community.graph_rows import dependency_graph
+from bot.community.dependencies.rows import dependency_graph
 from bot.execution.folder import RunFolder
 from bot.models.sections import ROLES
 from bot.report.export import read_graph

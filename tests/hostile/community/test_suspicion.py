@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.community.suspicion import steering
+from bot.community.reading.suspicion import steering
 from scrapers.posts.cleaning import readable
 from scrapers.posts.kernel_text import text_of
 from tests import needs

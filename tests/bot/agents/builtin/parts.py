@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from bot.agents.builtin import BuiltinModel
 from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
-from bot.community.documents import Document
-from bot.community.idea_prompts import Failure, ProposeIdeas
-from bot.community.plan_prompts import OpenDraft, PlanDrafts, Room
-from bot.community.reading import AnalysisText
+from bot.community.drafts.prompts import OpenDraft, PlanDrafts, Room
+from bot.community.ideas.prompts import Failure, ProposeIdeas
+from bot.community.reading.batches import AnalysisText
+from bot.community.reading.documents import Document
 from bot.community.shown import IdeaText, ReportText
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft

@@ -10,8 +10,8 @@ from bot.agents.builtin import NAME, BuiltinModel
 from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, SplitPlan, WriteSubstep
 from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.prompts import ReviewRun
-from bot.community.read_prompts import ReadPosts
-from bot.community.report_writing import WriteReport
+from bot.community.drafts.reporting import WriteReport
+from bot.community.reading.prompts import ReadPosts
 from bot.curation.prompts import ExtractTricks, SummarizePaper
 from bot.knowledge.prompts import LabelTask
 from bot.models import CallLimits, Item, Message

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.agents.builtin.techniques import named_in
-from bot.community.idea_prompts import Failure
+from bot.community.ideas.prompts import Failure
 from bot.models import Item
 from tests.bot.agents.builtin.parts import (
     HOURS,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bot.agents.builtin import posts
-from bot.community.read_prompts import Findings, ReadPosts
+from bot.community.reading.prompts import Findings, ReadPosts
 from tests import needs
 from tests.bot.agents.builtin.parts import TASK, answer, document, post
 

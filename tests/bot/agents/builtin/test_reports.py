@@ -3,7 +3,7 @@
 from bot.agents.builtin.config import plain_config, script
 from bot.agents.builtin.reports import chosen
 from bot.coder.prompts import ReviewRun
-from bot.community.report_writing import WriteReport
+from bot.community.drafts.reporting import WriteReport
 from tests.bot.agents.builtin.parts import OUTPUT, TASK, answer, attempt, propose_ideas, report
 
 CODE = script(plain_config(TASK).using(("square roots", "blend", "linear model", "LDA")))

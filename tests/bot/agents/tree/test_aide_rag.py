@@ -9,6 +9,7 @@ import pytest
 
 from bot.agents.tree.aide_rag import PostsByTitle, aide_rag
 from bot.agents.tree.rag_prompts import PickPosts, Shown
+from bot.community.dependencies.rows import posts_shown
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
@@ -114,6 +115,8 @@ async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_i
     model = told("kernel/21")
     async with a_run(tmp_path, model) as context:
         assert (await play(context, aide_rag(context), DRAFT, 2)).status == "valid"
+        with context.store.read() as session:
+            assert {node: [*items] for node, items in posts_shown(session, RUN).items()} == {2: ["kernel/21"]}
     (prompt,) = model.of("write_script")
     assert "It says: use Linear." in model.text("write_script")
     assert "kernel/21" in {item.id for item in prompt.items()}

@@ -15,6 +15,7 @@ from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import CallLimits, Completion, Prompt
+from bot.report.labs import lab_stories
 from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
@@ -95,6 +96,7 @@ async def test_a_strong_script_a_telling_post_and_new_ideas_reach_a_running_lab(
         first, second, third = turns(context)[:3]
         with context.store.read() as session:
             calls = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()
+            (story,) = lab_stories(session, RUN)
         items = [[item["id"] for item in call.items] for call in calls]
     assert "[news]" not in first
     assert "77.txt" not in first and "77.py" not in first
@@ -103,6 +105,7 @@ async def test_a_strong_script_a_telling_post_and_new_ideas_reach_a_running_lab(
     assert "[news] posted (kernel/77), as we read it: Wins by far." in second
     assert "[news] 1 idea was added, `lab ideas` has them whole: 1 do as 77 does" in second
     assert "[news]" not in third, "once is enough"
+    assert "posted (kernel/77), as we read it: Wins by far." in story.news, "the report lists them"
     assert "77" in third
     assert "kernel/77" not in items[1]
     assert "kernel/77" in items[2], "the audit learns of what lies in the lab since then"

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from bot.agents.builtin import BuiltinModel
 from bot.coder.lab.cards import board
 from bot.coder.lab.places import write_community
-from bot.community.reproduction.reproducing import reproduce_batch
+from bot.community.reproduction.reproducing import reproduce_batch, why_no_more
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
@@ -128,6 +128,7 @@ async def test_without_time_none_is_chosen(tmp_path: Path) -> None:
         assert await reproduce_batch(context, 1) == []
         assert rows(context) == {}
         assert context.decisions.count == 0
+        assert why_no_more(context) == "0 s are left for them, and one needs 15 s at least"
 
 
 @pytest.mark.integration
@@ -148,14 +149,17 @@ async def test_a_batch_ends_with_its_share_and_its_nodes_keep_their_numbers(
 @pytest.mark.integration
 async def test_nothing_is_run_where_it_is_turned_off(tmp_path: Path) -> None:
     async with run_on(tmp_path, ReproductionSettings(kernels=0)) as context:
+        assert why_no_more(context) is None
         assert await reproduce_batch(context, 1) == []
         assert context.decisions.count == 0
+        assert why_no_more(context) == "the settings say so"
 
 
 async def test_strangers_code_is_not_run_where_nothing_contains_it(tmp_path: Path) -> None:
     async with run_on(tmp_path, sandbox=ProcessSandbox()) as context:
         assert await reproduce_batch(context, 1) == []
         assert rows(context) == {}
+        assert "strangers' code" in (why_no_more(context) or "")
 
 
 @pytest.mark.integration

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.coder.lab.cards import _FAMILIES as CODE_FAMILIES  # the names that scripts are counted under
-from bot.community.selection import _FAMILIES, Situation, families_in, select, value
+from bot.community.ideas.selection import _FAMILIES, Situation, families_in, select, value
 from tests.bot.agents.builtin.parts import idea
 
 HERE = Situation(gpus=0, weights=False, late=False)

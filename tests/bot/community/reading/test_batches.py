@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from bot.community.read_prompts import ReadPosts
-from bot.community.reading import AnalysisText, analysis_texts, known_analyses, pays, read_batch, read_news
+from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses, pays, read_batch, read_news
+from bot.community.reading.prompts import ReadPosts
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS

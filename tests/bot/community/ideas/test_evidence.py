@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.community.evidence import NEUTRAL_SUPPORT, WHOLE, evidence
+from bot.community.ideas.evidence import NEUTRAL_SUPPORT, WHOLE, evidence
 from state.tables import Analysis, Draft, Idea, Report
 
 T = datetime(2020, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.community.documents import Document, documents, excerpt, most_telling
+from bot.community.reading.documents import Document, documents, excerpt, most_telling
 from state.clock import SystemClock
 from state.community import TEAM, CommunityView, Post
 from state.community_rows import add_community

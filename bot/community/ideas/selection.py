@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.community.ideas.similarity import Similarity
 from bot.community.shown import IdeaText
-from bot.community.similarity import Similarity
 
 IDEAS_A_DRAFT = 4
 _OVERLAP_PENALTY = 0.7

@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
-from bot.community.evidence import Evidence, heirs_of
-from bot.community.idea_prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
-from bot.community.similarity import Similarity
+from bot.community.ideas.evidence import Evidence, heirs_of
+from bot.community.ideas.prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
+from bot.community.ideas.similarity import Repetitions
 from state.knowledge import add_idea, close_idea
 from state.store import Transaction
 from state.tables import Idea
 
-SAME = 0.65
-"""Similarity from which two ideas are the same."""
 _CLOSED_SHARE = 0.25
 """Share of the pool that one answer may close."""
 
@@ -24,7 +22,14 @@ class PoolChanges:
     be merged into it, and it can be retired only if it was measured in vain.
     """
 
-    def __init__(self, tx: Transaction, run_id: str, pool: Sequence[Evidence], known_at: datetime) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        run_id: str,
+        pool: Sequence[Evidence],
+        known_at: datetime,
+        repetitions: Repetitions,
+    ) -> None:
         """Begin.
 
         Args:
@@ -32,8 +37,9 @@ class PoolChanges:
             run_id: the run.
             pool: all ideas, closed ones too.
             known_at: latest time among what the prompt showed.
+            repetitions: finds what an idea of the answer repeats.
         """
-        self._tx, self._run_id, self._known_at = tx, run_id, known_at
+        self._tx, self._run_id, self._known_at, self._repetitions = tx, run_id, known_at, repetitions
         self._pool = {one.idea.id: one for one in pool}
         self._heirs = heirs_of([one.idea for one in pool])
         self._live = {number for number, one in self._pool.items() if one.live}
@@ -61,14 +67,11 @@ class PoolChanges:
             self._retire(retire)
 
     def _add(self, proposed: ProposedIdea, known_at: datetime) -> None:
-        alike = Similarity([*self._texts.values(), proposed.text])
-        nearest = max(
-            self._texts, key=lambda number: (alike(self._texts[number], proposed.text), -number), default=None
-        )
-        if nearest is None or alike(self._texts[nearest], proposed.text) < SAME:
+        original = self._repetitions.original(proposed.text, self._texts)
+        if original is None:
             self._keep(proposed.text, proposed.sources, proposed.path, known_at)
             return
-        same = self._heirs.get(nearest, nearest)
+        same = self._heirs.get(original, original)
         if same not in self._live:
             self.refused.append(f"{proposed.text[:80]}: the same as idea {same}, which was closed")
         else:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
-from bot.community.documents import Document
+from bot.community.reading.documents import Document
 from bot.execution.task import TaskText
 from bot.models import Item
 from bot.models.parsing import json_answer

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from bot.community.reading import AnalysisText
+from bot.community.reading.batches import AnalysisText
 from bot.community.shown import IdeaText, Reply, ReportText
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText

@@ -58,7 +58,8 @@ class Edge:
 
     Kinds: a post or report `suggested` an idea, an idea was `merged` or `split` into others, a draft `used` an idea or was
     `built_on` a node, a draft `made` a node, a node is a `parent` of another or a `member` of a blend, a kernel was `reproduced`
-    as a node, a draft was `reported`, a node was `handed_in`, a data set or weights are `read` by a kernel or a node.
+    as a node, a post was `shown` to the coder of a node that no draft stands behind, a draft was `reported`, a node was
+    `handed_in`, a data set or weights are `read` by a kernel or a node.
     """
 
     source: str
@@ -127,6 +128,8 @@ class Rows:
     reports: Sequence[Report] = ()
     reproductions: Sequence[Reproduction] = ()
     nodes: Sequence[Node] = ()
+    shown: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Posts that the coders of nodes without a draft were shown, by node."""
     gains: Mapping[int, Gain] = field(default_factory=dict)
     """Of nodes over what they are built on."""
     noise: Mapping[int, float] = field(default_factory=dict)
@@ -201,6 +204,7 @@ def _of_nodes(rows: Rows) -> list[Edge]:
     for node in rows.nodes:
         name = f"node/{node.id}"
         edges += [Edge(f"weights/{one}", name, "read") for one in rows.weights.get(node.id, ())]
+        edges += [Edge(item, name, "shown") for item in rows.shown.get(node.id, ())]
         edges += [Edge(f"draft/{node.draft_id}", name, "made")] if node.draft_id else []
         kind = "member" if node.action == "ensemble" else "parent"
         edges += [Edge(f"node/{parent}", name, kind) for parent in node.parents]

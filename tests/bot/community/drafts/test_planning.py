@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bot.community.idea_pool import idea_texts, propose_ideas
-from bot.community.idea_prompts import IdeasAnswer, ProposedIdea
-from bot.community.plan_prompts import DraftPlan, DraftsAnswer, OpenDraft, PlanDrafts, Room
-from bot.community.planning import draft_row, plan_drafts, provenance
+from bot.community.drafts.planning import draft_row, plan_drafts, provenance
+from bot.community.drafts.prompts import DraftPlan, DraftsAnswer, OpenDraft, PlanDrafts, Room
+from bot.community.ideas.pool import idea_texts, propose_ideas
+from bot.community.ideas.prompts import IdeasAnswer, ProposedIdea
 from bot.community.report_pool import keep_report, lineage, report_texts, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer
 from bot.engine.attempts import Attempt
@@ -22,6 +22,7 @@ from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
 from bot.knowledge.retrieval import Found
+from bot.knowledge.similarity import WordSimilarity
 from bot.models import Item
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
@@ -94,6 +95,7 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         blender=None,
         blend=None,
         left=(),
+        similarity=WordSimilarity(),
         steps=Steps(store, RUN),
         budget=RunBudget(Stopwatch(), 600.0, None),
     )

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from bot.community.idea_pool import idea_items, idea_texts, not_asked_about, propose_ideas
-from bot.community.idea_prompts import Dropped, IdeasAnswer, Path, ProposedIdea, Retire
+from bot.community.ideas.pool import idea_items, idea_texts, not_asked_about, propose_ideas
+from bot.community.ideas.prompts import Dropped, IdeasAnswer, Path, ProposedIdea, Retire
 from bot.community.report_pool import keep_report
 from bot.community.shown import ComponentNote, ReportAnswer
 from state.clock import ReplayClock
@@ -18,7 +18,7 @@ from state.knowledge import add_analysis, add_draft, add_reproduction
 from state.progress import create_node, create_run, end_node
 from state.store import Store
 from state.tables import Event, KernelVersion, Reproduction
-from tests.bot.community.test_planning import CUTOFF, RUN, Scripted, context, done
+from tests.bot.community.drafts.test_planning import CUTOFF, RUN, Scripted, context, done
 
 POSTED = CUTOFF - timedelta(days=9)
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.community.evidence import WHOLE
-from bot.community.idea_pool import idea_texts
-from bot.community.planning import provenance
+from bot.community.drafts.planning import provenance
+from bot.community.ideas.evidence import WHOLE
+from bot.community.ideas.pool import idea_texts
 from bot.community.report_pool import best_attempt, keep_report, lineage, numbers, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import Attempt, load_tree

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.community.graph import Edge, Gain, Graph
-from bot.community.graph_rows import dependency_graph
+from bot.community.dependencies.graph import Edge, Gain, Graph
+from bot.community.dependencies.rows import dependency_graph
 from state.community import CommunityView
 from state.community_rows import add_community
 from state.knowledge import add_analysis, add_draft, add_idea, add_report, add_reproduction
 from state.progress import create_node, create_run, end_node
+from state.spending import log_model_call
 from state.store import Store, Transaction
 from state.tables import KernelVersion, Message, Node, Reproduction, Submission, Topic
 from tests.state.communities import HOURS
@@ -193,8 +194,14 @@ def test_nothing_later_than_a_time_is_in_it_and_nothing_of_before_is_left_out(
         create_node(tx, run, id=5, action="reproduce", parents=[])
         add_reproduction(tx, Reproduction(run_id=run, id="message/0", title="k", state="ran", node=5, known_at=kernel))
         create_node(tx, run, id=6, action="ensemble", parents=[2, 4])
+        shown = data.draw(st.lists(st.integers(0, 3), unique=True, max_size=2))
+        script(tx, run, 7, 0.6)
+        items = [(f"message/{n}", posted[n]) for n in shown]
+        call = {"step": "write", "role": "coder", "prompt_name": "write_script", "model": "m", "messages": []}
+        log_model_call(tx, run, items=items, as_of=END, answer="", prompt_hash="", node=7, **call)
         tx.add(Submission(run_id=run, id="1", node=6, tag=run, status="confirmed", handed_in="blend", at=START))
     full, then = graph(shared, run, END, competition), graph(shared, run, as_of, competition)
+    assert {edge.source for edge in full.edges if edge.kind == "shown"} == {item for item, _ in items}
     for edge in full.edges:
         before, after = full.elements[edge.source].known_at, full.elements[edge.target].known_at
         assert before is None or (after is not None and before <= after)

@@ -6,8 +6,8 @@ from itertools import chain
 from itertools import count as counted
 from typing import Any
 
-from bot.community.idea_pool import idea_items, idea_texts
-from bot.community.plan_prompts import DraftPlan, DraftsAnswer, KernelText, OpenDraft, PlanDrafts, Room
+from bot.community.drafts.prompts import DraftPlan, DraftsAnswer, KernelText, OpenDraft, PlanDrafts, Room
+from bot.community.ideas.pool import idea_items, idea_texts
 from bot.community.report_pool import code_source, report_texts
 from bot.community.shown import item_time
 from bot.engine.context import RunContext

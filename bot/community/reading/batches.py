@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bot.community.documents import Document, documents, excerpt, is_note, most_telling, original_of, words_of
-from bot.community.read_prompts import Findings, ReadPosts
+from bot.community.reading.documents import Document, documents, excerpt, is_note, most_telling, original_of, words_of
+from bot.community.reading.prompts import Findings, ReadPosts
+from bot.community.reading.suspicion import steering
 from bot.community.report_pool import reports_of
 from bot.community.settings import ReadingSettings
-from bot.community.suspicion import steering
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText
 from bot.models import Item

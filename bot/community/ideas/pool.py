@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from sqlmodel import select as query
 
-from bot.community.evidence import BASES, Evidence, pool_evidence
-from bot.community.idea_prompts import Failure, IdeasAnswer, ProposeIdeas, shown_suggestions
-from bot.community.pool_changes import PoolChanges
-from bot.community.reading import AnalysisText, analysis_texts, known_analyses
+from bot.community.ideas.changes import PoolChanges
+from bot.community.ideas.evidence import BASES, Evidence, pool_evidence
+from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposeIdeas, shown_suggestions
+from bot.community.ideas.selection import Situation, select, value
+from bot.community.ideas.similarity import repetitions
+from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
-from bot.community.selection import Situation, select, value
 from bot.community.settings import ReadingSettings
 from bot.community.shown import IdeaText, item_time
 from bot.engine.context import RunContext
@@ -130,9 +131,11 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         context.say(f"no new ideas: {error}")
         answer = IdeasAnswer()
     items = prompt.items()
+    proposed = [idea.text for idea in answer.add[:MOST_ADDED]]
+    repeated = await repetitions(context.similarity, [one.idea.text for one in _evidence(context)], proposed)
     pool, asked = _evidence(context), {one.item.id for one in shown}
     with context.store.write() as tx:
-        changes = PoolChanges(tx, context.run_id, pool, item_time(items, context.card.enabled_at))
+        changes = PoolChanges(tx, context.run_id, pool, item_time(items, context.card.enabled_at), repeated)
         changes.apply(answer, {item.id: item.time for item in items})
         tx.record(
             PROPOSED,

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
-from bot.community.evidence import Evidence, pool_evidence
-from bot.community.idea_prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
-from bot.community.pool_changes import PoolChanges
+from bot.community.ideas.changes import PoolChanges
+from bot.community.ideas.evidence import Evidence, pool_evidence
+from bot.community.ideas.prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
+from bot.community.ideas.similarity import Repetitions
 from state.knowledge import add_draft, add_report, ideas
 from state.store import Store
 from state.tables import Event
@@ -57,7 +58,7 @@ def pool(store: Store, run: str) -> dict[int, Evidence]:
 def change(store: Store, run: str, answer: IdeasAnswer) -> list[str]:
     known = list(pool(store, run).values())
     with store.write() as tx:
-        changes = PoolChanges(tx, run, known, END)
+        changes = PoolChanges(tx, run, known, END, Repetitions())
         changes.apply(answer, {"message/1": START, "kernel/2": START + timedelta(hours=1)})
     return changes.refused
 

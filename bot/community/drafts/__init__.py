@@ -1,0 +1,1 @@
+"""Drafts: how they are planned, and the report on each closed one."""

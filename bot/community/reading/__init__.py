@@ -1,0 +1,1 @@
+"""Reading: posts become documents, and documents analyses."""
