@@ -242,6 +242,33 @@ class SubmissionRefused(Event):
 
 
 @dataclass(frozen=True)
+class SubmissionDelayed(Event):
+    """The site does not take a submission now, for a reason that a person may have to remove; it is tried again."""
+
+    kind: ClassVar[str] = "submission.delayed"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "words", "day")
+
+    competition: str
+    node: int
+    words: str
+    """The site's message."""
+    day: date
+    """In UTC."""
+
+
+@dataclass(frozen=True)
+class QuotaUnknown(Event):
+    """The site has not said how many submissions it takes, as before a team's first one; one is tried."""
+
+    kind: ClassVar[str] = "submission.quota"
+    once_per: ClassVar[tuple[str, ...]] = ("competition",)
+
+    competition: str
+    tag: str
+    node: int
+
+
+@dataclass(frozen=True)
 class ScoresDisagree(Event):
     """Validation scores no longer predict public ones."""
 

@@ -81,8 +81,10 @@ class SubmissionMethods:
         raise Refused(404, "Not found")
 
     def limits(self, call: Call) -> Answer:
-        """GetSubmissionLimits: of the UTC day by the site's clock."""
+        """GetSubmissionLimits: of the UTC day by the site's clock; all zero before the first submission makes a team."""
         competition = self._site.competition(call.text("competitionName"))
+        if not competition.desk.all(call.now):
+            return {}
         closed = not competition.begun(call.now) or competition.over(call.now) or not competition.entered
         limits = competition.desk.limits(call.now, closed=closed)
         return {"numToday": limits.today, "numTotal": limits.total, "numAllowedNow": limits.allowed}

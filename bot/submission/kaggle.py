@@ -13,9 +13,9 @@ from scrapers.kaggle.submissions import SentFile, Status, Submissions
 from state.errors import (
     BotError,
     KaggleError,
+    Forbidden,
     NotAuthenticated,
     NotebooksOnly,
-    NotEntered,
     NotFound,
     NotSent,
     QuotaReached,
@@ -59,7 +59,7 @@ class KaggleSubmitter:
         self._submissions = Submissions(client, slug)
 
     async def quota(self) -> Quota:
-        """Return how many submissions Kaggle still takes; the quota is renewed at 00:00 UTC.
+        """Return how many submissions Kaggle still takes; the quota is renewed at 00:00 UTC, and unknown for a new team.
 
         Raises:
             SiteUnavailable: Kaggle cannot be asked.
@@ -68,6 +68,8 @@ class KaggleSubmitter:
         limits = await self._submissions.limits()
         today = (limits.served_at or self.client.clock.now()).replace(hour=0, minute=0, second=0, microsecond=0)
         resets = None if limits.limited_by_total else today + timedelta(days=1)
+        if not limits.known:
+            return Quota(remaining=None, resets_at=resets, known=False)
         return Quota(remaining=max(0, limits.num_allowed_now), resets_at=resets)
 
     async def submit(self, file: Path, tag: str) -> str:
@@ -109,14 +111,14 @@ class KaggleSubmitter:
         try:
             competition = await Competitions(self.client).get(self._slug)
         except (KaggleError, SiteUnavailable) as error:
-            raise NotSent(f"nothing was sent: {error}") from error
+            raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
         now = competition.served_at or self.client.clock.now()
         if competition.is_kernels_submissions_only:
             raise NotebooksOnly(f"{self._slug} {_NO_FILES}")
         if not competition.user_has_entered:
-            raise NotSent(f"{self._slug} is not entered: accept its rules on the website")
+            raise NotSent(f"{self._slug} is not entered: accept its rules on the website", refused=True)
         if competition.submissions_disabled or (competition.deadline and competition.deadline <= now):
-            raise NotSent(f"{self._slug} takes no more submissions")
+            raise NotSent(f"{self._slug} takes no more submissions", refused=True)
 
     async def _confirmed(self, ref: int, tag: str) -> str:
         """Return Kaggle's number of a submission once Kaggle lists it.
@@ -154,7 +156,7 @@ class KaggleSubmitter:
         except QuotaReached:
             raise
         except (KaggleError, SiteUnavailable, OSError) as error:
-            raise NotSent(f"nothing was sent: {error}") from error
+            raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
         return upload.token
 
 
@@ -162,8 +164,8 @@ def _refusal(error: BotError) -> BotError:
     """Translate Kaggle's refusal of a submission: this file is refused for good, or it may be sent later."""
     if isinstance(error, NotSent | SubmissionRefused):
         return error
-    if isinstance(error, NotAuthenticated | NotEntered):
-        return NotSent(f"nothing was sent: {error}")
+    if isinstance(error, NotAuthenticated | Forbidden):
+        return NotSent(f"nothing was sent: {error}", refused=True)
     if isinstance(error, UnknownAnswer):
         return SiteUnavailable(str(error))  # it may have been submitted
 

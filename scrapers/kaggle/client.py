@@ -58,7 +58,7 @@ class KaggleClient:
 
     - SiteUnavailable: no reliable answer. Calls that only read were tried several times; anything else once, and it may
       have been done. RateLimited: nothing was done; it holds the time to try again.
-    - NotAuthenticated, NotEntered, NotFound, another KaggleError, QuotaReached, SubmissionRefused: Kaggle refuses.
+    - NotAuthenticated, Forbidden, NotFound, another KaggleError, QuotaReached, SubmissionRefused: Kaggle refuses.
     - UnknownAnswer: an answer that breaks the interface.
     """
 

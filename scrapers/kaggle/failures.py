@@ -7,6 +7,7 @@ from scrapers.http.responses import read_json
 from scrapers.posts.cleaning import clean
 from state.errors import (
     BotError,
+    Forbidden,
     KaggleError,
     NotAuthenticated,
     NotebooksOnly,
@@ -20,9 +21,9 @@ from state.errors import (
 _MOST_WORDS = 500
 _MOST_READ = 20_000
 _FAILED = 400
-_DAILY_LIMIT = re.compile(r"daily submission allowance|submission not allowed|tomorrow UTC", re.IGNORECASE)
+_DAILY_LIMIT = re.compile(r"daily submission allowance|tomorrow UTC", re.IGNORECASE)
 _NOTEBOOKS = re.compile(r"only accepts submissions from notebooks", re.IGNORECASE)
-_DENIED = re.compile(r"permission '[\w.]+' was denied|accept this competition's rules", re.IGNORECASE)
+_DENIED = re.compile(r"permission '[\w.]+' was denied|accept (?:this|the) competition's rules", re.IGNORECASE)
 _UNKNOWN_TOKEN = re.compile(r"unauthenticated|unauthorized", re.IGNORECASE)
 _LIMITED = re.compile(r"too many requests|resource_exhausted", re.IGNORECASE)
 
@@ -74,8 +75,10 @@ def _classified(status: int, words: str, sentence: str, subject: str) -> BotErro
         return RateLimited(sentence)
     if status == 401 or (status == 403 and _UNKNOWN_TOKEN.search(words)):
         return NotAuthenticated(f"{sentence}; give the bot another token (kaggle.com/settings/api)")
-    if status == 403 or _DENIED.search(words):
+    if _DENIED.search(words):
         return NotEntered(f"{sentence}; if {subject} is a competition, enter it and accept its rules on the website")
+    if status == 403:
+        return Forbidden(sentence)
     if status == 404:
         return NotFound(sentence)
     if _NOTEBOOKS.search(words):

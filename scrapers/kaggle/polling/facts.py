@@ -8,7 +8,7 @@ from typing import Any
 from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, LeaderboardEntry
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.wire import wire_time
-from state.errors import NotEntered, NotFound
+from state.errors import Forbidden, NotFound
 from state.series import last_readings, record_absence, take_reading
 
 _VOLATILE = ("team_count", "user_rank")
@@ -31,7 +31,7 @@ async def poll_competitions(watch: Watch) -> None:
     with watch.store.read() as session:
         known = {slug for slug, _ in last_readings(session, None, "competition")}
     for slug in sorted(known - listed.keys()):
-        with suppress(NotFound, NotEntered):
+        with suppress(NotFound, Forbidden):
             listed[slug] = await site.get(slug)
     served_at = next((one.served_at for one in listed.values()), None)
     with watch.write() as tx:

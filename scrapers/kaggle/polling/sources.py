@@ -8,7 +8,7 @@ from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, kernels_to_read, store_version, version_id
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.watch import Watch
-from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
+from state.errors import KaggleError, NotAuthenticated, Forbidden, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import KernelVersion, PolledKernel
 
@@ -40,7 +40,7 @@ async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
     for number in _missed(watch, kernel, current.number if current else kernel.number):
         try:
             source = await _source(watch, kernel, number)
-        except (NotFound, NotEntered):
+        except (NotFound, Forbidden):
             continue  # never public, or withdrawn
         with watch.write() as tx:
             store_version(tx, watch, kernel, source, current=False)

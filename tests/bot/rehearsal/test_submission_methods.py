@@ -29,6 +29,12 @@ def test_a_submission_is_pending_until_the_sites_clock_says_so_and_scored_then(h
     assert (kept.tag, kept.ref, kept.status, kept.private_score) == ("r-7 0a1b2c3d", ref, "COMPLETE", 0.10536)
 
 
+def test_the_quota_of_a_new_team_is_all_zeros_until_its_first_submission(here: Served) -> None:
+    assert not {"numToday", "numTotal", "numAllowedNow"} & here.client.compete("GetSubmissionLimits").keys()
+    here.client.submit(here.sample)
+    assert here.client.compete("GetSubmissionLimits")["numAllowedNow"] == 4
+
+
 def test_the_private_score_appears_after_the_deadline_and_no_submission_is_taken_any_more(here: Served) -> None:
     token = here.client.upload(here.sample)
     ref = here.client.submit(here.sample)

@@ -8,6 +8,7 @@ import pytest
 from scrapers.http.responses import retry_after
 from scrapers.kaggle.failures import code_and_words, failure
 from state.errors import (
+    Forbidden,
     KaggleError,
     NotAuthenticated,
     NotebooksOnly,
@@ -28,9 +29,12 @@ CASES = [
     (401, "Unauthenticated", "UNAUTHENTICATED", NotAuthenticated),
     (403, DENIED, "PERMISSION_DENIED", NotEntered),
     (403, RULES, "PERMISSION_DENIED", NotEntered),
+    (403, "Verify your phone number first", "PERMISSION_DENIED", Forbidden),
+    (403, "", "", Forbidden),
     (404, "Not found", "NOT_FOUND", NotFound),
     (400, LIMIT, "FAILED_PRECONDITION", QuotaReached),
     (400, "Submission not allowed: " + LIMIT, "FAILED_PRECONDITION", QuotaReached),
+    (400, "Submission not allowed: your team is being reviewed", "FAILED_PRECONDITION", KaggleError),
     (400, NOTEBOOKS, "FAILED_PRECONDITION", NotebooksOnly),
     (400, NAME, "INVALID_ARGUMENT", KaggleError),
     (429, "Too many requests", "RESOURCE_EXHAUSTED", RateLimited),
@@ -50,6 +54,12 @@ def test_an_error_is_recognised_in_both_shapes_and_keeps_kaggles_words(
     assert type(error) is expected
     assert words in str(error)
     assert "CreateSubmission for leaf" in str(error)
+
+
+def test_only_a_denied_permission_is_a_competition_to_enter() -> None:
+    other = failure(403, '{"message": "Verify your phone number first"}', method="CreateSubmission", subject="leaf")
+    assert str(other) == "Kaggle answered 403 to CreateSubmission for leaf: Verify your phone number first"
+    assert "accept its rules on the website" in str(failure(403, DENIED, method="GetCompetition", subject="leaf"))
 
 
 def test_the_code_in_the_body_goes_before_a_status_of_200() -> None:
