@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, LeaderboardEntry
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.wire import wire_time
@@ -69,7 +70,8 @@ async def poll_top(watch: Watch) -> None:
     answer = await Competitions(watch.client).top(watch.competition, size=watch.settings.top_size)
     rows = [_entry(entry) for entry in answer.submissions]
     with watch.write() as tx:
-        content, about = _written(rows), {"teams": len(rows)}
+        order = read_order([entry.score for entry in answer.submissions])
+        content, about = _written(rows), {"teams": len(rows), "direction": order.direction}
         if take_reading(tx, watch.competition, "board", "top", about, content=content, served_at=answer.served_at):
             watch.news.add("board changed", "top")
         watch.move(tx, "top", None, answer.served_at)

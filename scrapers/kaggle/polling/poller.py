@@ -130,7 +130,7 @@ class Poller:
             rows = {**watermarks(session, competition), **watermarks(session, "")}
             moved = {
                 "messages": ready(topics_to_read(session, competition), now, self.settings),
-                "sources": ready(kernels_to_read(session, competition), now, self.settings),
+                "sources": ready(kernels_to_read(session, competition, self.settings, now), now, self.settings),
             }
         lasts: dict[Part, Last] = {
             part: Last(row.at, row.tried_at, row.failures, row.refused)

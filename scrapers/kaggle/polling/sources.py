@@ -14,12 +14,12 @@ from state.tables import KernelVersion, PolledKernel
 
 
 async def poll_sources(watch: Watch) -> None:
-    """Read the source of each kernel that was run since its source was last read, the latest runs first.
+    """Read the source of promising kernels that were run since it was last read; see `kernels_to_read`.
 
     A kernel that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
     """
     with watch.store.read() as session:
-        moved = kernels_to_read(session, watch.competition)
+        moved = kernels_to_read(session, watch.competition, watch.settings, watch.now())
     due = ready(moved, watch.now(), watch.settings)
     for kernel in due if watch.all_since else due[: watch.settings.kernels_at_once]:
         try:

@@ -133,6 +133,21 @@ async def test_requests_are_apart_and_few_and_end_with_the_day() -> None:
         await Competitions(client).get("leaf")
 
 
+async def test_reading_what_others_wrote_leaves_a_reserve_for_submissions() -> None:
+    site = Site([answer({})])
+    pace = Pace(per_minute=1e6, burst=100, per_day=10, reserved=0.2, apart=0)
+    async with client_of(site, pace=pace) as client:
+        with pytest.raises(RateLimited, match="8 requests for reading what others wrote are spent"):
+            for _ in range(10):
+                await Forum(client).topics("leaf")
+        assert len(site.asked) == 8
+        for _ in range(2):
+            await Submissions(client, "leaf").limits()
+        with pytest.raises(RateLimited, match="10 requests to Kaggle are spent"):
+            await Submissions(client, "leaf").limits()
+    assert [one.method for one in site.asked[8:]] == ["GetSubmissionLimits"] * 2
+
+
 async def test_a_no_is_neither_repeated_nor_held_against_the_family() -> None:
     site = Site([answer({"code": 400, "message": "Submission files must be named"}, 400)])
     async with client_of(site) as client:
