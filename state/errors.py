@@ -186,7 +186,7 @@ class StateCorrupted(BotError):
 
 
 class DataChanged(BotError):
-    """A competition's data has changed since it was fetched, here or at the site; nothing was mixed, and nothing removed."""
+    """A competition's data has changed here since it was fetched; nothing was mixed, and nothing removed."""
 
 
 class KaggleError(BotError):

@@ -386,6 +386,25 @@ class TaskCardIncomplete(Event):
 
 
 @dataclass(frozen=True)
+class DataReplaced(Event):
+    """The hosts have replaced files of the data since it was fetched; the bot goes on with what it has."""
+
+    kind: ClassVar[str] = "problem.data"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "sha")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    folder: str
+    fetched_at: datetime
+    files_before: int
+    bytes_before: int
+    files: int
+    bytes: int
+    sha: str
+    """Of the present summary."""
+
+
+@dataclass(frozen=True)
 class GraderUnusable(Event):
     """The owner's grader file cannot be used."""
 

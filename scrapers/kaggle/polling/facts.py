@@ -65,6 +65,17 @@ async def poll_pages(watch: Watch) -> None:
         watch.move(tx, "pages", None, served_at)
 
 
+async def poll_data(watch: Watch) -> None:
+    """Read the summary of the competition's data, which changes when hosts replace files. Errors as of `KaggleClient`."""
+    answer = await Competitions(watch.client).data_summary(watch.competition)
+    types = {one.extension: [one.file_count, one.total_size] for one in answer.types}
+    with watch.write() as tx:
+        # An empty summary is no news: the site lists data incompletely at times.
+        if types and take_reading(tx, watch.competition, "data", "", {"types": types}, served_at=answer.served_at):
+            watch.news.add("data changed", watch.competition)
+        watch.move(tx, "data", None, answer.served_at)
+
+
 async def poll_top(watch: Watch) -> None:
     """Read the top of the leaderboard. Errors as of `KaggleClient`."""
     answer = await Competitions(watch.client).top(watch.competition, size=watch.settings.top_size)

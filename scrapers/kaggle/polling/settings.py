@@ -23,6 +23,7 @@ class PollingSettings(BaseModel):
     scores: Interval = Field(default=2 * _HOUR, description="public scores of kernels")
     tiers: Interval = Field(default=_DAY, description="tiers of authors")
     pages: Interval = Field(default=12 * _HOUR, description="the competition's pages, the rules among them")
+    data: Interval = Field(default=6 * _HOUR, description="the summary of the data, which hosts may replace")
     top: Interval = Field(default=45 * _MINUTE, description="the top of the leaderboard")
     board: Interval = Field(default=_DAY, description="the whole leaderboard")
     submissions: Interval = Field(default=_HOUR, description="our own submissions and what the quota has left")

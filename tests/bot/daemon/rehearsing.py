@@ -128,7 +128,7 @@ def rehearsal(
                 '[notify]\nservices = ["MAIL_URL", "SLACK_URL"]\nper_hour = 1000\n'
                 # A day is over in seconds: what is asked a hundred times a day would take all of the machine.
                 "[polling]\ntopics = 10800\nkernels = 14400\ntop = 14400\nrereads = 43200\nscores = 21600\n"
-                "submissions = 7200\ncompetitions = 43200\npages = 43200\noutputs = 86400\n"
+                "submissions = 7200\ncompetitions = 43200\npages = 43200\ndata = 43200\noutputs = 86400\n"
                 f"{more}{tables}"
             )
             yield made
