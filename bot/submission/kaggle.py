@@ -1,6 +1,5 @@
 """The submitter for Kaggle: its three calls, each made once, and its list of submissions."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from state.errors import (
     UnknownAnswer,
 )
 
-_CHUNK = 1 << 18
 _NO_FILES = (
     "takes notebooks, not files: a kernel has to be submitted there, which the bot cannot do yet; enter another competition, "
     "or submit its solution yourself"
@@ -88,6 +86,8 @@ class KaggleSubmitter:
         """Return Kaggle's number of the submission with a tag; see `Submitter.find`."""
         async for sent in self._submissions.all():
             if sent.description.strip() == tag:
+                if sent.ref <= 0:
+                    raise SiteUnavailable(f"Kaggle lists {tag} without its number")
                 return str(sent.ref)
         return None
 
@@ -150,7 +150,7 @@ class KaggleSubmitter:
             upload = await self._submissions.start_upload(self._file_name, size, modified)
             if not upload.token or not upload.create_url:
                 raise UnknownAnswer("Kaggle gave no address for the upload")
-            await self.client.put(upload.create_url, _chunks(file), size)
+            await self.client.put(upload.create_url, file)
         except SubmissionRefused:
             raise
         except QuotaReached:
@@ -170,9 +170,3 @@ def _refusal(error: BotError) -> BotError:
         return SiteUnavailable(str(error))  # it may have been submitted
 
     return SubmissionRefused(str(error))
-
-
-async def _chunks(file: Path) -> AsyncIterator[bytes]:
-    with file.open("rb") as content:
-        while chunk := content.read(_CHUNK):
-            yield chunk

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -16,14 +17,23 @@ from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from scrapers.http.addresses import is_loopback, kaggle_addresses, open_download
-from scrapers.http.responses import CODING, SLOWEST, read_json, receive, retry_after
+from scrapers.http.responses import CODING, read_json, receive, retry_after
+from scrapers.http.upload import Upload
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.failures import code_and_words, failure
 from scrapers.kaggle.pacing import Meter, Pacing
 from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
-from scrapers.kaggle.wire import Answer
+from scrapers.kaggle.wire import Answer, Int, Text
 from state.clock import Clock
-from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
+from state.errors import (
+    BotError,
+    KaggleError,
+    NotAuthenticated,
+    RateLimited,
+    SiteUnavailable,
+    UnknownAnswer,
+    UsageError,
+)
 
 _AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
 _LOGIN = "everything"
@@ -43,6 +53,13 @@ class Method:
     """Calls that Kaggle limits together, as far as is known."""
     reads: bool = True
     """Whether it changes nothing, and so may be repeated."""
+    open: bool = False
+    """Whether it is called without the key."""
+
+
+_RENEWAL = Method("users.AccountService", "GenerateAccessToken", "account", open=True)
+_LIFE = 43_200
+"""Seconds for which a renewed token is good, as those of `kaggle auth login` are."""
 
 
 def open_http(patience: Patience) -> httpx2.AsyncClient:
@@ -161,28 +178,13 @@ class KaggleClient:
         except httpx2.HTTPError as error:
             raise SiteUnavailable(f"the download broke off: {_words(error)}") from error
 
-    async def put(self, url: str, content: AsyncIterator[bytes], size: int) -> None:
-        """Upload to an address that Kaggle gave, without our key.
-
-        Raises:
-            SiteUnavailable: it did not arrive; nothing is submitted by that.
-            UnknownAnswer: it is not an address of the site's.
-        """
-        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
+    async def put(self, url: str, file: Path) -> None:
+        """Upload a file to an address that Kaggle gave, without our key; see `Upload.run`."""
         try:
             await self._check(httpx2.URL(url))
-            async with (
-                asyncio.timeout(self._patience.whole + size / SLOWEST),
-                self._http.stream("PUT", url, content=content, headers=headers) as response,
-            ):
-                if response.status_code not in (200, 201):
-                    raise SiteUnavailable(f"the upload was answered with {response.status_code}")
-        except TimeoutError:
-            raise SiteUnavailable("the upload did not end in time") from None
         except httpx2.InvalidURL as error:
             raise UnknownAnswer(f"{url[:200]!r} is no address: {error}") from error
-        except httpx2.HTTPError as error:
-            raise SiteUnavailable(f"the upload broke off: {_words(error)}") from error
+        await Upload(self._http, url, file, self._patience.whole, self.clock.sleep).run()
 
     async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: "_Reading") -> "_Answered":
         for family in (_LOGIN, method.family):
@@ -233,10 +235,10 @@ class KaggleClient:
         return max(asked, own)
 
     async def _once(self, method: Method, body: Mapping[str, Any], reading: "_Reading") -> "_Answered":
-        if self._credentials is None:
-            self._credentials = self._find_credentials()
-        headers = {"Authorization": self._credentials.authorization, "Content-Type": "application/json"}
-        headers["Accept-Encoding"] = CODING
+        credentials = await self._key(method)
+        headers = {"Content-Type": "application/json", "Accept-Encoding": CODING}
+        if not method.open:
+            headers["Authorization"] = credentials.authorization
         content = json.dumps({name: value for name, value in body.items() if value is not None})
         url = f"{self.url}/{method.service}/{method.name}"
         async with self._pacing.request(method.family):
@@ -249,8 +251,32 @@ class KaggleClient:
             except TimeoutError:
                 raise SiteUnavailable(f"Kaggle did not answer {method.name} in time") from None
             except httpx2.HTTPError as error:
-                words = self._credentials.hide(_words(error))
+                words = credentials.hide(_words(error))
                 raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {words}") from error
+
+
+    async def _key(self, method: Method) -> Credentials:
+        """Return the key, found again after it was rejected, and renewed if it is one of `kaggle auth login` that expires."""
+        found = self._credentials = self._credentials or self._find_credentials()
+        if method.open or not found.is_expiring(self.clock.now()):
+            return found
+        body = {"refreshToken": found.refresh, "apiVersion": "API_VERSION_V1", "expirationDuration": f"{_LIFE}s"}
+        try:
+            answered = await self._once(_RENEWAL, body, _Reading(_RENEWAL, "", self._patience.largest))
+            new = _Renewed.model_validate(answered.content)
+            found = self._credentials = found.renewed(new.token, self.clock.now(), new.expires_in)
+        except (KaggleError, ValidationError, UsageError) as error:
+            self._credentials = None
+            why = found.hide(str(error))
+            raise NotAuthenticated(f"{found.source} could not be renewed: {why}; run `kaggle auth login` again") from None
+        return found
+
+
+class _Renewed(Answer):
+    """A new token for one that expires."""
+
+    token: Text = ""
+    expires_in: Int = 0
 
 
 @dataclass(frozen=True)
@@ -281,7 +307,9 @@ class _Reading:
             raise self._failure(response.status_code, text, retry_after(response.headers.get("Retry-After"), served))
         if self.raw and data.lstrip()[:1] != b"{":
             return _Answered(None, served, raw=data)
-        return _Answered(self._decoded(data.decode("utf-8", errors="replace")), served)
+        content = self._decoded(data.decode("utf-8", errors="replace"))
+        address = content.get("url") if isinstance(content, dict) and (self.redirect or self.raw) else None
+        return _Answered(content, served, address if isinstance(address, str) else "")
 
     def _decoded(self, text: str) -> Any:
         try:

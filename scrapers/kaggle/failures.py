@@ -42,10 +42,14 @@ def code_and_words(body: str) -> tuple[int | None, str]:
     inner = content.get("error")
     if not isinstance(inner, dict):
         inner = content
-    code, words, status = inner.get("code"), inner.get("message"), inner.get("status")
+    code, status = inner.get("code"), inner.get("status")
+    words = _plain(str(inner.get("message") or (content.get("error") if inner is content else None) or ""))
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
     if not isinstance(code, int) or isinstance(code, bool):
-        return None, _plain(str(words or content.get("error") or body))
-    return code, _plain(" ".join(str(part) for part in (words, f"({status})" if status else None) if part))
+        return None, words or _plain(body)
+    named = f"({status})" if status else ""
+    return code, _plain(f"{words} {named}") if words or named else _plain(body)
 
 
 def failure(status: int, body: str, *, method: str, subject: str, wait: float | None = None) -> BotError:
@@ -59,7 +63,8 @@ def failure(status: int, body: str, *, method: str, subject: str, wait: float | 
         wait: seconds that the header Retry-After names.
     """
     code, words = code_and_words(body)
-    status = code or status
+    if code is not None and 400 <= code < 600:  # others are numbers of gRPC's
+        status = code
     about = f" for {subject}" if subject else ""
     sentence = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"
     error = _classified(status, words, sentence, subject or "this")

@@ -75,6 +75,25 @@ def test_plain_text_and_html_are_words_too() -> None:
     assert str(error).endswith("502 Bad Gateway")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"code": 7, "message": "Be patient"}',
+        '{"code": "403", "message": "Be patient"}',
+        '{"error": "Be patient", "code": 403}',
+        '{"error": "Be patient"}',
+        '{"detail": "Be patient"}',
+        '{"errors": [{"message": "Be patient"}]}',
+        "Be patient",
+        "<p>Be patient</p>",
+    ],
+)
+def test_odd_bodies_keep_their_words_and_the_status_counts(body: str) -> None:
+    error = failure(403, body, method="GetKernel", subject="")
+    assert type(error) is Forbidden
+    assert (error.status, "Be patient" in str(error)) == (403, True)
+
+
 @pytest.mark.parametrize("body", ["[]", "null", "[" * 100_000, '{"error": "x"}', '{"code": true}', "\x00\x1b[31m"])
 def test_any_body_can_be_read(body: str) -> None:
     code, words = code_and_words(body)
