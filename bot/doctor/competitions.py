@@ -12,7 +12,7 @@ from scrapers.kaggle.card.task import KaggleTask
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
 from state.clock import Clock
-from state.errors import BotError, KaggleError, Forbidden, NotFound, SiteUnavailable, UsageError
+from state.errors import BotError, Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
 
 _MOST_LINES = 3
 

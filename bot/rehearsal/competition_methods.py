@@ -70,7 +70,7 @@ class CompetitionMethods:
         competition = self._named(call)
         page, token = call.page(list(competition.files.sizes), largest=200)
         files = [_file(competition, name) for name in page]
-        if self._site.settings.unstable_lists and not token:
+        if competition.is_now("unstable-lists", call.now) and not token:
             return self._unstable(files, first=not call.text("pageToken"))
         return listed("files", files, token)
 
@@ -88,13 +88,13 @@ class CompetitionMethods:
         return {"fileSummaryInfo": {"totalFileCount": len(competition.files.sizes), "fileTypes": types}}
 
     def _unstable(self, files: list[Json], *, first: bool) -> Answer:
-        """Return a list as the real site gives it at times: one file is missing, another's size and time are a little off."""
+        """Return a list as the real site gives it at times: one file is missing, another's size is a little off."""
         if not first or not files:
             return {}
         number = self._site.requests["ListDataFiles"]
         odd = files[number % len(files)]
         odd["totalBytes"] += number
-        odd["creationDate"] = odd["creationDate"].replace("Z", "1Z") if "." in odd["creationDate"] else None
+        odd["creationDate"] = None
         del files[(number + 1) % len(files)]
         return listed("files", files, base64.urlsafe_b64encode(b"o:200").decode())
 

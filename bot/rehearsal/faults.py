@@ -28,10 +28,11 @@ Kind = Literal[
     "rules-changed",
     "closed-early",
     "data-changed",
+    "unstable-lists",
 ]
-LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "closed-early", "data-changed"))
+LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "closed-early", "data-changed", "unstable-lists"))
 """Kinds that are a lasting state of the site, rather than the fault of one request."""
-OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed"))
+OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed", "unstable-lists"))
 """Kinds that are a state of competitions, of all or of one."""
 WRITES = frozenset(("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"))
 Chance = Annotated[float, Field(ge=0, le=1)]
@@ -41,8 +42,8 @@ class Fault(BaseModel):
     """One fault: its kind, the requests it affects, and when.
 
     Times are by the site's clock, except for a stall's. A lasting state of the site (`submission-hidden`,
-    `token-expired`, `rules-changed`, `closed-early`, `data-changed`) begins with `at` or `after` if one is given, else with the first
-    request that matches; any other fault affects the requests that match.
+    `token-expired`, `rules-changed`, `closed-early`, `data-changed`, `unstable-lists`) begins with `at` or `after` if
+    one is given, else with the first request that matches; any other fault affects the requests that match.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -51,7 +52,7 @@ class Fault(BaseModel):
     method: str = "*"
     """A pattern for the last part of a method's name, such as `List*`; `PUT upload` and `GET storage` are methods too."""
     competition: str | None = None
-    """Slug of the competition whose rules or data change, or that is closed; None: all. No other kind has one."""
+    """Slug of the competition whose state this is; None: all. No other kind has one."""
     at: UtcTime | None = None
     """Not before this time."""
     after: Annotated[float, Field(ge=0)] | None = None

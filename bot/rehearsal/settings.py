@@ -43,8 +43,6 @@ class SiteSettings(BaseModel):
     """Made-up competitions in the lists, which the user has not joined."""
     downloads: Literal["redirect", "address"] = "redirect"
     """Whether a download answers with a redirect, or with status 200 and `{"url": ...}`."""
-    unstable_lists: bool = False
-    """Whether lists of files leave one out, give sizes and times that are a little off, and have an empty second page."""
     page_format: Literal["markdown", "html", "mixed"] = "mixed"
 
     opening_post: Literal["included", "left out"] = "included"

@@ -55,7 +55,9 @@ class Patience(BaseModel):
     )
     grace: float = Field(default=60.0, ge=0, description="between two looks: a site may list a submission late")
     sends: int = Field(default=2, ge=1, description="most times that one call sends a file")
-    act_seconds: float = Field(default=600.0, gt=0, description="longest time of sending a small file; a large one has more")
+    act_seconds: float = Field(
+        default=600.0, gt=0, description="longest time of sending a small file; a large one has more"
+    )
     ask_seconds: float = Field(default=60.0, gt=0, description="longest time of a question")
     turn: float = Field(default=0.5, ge=0, description="between two tries to take the lock")
 

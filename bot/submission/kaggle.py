@@ -11,8 +11,8 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.submissions import SentFile, Status, Submissions
 from state.errors import (
     BotError,
-    KaggleError,
     Forbidden,
+    KaggleError,
     NotAuthenticated,
     NotebooksOnly,
     NotFound,

@@ -254,7 +254,6 @@ class KaggleClient:
                 words = credentials.hide(_words(error))
                 raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {words}") from error
 
-
     async def _key(self, method: Method) -> Credentials:
         """Return the key, found again after it was rejected, and renewed if it is one of `kaggle auth login` that expires."""
         found = self._credentials = self._credentials or self._find_credentials()
@@ -268,7 +267,9 @@ class KaggleClient:
         except (KaggleError, ValidationError, UsageError) as error:
             self._credentials = None
             why = found.hide(str(error))
-            raise NotAuthenticated(f"{found.source} could not be renewed: {why}; run `kaggle auth login` again") from None
+            raise NotAuthenticated(
+                f"{found.source} could not be renewed: {why}; run `kaggle auth login` again"
+            ) from None
         return found
 
 

@@ -12,7 +12,6 @@ from state.breaker import Breaker
 from state.clock import Clock
 from state.errors import RateLimited
 
-
 READING = frozenset(("forum", "kernels", "outputs", "search"))
 """Families of calls that read what others wrote: they never touch the part of the day's requests that is reserved."""
 

@@ -66,9 +66,7 @@ def kernels_to_read(
     if left <= 0:
         return []
     places, moved = _places(session, competition, settings), _is_moved()
-    query = select(PolledKernel).where(
-        PolledKernel.competition == competition, col(PolledKernel.id).in_(places), moved
-    )
+    query = select(PolledKernel).where(PolledKernel.competition == competition, col(PolledKernel.id).in_(places), moved)
     rows = session.exec(query.order_by(col(PolledKernel.last_run_at).desc())).all()
     return sorted(rows, key=lambda row: places[row.id])[:left]
 

@@ -6,7 +6,7 @@ from scrapers.kaggle.kernels import Kernel, KernelPage, Kernels
 from scrapers.kaggle.polling.kernel_rows import kernel_id, store_kernels
 from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, is_descending, next_pass
 from scrapers.kaggle.polling.watch import Part, Watch
-from state.errors import KaggleError, NotAuthenticated, Forbidden, NotFound, UnknownAnswer
+from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.tables import PolledKernel
 
 

@@ -18,7 +18,7 @@ from scrapers.kaggle.polling.message_rows import (
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Watch
-from state.errors import KaggleError, NotAuthenticated, Forbidden, NotFound, UnknownAnswer
+from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import Message, PolledTopic, Topic
 

@@ -8,7 +8,7 @@ from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, kernels_to_read, store_version, version_id
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.watch import Watch
-from state.errors import KaggleError, NotAuthenticated, Forbidden, NotFound, UnknownAnswer
+from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import KernelVersion, PolledKernel
 

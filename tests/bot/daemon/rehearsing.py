@@ -98,6 +98,7 @@ def rehearsal(
     *,
     speed: float,
     faults_seed: int | None = None,
+    faults: str | None = None,
     sandbox: str = "process",
     model: str = "builtin",
     more: str = "",
@@ -107,6 +108,9 @@ def rehearsal(
         command = [sys.executable, "-m", "bot", "rehearse", *map(str, snapshots), "--json", "--port", "0"]
         command += ["--speed", str(speed), "--token", TOKEN]
         command += [] if faults_seed is None else ["--faults-seed", str(faults_seed)]
+        if faults is not None:
+            (folder / "faults.toml").write_text(faults)
+            command += ["--faults", str(folder / "faults.toml")]
         with (folder / "site.log").open("w") as log:
             site = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
         made = None

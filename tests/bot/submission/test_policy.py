@@ -162,6 +162,8 @@ def test_a_wish_needs_no_gain_and_no_turn_but_all_else() -> None:
 
 
 _score = st.floats(-1, 1)
+
+
 def test_an_unknown_quota_is_tried_once_a_day_and_is_no_empty_one() -> None:
     new = replace(FACTS, remaining_today=None, best_sent=None, sent=0, sent_today=0, quota_known=False)
     first = decide(new, OPEN)

@@ -39,6 +39,20 @@ async def test_a_competition_that_vanished_is_gone_and_may_come_back(
     assert (await poller.poll(SLUG, "competitions")).ids("competition new") == ["rock"]
 
 
+async def test_another_summary_of_the_data_is_a_change_and_an_empty_one_is_not(
+    world: World, store: Store, poller: Poller
+) -> None:
+    assert (await poller.poll(SLUG, "data")).ids("data changed") == [SLUG]
+    assert not await poller.poll(SLUG, "data")
+    world.data[".csv"] += 1
+    assert await poller.poll(SLUG, "data")
+    world.data.clear()
+    assert not await poller.poll(SLUG, "data")
+    with store.read() as session:
+        kept = [row.data["types"] for row in history(session, SLUG, "data")]
+    assert kept == [{".csv": [2, 1_000]}, {".csv": [2, 1_001]}]
+
+
 async def test_a_change_of_the_rules_changes_their_hash_from_then_on(
     world: World, store: Store, poller: Poller
 ) -> None:
