@@ -30,7 +30,9 @@ Kind = Literal[
     "data-changed",
     "unstable-lists",
 ]
-LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "closed-early", "data-changed", "unstable-lists"))
+LASTING = frozenset(
+    ("submission-hidden", "token-expired", "rules-changed", "closed-early", "data-changed", "unstable-lists")
+)
 """Kinds that are a lasting state of the site, rather than the fault of one request."""
 OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed", "unstable-lists"))
 """Kinds that are a state of competitions, of all or of one."""

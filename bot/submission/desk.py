@@ -382,7 +382,7 @@ class Desk:
         self._failures[row.id] = times = self._failures.get(row.id, 0) + 1
         pause = min(_FIRST_PAUSE * 2 ** min(times - 1, 10), _LONGEST_PAUSE)
         if isinstance(error, errors.QuotaReached):
-            pause = min(_LONGEST_PAUSE, midnight_after(now) - now)
+            pause = midnight_after(now) - now  # the site's word is taken, and nothing is tried before
         self._not_before[row.id] = now + pause
         self._context.say(f"{row.tag} waits: {error}")
         if isinstance(error, KaggleError) or (isinstance(error, errors.NotSent) and error.refused):

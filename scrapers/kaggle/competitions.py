@@ -94,7 +94,6 @@ class FileType(Wire):
 
 
 class _FileSummary(Wire):
-    total_file_count: Int = 0
     file_types: Annotated[tuple[FileType, ...], Items] = ()
 
 

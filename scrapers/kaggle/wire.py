@@ -56,10 +56,12 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _items(value: object, read: ValidatorFunctionWrapHandler) -> Any:
+def _items(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """Take an empty list that comes as `{}` or null, and leave out rows that are not understood, unless all are."""
     if value is None or value == {}:
         return read(())
+    if isinstance(value, list):
+        value = [row for row in value if row is not None]
     try:
         return read(value)
     except ValidationError as error:

@@ -67,7 +67,7 @@ async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words
     the_ground: Ground, tmp_path: Path, worker: Worker
 ) -> None:
     async with live(the_ground, tmp_path, worker) as run:
-        run.site.competition.desk._daily = 0
+        vars(run.site.competition.desk)["_daily"] = 0
         run.node(2, 0.3)
         desk = run.desk()
         await desk.consider()
@@ -77,10 +77,13 @@ async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words
         assert run.site.site.requests["CreateSubmission"] == 1
         (notice,) = run.notices("submission.delayed")
         assert "daily Submission allowance" in notice.body
-        run.clock.pass_by(hours=1)
+        run.clock.pass_by(hours=11)
         await desk.send()
-        assert run.site.site.requests["CreateSubmission"] == 2
-        assert len(run.notices("submission.delayed")) == 1
+        assert run.site.site.requests["CreateSubmission"] == 1
+        run.clock.pass_by(hours=2)
+        vars(run.site.competition.desk)["_daily"] = 5
+        await desk.send()
+        assert run.states() == [(2, "confirmed")]
 
 
 async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> None:
