@@ -86,7 +86,8 @@ async def test_boards_are_series_without_repetitions(world: World, store: Store,
     with store.read() as session:
         top, whole = history(session, SLUG, "board", "top"), history(session, SLUG, "board", "whole")
         newest = last_reading(session, SLUG, "board", "whole")
-    assert [row.data for row in top] == [row.data for row in whole] == [{"teams": 2, "direction": "minimize"}, {"teams": 3, "direction": "minimize"}]
+    assert [row.data for row in top] == [{"teams": 2, "direction": "minimize"}, {"teams": 3, "direction": "minimize"}]
+    assert [row.data for row in whole] == [{"teams": 2}, {"teams": 3}]
     assert newest is not None and newest.at == world.clock.now()
     rows = json.loads(store.blob(newest.sha256 or ""))
     assert rows[0] == {"rank": 1, "team_id": "3", "team": "cem", "score": 0.4, "submissions": 1}
