@@ -173,6 +173,13 @@ async def test_an_error_under_status_200_is_an_error() -> None:
             await Competitions(client).get("leaf")
 
 
+@pytest.mark.parametrize("error", ["Be patient", {"message": "Be patient"}, {"code": 7, "message": "Be patient"}])
+async def test_an_error_without_a_status_is_no_answer(error: object) -> None:
+    async with client_of(Site([answer({"error": error})]), patience=Patience(attempts=1)) as client:
+        with pytest.raises(SiteUnavailable, match="Be patient"):
+            await Submissions(client, "leaf").limits()
+
+
 async def test_an_answer_without_end_is_given_up() -> None:
     site = Site([answer({"title": "x" * 2_000})])
     async with client_of(site, patience=Patience(largest=1_000, attempts=1)) as client:
