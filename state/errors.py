@@ -103,11 +103,21 @@ class SubmissionInDoubt(BotError):
 
 
 class NotSent(BotError):
-    """A submission was given up before it counted at the site; it may be sent later."""
+    """A submission was given up before it counted at the site; it may be sent later.
+
+    `refused`: the site's own answer is the reason, so that somebody may have to act.
+    """
+
+    def __init__(self, sentence: str, *, refused: bool = False) -> None:
+        self.refused = refused
+        super().__init__(sentence)
 
 
 class QuotaReached(NotSent):
     """The site takes no submission now; nothing was sent."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence, refused=True)
 
 
 class FileChanged(BotError):
@@ -176,7 +186,7 @@ class StateCorrupted(BotError):
 
 
 class DataChanged(BotError):
-    """A competition's data has changed since it was fetched, here or at the site; nothing was mixed, and nothing removed."""
+    """A competition's data has changed here since it was fetched; nothing was mixed, and nothing removed."""
 
 
 class KaggleError(BotError):
@@ -190,7 +200,11 @@ class NotAuthenticated(KaggleError):
     """Kaggle does not know the token, or it has expired: a person must provide another, and no further call is made."""
 
 
-class NotEntered(KaggleError):
+class Forbidden(KaggleError):
+    """Kaggle does not allow this user what was asked, for the reason that it gives."""
+
+
+class NotEntered(Forbidden):
     """A person must enter the competition and accept its rules on the website; a wrong name gets the same answer."""
 
 

@@ -13,7 +13,7 @@ _COUNT = (
     "INSERT INTO requestcount (day, family, count) VALUES (?, ?, 1) "
     "ON CONFLICT (day, family) DO UPDATE SET count = count + 1"
 )
-_TOTAL = "SELECT sum(count) FROM requestcount WHERE day = ?"
+_TOTAL = "SELECT coalesce(sum(count), 0) FROM requestcount WHERE day = ?"
 
 
 def watermark(session: Session, competition: str, part: str) -> Watermark:
@@ -72,17 +72,18 @@ class RequestMeter:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def count(self, day: date, family: str) -> int:
-        """Count one more request of a family, and return the day's total over all families, including this one.
+    def admit(self, day: date, family: str, most: int) -> bool:
+        """Count one more request of a family, unless the day has seen `most` over all families; return whether it was counted.
 
         Raises:
             StateUnavailable: it could not be counted.
         """
         # A power cut may lose the last few; a flush to the disk for each request would cost more than they are worth.
         with self._store.write(durable=False) as tx:
-            tx.connection.exec_driver_sql(_COUNT, (day.isoformat(), family))
             total: int = tx.connection.exec_driver_sql(_TOTAL, (day.isoformat(),)).scalar_one()
-        return total
+            if total < most:
+                tx.connection.exec_driver_sql(_COUNT, (day.isoformat(), family))
+        return total < most
 
     def counts(self, day: date) -> dict[str, int]:
         """Return the counts of a UTC day by family."""

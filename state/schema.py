@@ -6,7 +6,7 @@ from sqlmodel import SQLModel
 from state import tables  # noqa: F401 - declares what is created
 from state.errors import UsageError
 
-VERSION = 4
+VERSION = 5
 """The version of all tables together, which each file holds as SQLite's `user_version`."""
 
 

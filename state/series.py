@@ -11,7 +11,7 @@ from sqlmodel import Session, col, func, select
 from state.store import Store, Transaction, put_blob
 from state.tables import Reading
 
-ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits", "watch", "output"]
+ReadingKind = Literal["competition", "standing", "page", "board", "submission", "limits", "watch", "output", "data"]
 """What a reading shows.
 
 - `competition`: its deadlines and flags. `standing`: teams and our rank.
@@ -19,6 +19,7 @@ ReadingKind = Literal["competition", "standing", "page", "board", "submission", 
 - `board`: `top` or `whole`; the content is a blob, JSON.
 - `submission`: by the site's reference. `limits`: the quota.
 - `watch`: derived from the boards: our place, and the distance to the next medal.
+- `data`: numbers and sizes of its files by extension.
 - `output`: by a kernel's id: the versions whose files are kept.
 """
 

@@ -76,6 +76,8 @@ def _of_kaggle(variables: Mapping[str, str], home: Path | None) -> Iterator[tupl
     except UsageError:
         return
     yield found.source, found.secret
+    if found.refresh is not None:
+        yield found.source, found.refresh
 
 
 def _of_address(value: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from bot.leaderboard.rank import leaderboard_moved
 from bot.leaderboard.watch import standing_of, watch_board
 from bot.live.entry import Entry
 from bot.live.open_run import OpenRun
+from bot.live.replaced_data import report_replaced_data
 from bot.live.shared import Shared
 from bot.notify.outbox import notify
 from bot.status.accounts import Allowance
@@ -103,6 +104,7 @@ class TaskHandlers:
         if any(news.ids(kind) for kind in ("message new", "message edited", "version new", "score")):
             with shared.store.write() as tx:
                 put_task(tx, f"learn after {key}", "learn", competition=slug)
+        report_replaced_data(shared, slug)
         if any(news.ids(kind) for kind in ("competition changed", "competition new", "page changed")):
             entry.changed()
         await entry.with_run(OpenRun.settle)

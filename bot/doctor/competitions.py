@@ -12,7 +12,7 @@ from scrapers.kaggle.card.task import KaggleTask
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
 from state.clock import Clock
-from state.errors import BotError, KaggleError, NotEntered, NotFound, SiteUnavailable, UsageError
+from state.errors import BotError, Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
 
 _MOST_LINES = 3
 
@@ -37,7 +37,7 @@ async def check_competitions(
 async def _or_why_not(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:
     try:
         return await _check(competitions, slug, settings, clock)
-    except (NotFound, NotEntered):
+    except (NotFound, Forbidden):
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
         fix = f"[competitions.{slug}] in bot.toml must be named by the last part of its address; {_enter(slug)}"
         return Check(slug, "fails", "Kaggle has no competition of this name, or it is not entered", fix)

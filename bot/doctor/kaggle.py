@@ -64,7 +64,7 @@ def check_kaggle(
 
 async def _account(client: KaggleClient, credentials: Credentials) -> Check:
     name = credentials.user or "its user"
-    if credentials.user is None:
+    if credentials.user is None and credentials.refresh is None:  # the client renews that one by itself
         with suppress(KaggleError):  # Kaggle does not know the user of some tokens that work
             name = (await who_am_i(client, credentials.secret)).username or name
     entered = [competition.slug async for competition in Competitions(client).entered()]

@@ -59,6 +59,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         shared.competition(slug),
         own.sample_submission,
         progress=_ProgressLog(shared, slug),
+        warn=lambda sentence: shared.say(slug, sentence),
     )
     fetch: Callable[[], Awaitable[Path]] = data.fetch
     task = KaggleTask(Competitions(shared.client), slug, fetch, METRIC_DIRECTIONS, own.card)

@@ -242,6 +242,33 @@ class SubmissionRefused(Event):
 
 
 @dataclass(frozen=True)
+class SubmissionDelayed(Event):
+    """The site does not take a submission now, for a reason that a person may have to remove; it is tried again."""
+
+    kind: ClassVar[str] = "submission.delayed"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "words", "day")
+
+    competition: str
+    node: int
+    words: str
+    """The site's message."""
+    day: date
+    """In UTC."""
+
+
+@dataclass(frozen=True)
+class QuotaUnknown(Event):
+    """The site has not said how many submissions it takes, as before a team's first one; one is tried."""
+
+    kind: ClassVar[str] = "submission.quota"
+    once_per: ClassVar[tuple[str, ...]] = ("competition",)
+
+    competition: str
+    tag: str
+    node: int
+
+
+@dataclass(frozen=True)
 class ScoresDisagree(Event):
     """Validation scores no longer predict public ones."""
 
@@ -356,6 +383,25 @@ class TaskCardIncomplete(Event):
     """Where the lines go."""
     lines: tuple[str, ...]
     """Exactly as they must be written, each with what the owner has to decide."""
+
+
+@dataclass(frozen=True)
+class DataReplaced(Event):
+    """The hosts have replaced files of the data since it was fetched; the bot goes on with what it has."""
+
+    kind: ClassVar[str] = "problem.data"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "sha")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    folder: str
+    fetched_at: datetime
+    files_before: int
+    bytes_before: int
+    files: int
+    bytes: int
+    sha: str
+    """Of the present summary."""
 
 
 @dataclass(frozen=True)

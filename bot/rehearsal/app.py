@@ -92,6 +92,8 @@ class App:
         if method is None:
             raise Refused(404, "Not found")
         answer = method(Call(await _body(request), now, _base_url(request)))
+        if isinstance(answer, Redirect) and self._site.settings.downloads == "address":
+            return JSONResponse({"url": answer.url})
         if isinstance(answer, Redirect):
             return RedirectResponse(answer.url, 302)
         if isinstance(answer, Binary):
@@ -102,12 +104,18 @@ class App:
         upload = self._site.uploads.at(place, now)
         if upload is None:
             return PlainTextResponse("Not found", 404)
-        upload.content.clear()
-        async for chunk in request.stream():
-            upload.add(chunk)
-        if not upload.complete:
+        part = request.headers.get("content-range", "")
+        if not part:
+            upload.content.clear()
+        if not part or part.startswith(f"bytes {len(upload.content)}-"):
+            async for chunk in request.stream():
+                upload.add(chunk)
+        if upload.complete:
+            return PlainTextResponse("", 200)
+        if not part:
             raise Refused(400, "Fewer bytes than were announced")
-        return PlainTextResponse("", 200)
+        arrived = {"range": f"bytes=0-{len(upload.content) - 1}"} if upload.content else {}
+        return PlainTextResponse("", 308, arrived)
 
     async def _download(self, place: str, request: Request, now: datetime) -> Response:
         signature = request.query_params.get("X-Goog-Signature", "")

@@ -17,7 +17,7 @@ from bot.rehearsal.submissions import SubmissionDesk
 from scrapers.snapshots.manifest import DESCRIPTION
 from scrapers.snapshots.snapshot import Snapshot
 
-State = Literal["closed-early", "rules-changed"]
+State = Literal["closed-early", "rules-changed", "data-changed", "unstable-lists"]
 
 
 class Competition:
@@ -73,7 +73,7 @@ class Competition:
         return min(self.card.deadline, self._since("closed-early", now) or self.card.deadline)
 
     def is_now(self, state: State, now: datetime) -> bool:
-        """Return whether the hosts have closed the competition early, or changed its rules."""
+        """Return whether a fault's state holds, such as that the hosts have changed the rules."""
         return self._since(state, now) is not None
 
     def over(self, now: datetime) -> bool:

@@ -1,6 +1,8 @@
 """The methods for competitions themselves: lists, pages, files, the leaderboard."""
 
+import base64
 from datetime import datetime
+from pathlib import PurePosixPath
 
 from bot.rehearsal.board import Team, score_text, zipped
 from bot.rehearsal.competition import Competition
@@ -67,7 +69,34 @@ class CompetitionMethods:
         """ListDataFiles: names, sizes and times, at most 200 a page."""
         competition = self._named(call)
         page, token = call.page(list(competition.files.sizes), largest=200)
-        return listed("files", [_file(competition, name) for name in page], token)
+        files = [_file(competition, name) for name in page]
+        if competition.is_now("unstable-lists", call.now) and not token:
+            return self._unstable(files, first=not call.text("pageToken"))
+        return listed("files", files, token)
+
+    def summarise_files(self, call: Call) -> Answer:
+        """GetCompetitionDataFilesSummary: numbers and sizes by extension."""
+        competition = self._named(call)
+        found: dict[str, list[int]] = {}
+        for name, size in competition.files.sizes.items():
+            found.setdefault(PurePosixPath(name).suffix, []).append(size)
+        more = 1 if competition.is_now("data-changed", call.now) else 0
+        types = [
+            {"extension": one, "fileCount": len(sizes), "totalSize": sum(sizes) + more}
+            for one, sizes in sorted(found.items())
+        ]
+        return {"fileSummaryInfo": {"totalFileCount": len(competition.files.sizes), "fileTypes": types}}
+
+    def _unstable(self, files: list[Json], *, first: bool) -> Answer:
+        """Return a list as the real site gives it at times: one file is missing, another's size is a little off."""
+        if not first or not files:
+            return {}
+        number = self._site.requests["ListDataFiles"]
+        odd = files[number % len(files)]
+        odd["totalBytes"] += number
+        odd["creationDate"] = None
+        del files[(number + 1) % len(files)]
+        return listed("files", files, base64.urlsafe_b64encode(b"o:200").decode())
 
     def download_files(self, call: Call) -> Answer:
         """DownloadDataFiles: the address of one zip of all files."""

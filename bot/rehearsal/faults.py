@@ -27,10 +27,14 @@ Kind = Literal[
     "token-expired",
     "rules-changed",
     "closed-early",
+    "data-changed",
+    "unstable-lists",
 ]
-LASTING = frozenset(("submission-hidden", "token-expired", "rules-changed", "closed-early"))
+LASTING = frozenset(
+    ("submission-hidden", "token-expired", "rules-changed", "closed-early", "data-changed", "unstable-lists")
+)
 """Kinds that are a lasting state of the site, rather than the fault of one request."""
-OF_A_COMPETITION = frozenset(("rules-changed", "closed-early"))
+OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed", "unstable-lists"))
 """Kinds that are a state of competitions, of all or of one."""
 WRITES = frozenset(("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"))
 Chance = Annotated[float, Field(ge=0, le=1)]
@@ -40,8 +44,8 @@ class Fault(BaseModel):
     """One fault: its kind, the requests it affects, and when.
 
     Times are by the site's clock, except for a stall's. A lasting state of the site (`submission-hidden`,
-    `token-expired`, `rules-changed`, `closed-early`) begins with `at` or `after` if one is given, else with the first
-    request that matches; any other fault affects the requests that match.
+    `token-expired`, `rules-changed`, `closed-early`, `data-changed`, `unstable-lists`) begins with `at` or `after` if
+    one is given, else with the first request that matches; any other fault affects the requests that match.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,7 +54,7 @@ class Fault(BaseModel):
     method: str = "*"
     """A pattern for the last part of a method's name, such as `List*`; `PUT upload` and `GET storage` are methods too."""
     competition: str | None = None
-    """Slug of the competition whose rules change, or that is closed; None: all. No other kind has one."""
+    """Slug of the competition whose state this is; None: all. No other kind has one."""
     at: UtcTime | None = None
     """Not before this time."""
     after: Annotated[float, Field(ge=0)] | None = None
@@ -80,7 +84,7 @@ class Fault(BaseModel):
 class FaultMix(BaseModel):
     """Chances for each request; drawn by seed for each method and the number of the request to it.
 
-    An expired token, changed rules and an early end are never drawn: they stop a client until a person acts.
+    An expired token, changed rules or data and an early end are never drawn: they stop a client until a person acts.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

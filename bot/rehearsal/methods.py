@@ -34,6 +34,7 @@ def methods(site: Site) -> Mapping[str, Method]:
             "GetCompetition": competing.get_competition,
             "ListCompetitionPages": competing.list_pages,
             "ListDataFiles": competing.list_files,
+            "GetCompetitionDataFilesSummary": competing.summarise_files,
             "DownloadDataFiles": competing.download_files,
             "DownloadDataFile": competing.download_file,
             "GetLeaderboard": competing.get_leaderboard,

@@ -41,6 +41,8 @@ class SiteSettings(BaseModel):
     max_team_size: int = 5
     other_competitions: Annotated[int, Field(ge=0)] = 45
     """Made-up competitions in the lists, which the user has not joined."""
+    downloads: Literal["redirect", "address"] = "redirect"
+    """Whether a download answers with a redirect, or with status 200 and `{"url": ...}`."""
     page_format: Literal["markdown", "html", "mixed"] = "mixed"
 
     opening_post: Literal["included", "left out"] = "included"

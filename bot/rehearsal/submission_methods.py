@@ -7,6 +7,7 @@ from bot.rehearsal.competition import Competition
 from bot.rehearsal.site import Site
 from bot.rehearsal.submissions import Submission
 from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
+from scrapers.snapshots.tables import is_table
 
 
 class SubmissionMethods:
@@ -32,7 +33,8 @@ class SubmissionMethods:
             raise precondition("Submission not allowed: This competition only accepts Submissions from Notebooks.")
         _may_submit(competition, call.now)
         upload = self._site.uploads.finished(call.text("blobFileTokens"), call.now)
-        if upload.file_name != card.submission_file:
+        # Where tables are asked for, Kaggle takes them under any name.
+        if upload.file_name != card.submission_file and not is_table(card.submission_file):
             raise Refused(400, f'Submission files must be named "{card.submission_file}"')
         tag = call.text("submissionDescription")
         ref = competition.desk.take(bytes(upload.content), upload.file_name, tag, call.now)
@@ -81,8 +83,10 @@ class SubmissionMethods:
         raise Refused(404, "Not found")
 
     def limits(self, call: Call) -> Answer:
-        """GetSubmissionLimits: of the UTC day by the site's clock."""
+        """GetSubmissionLimits: of the UTC day by the site's clock; all zero before the first submission makes a team."""
         competition = self._site.competition(call.text("competitionName"))
+        if not competition.desk.all(call.now):
+            return {}
         closed = not competition.begun(call.now) or competition.over(call.now) or not competition.entered
         limits = competition.desk.limits(call.now, closed=closed)
         return {"numToday": limits.today, "numTotal": limits.total, "numAllowedNow": limits.allowed}

@@ -10,11 +10,13 @@ __all__ = ["Quota", "Submitter"]
 
 @dataclass(frozen=True)
 class Quota:
-    """How many submissions the site still takes; `remaining` None: any number."""
+    """How many submissions the site still takes; `remaining` None: any number, or an unknown one."""
 
     remaining: int | None
     resets_at: datetime | None = None
     """When the quota is renewed, if the site reports it."""
+    known: bool = True
+    """False: the site has not said how many it takes, as before a team's first submission."""
 
 
 class Submitter(Protocol):

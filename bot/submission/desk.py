@@ -14,7 +14,9 @@ from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.notify.events import (
     ApprovalAsked,
+    QuotaUnknown,
     RulesNotAccepted,
+    SubmissionDelayed,
     SubmissionFailed,
     SubmissionRefused,
     SubmissionScored,
@@ -24,7 +26,7 @@ from bot.submission import Submitter
 from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.facts import AGAIN, Proposal, Reviewer, SubmissionState
 from bot.submission.files import Candidate, Files
-from bot.submission.policy import Decision
+from bot.submission.policy import Decision, midnight_after
 from bot.submission.scores import PublicScores
 from state import errors
 from state.approvals import (
@@ -209,6 +211,7 @@ class Desk:
         """Decide; if the node may go, make its file and decide again with it. Without a file it does not go."""
         decision = await self._reviewer.decide(proposal)
         if decision.verdict not in _GOES:
+            self._report_refusal(proposal.node, decision)
             return decision, None
         try:
             candidate = await self._files.made(proposal.node)
@@ -218,6 +221,13 @@ class Desk:
             return Decision("wait", str(error), self._now() + AGAIN), None
         decision = await self._reviewer.decide(Proposal(proposal.node, candidate.sha256, wished=proposal.wished))
         return decision, candidate if decision.verdict in _GOES else None
+
+    def _report_refusal(self, node: int, decision: Decision) -> None:
+        """Notify the owner if the site refuses to say what a decision needs."""
+        if decision.refusal is not None:
+            with self._context.store.write() as tx:
+                event = SubmissionDelayed(self._slug, node, decision.refusal, self._now().date())
+                notify(tx, event.notice(self._context.run_id))
 
     async def _grant(self, wish: Wish, state: SubmissionState) -> Decision:
         """Decide on what the owner asked for, under the same rules, but whatever its gain."""
@@ -304,11 +314,15 @@ class Desk:
         proposal = Proposal(row.node, row.file_sha, row, wished=one.wish is not None, approved=one.approved)
         decision = await self._reviewer.decide(proposal)
         if decision.verdict == "send":
+            if decision.trial:
+                with self._context.store.write() as tx:
+                    notify(tx, QuotaUnknown(self._slug, row.tag, row.node).notice(row.run_id))
             await self._send(row)
         elif decision.verdict == "hold":
             with self._context.store.write() as tx:
                 self._hold(tx, row, decision.why)
         elif decision.verdict == "wait":
+            self._report_refusal(row.node, decision)
             # Not for long, as the owner may change what is allowed.
             soon = self._now() + _LONGEST_PAUSE
             self._not_before[row.id] = soon if decision.until is None else min(decision.until, soon)
@@ -363,10 +377,17 @@ class Desk:
             self._postpone(row, error)
 
     def _postpone(self, row: Submission, error: Exception) -> None:
-        """Leave a submission alone for a while, longer each time."""
+        """Leave a submission alone for a while, longer each time; the owner gets the words of a site that does not take it."""
+        now = self._now()
         self._failures[row.id] = times = self._failures.get(row.id, 0) + 1
-        self._not_before[row.id] = self._now() + min(_FIRST_PAUSE * 2 ** min(times - 1, 10), _LONGEST_PAUSE)
+        pause = min(_FIRST_PAUSE * 2 ** min(times - 1, 10), _LONGEST_PAUSE)
+        if isinstance(error, errors.QuotaReached):
+            pause = midnight_after(now) - now  # the site's word is taken, and nothing is tried before
+        self._not_before[row.id] = now + pause
         self._context.say(f"{row.tag} waits: {error}")
+        if isinstance(error, KaggleError) or (isinstance(error, errors.NotSent) and error.refused):
+            with self._context.store.write() as tx:
+                notify(tx, SubmissionDelayed(self._slug, row.node, str(error), now.date()).notice(row.run_id))
 
     def _changed(self, tx: Transaction, row: Submission) -> None:
         """Notify the owner of a submission's change, and close its approval once there is nothing left to decide."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.submission import Submitter
 from sandbox.locks import take
+from scrapers.http.responses import SLOWEST
 from state.clock import Clock
 from state.errors import (
     FileChanged,
@@ -54,7 +55,9 @@ class Patience(BaseModel):
     )
     grace: float = Field(default=60.0, ge=0, description="between two looks: a site may list a submission late")
     sends: int = Field(default=2, ge=1, description="most times that one call sends a file")
-    act_seconds: float = Field(default=600.0, gt=0, description="longest time of sending a file")
+    act_seconds: float = Field(
+        default=600.0, gt=0, description="longest time of sending a small file; a large one has more"
+    )
     ask_seconds: float = Field(default=60.0, gt=0, description="longest time of a question")
     turn: float = Field(default=0.5, ge=0, description="between two tries to take the lock")
 
@@ -196,7 +199,7 @@ class ExactlyOnce:
 
     async def _act(self, row: Submission, file: Path) -> Submission:
         """Send, and record how it ended; an unknown exception leaves the submission `sending`, which means in doubt."""
-        seconds = self._patience.act_seconds
+        seconds = self._patience.act_seconds + file.stat().st_size / SLOWEST
         try:
             async with asyncio.timeout(seconds):
                 ref = await self._submitter.submit(file, row.tag)
@@ -209,7 +212,7 @@ class ExactlyOnce:
         except SiteUnavailable as error:
             return self._advance(row, "doubtful", message=str(error))
         except TimeoutError:
-            return self._advance(row, "doubtful", message=f"the site did not answer within {seconds:g} s")
+            return self._advance(row, "doubtful", message=f"the site did not answer within {seconds:.0f} s")
         return self._confirm(row, ref)
 
     async def _looked_up(self, row: Submission) -> Submission:

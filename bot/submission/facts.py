@@ -110,7 +110,8 @@ class Reviewer:
                 facts = replace(facts, noise=await self._files.noise(proposal.node, best))
             facts = await self._with_quota(await self._with_file(facts, proposal, state))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
-            return Decision("wait", f"it could not be decided: {error}", self._context.clock.now() + AGAIN)
+            until, refusal = self._context.clock.now() + AGAIN, str(error) if isinstance(error, KaggleError) else None
+            return Decision("wait", f"it could not be decided: {error}", until, refusal=refusal)
         return decide(replace(facts, now=self._context.clock.now()), self._settings)
 
     def _best(self, proposal: Proposal, state: SubmissionState) -> tuple[int | None, float | None]:
@@ -182,6 +183,7 @@ class Reviewer:
 
     async def _with_quota(self, facts: Facts) -> Facts:
         quota = await self._submitter.quota()
+        facts = replace(facts, quota_known=quota.known)
         if quota.remaining is not None and quota.resets_at is None:
             return replace(facts, remaining_total=quota.remaining)
         return replace(facts, remaining_today=quota.remaining)

@@ -1,6 +1,5 @@
 """The submitter for Kaggle: its three calls, each made once, and its list of submissions."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,10 +11,10 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.submissions import SentFile, Status, Submissions
 from state.errors import (
     BotError,
+    Forbidden,
     KaggleError,
     NotAuthenticated,
     NotebooksOnly,
-    NotEntered,
     NotFound,
     NotSent,
     QuotaReached,
@@ -24,7 +23,6 @@ from state.errors import (
     UnknownAnswer,
 )
 
-_CHUNK = 1 << 18
 _NO_FILES = (
     "takes notebooks, not files: a kernel has to be submitted there, which the bot cannot do yet; enter another competition, "
     "or submit its solution yourself"
@@ -59,7 +57,7 @@ class KaggleSubmitter:
         self._submissions = Submissions(client, slug)
 
     async def quota(self) -> Quota:
-        """Return how many submissions Kaggle still takes; the quota is renewed at 00:00 UTC.
+        """Return how many submissions Kaggle still takes; the quota is renewed at 00:00 UTC, and unknown for a new team.
 
         Raises:
             SiteUnavailable: Kaggle cannot be asked.
@@ -68,6 +66,8 @@ class KaggleSubmitter:
         limits = await self._submissions.limits()
         today = (limits.served_at or self.client.clock.now()).replace(hour=0, minute=0, second=0, microsecond=0)
         resets = None if limits.limited_by_total else today + timedelta(days=1)
+        if not limits.known:
+            return Quota(remaining=None, resets_at=resets, known=False)
         return Quota(remaining=max(0, limits.num_allowed_now), resets_at=resets)
 
     async def submit(self, file: Path, tag: str) -> str:
@@ -86,6 +86,8 @@ class KaggleSubmitter:
         """Return Kaggle's number of the submission with a tag; see `Submitter.find`."""
         async for sent in self._submissions.all():
             if sent.description.strip() == tag:
+                if sent.ref <= 0:
+                    raise SiteUnavailable(f"Kaggle lists {tag} without its number")
                 return str(sent.ref)
         return None
 
@@ -109,14 +111,14 @@ class KaggleSubmitter:
         try:
             competition = await Competitions(self.client).get(self._slug)
         except (KaggleError, SiteUnavailable) as error:
-            raise NotSent(f"nothing was sent: {error}") from error
+            raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
         now = competition.served_at or self.client.clock.now()
         if competition.is_kernels_submissions_only:
             raise NotebooksOnly(f"{self._slug} {_NO_FILES}")
         if not competition.user_has_entered:
-            raise NotSent(f"{self._slug} is not entered: accept its rules on the website")
+            raise NotSent(f"{self._slug} is not entered: accept its rules on the website", refused=True)
         if competition.submissions_disabled or (competition.deadline and competition.deadline <= now):
-            raise NotSent(f"{self._slug} takes no more submissions")
+            raise NotSent(f"{self._slug} takes no more submissions", refused=True)
 
     async def _confirmed(self, ref: int, tag: str) -> str:
         """Return Kaggle's number of a submission once Kaggle lists it.
@@ -148,13 +150,13 @@ class KaggleSubmitter:
             upload = await self._submissions.start_upload(self._file_name, size, modified)
             if not upload.token or not upload.create_url:
                 raise UnknownAnswer("Kaggle gave no address for the upload")
-            await self.client.put(upload.create_url, _chunks(file), size)
+            await self.client.put(upload.create_url, file)
         except SubmissionRefused:
             raise
         except QuotaReached:
             raise
         except (KaggleError, SiteUnavailable, OSError) as error:
-            raise NotSent(f"nothing was sent: {error}") from error
+            raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
         return upload.token
 
 
@@ -162,15 +164,9 @@ def _refusal(error: BotError) -> BotError:
     """Translate Kaggle's refusal of a submission: this file is refused for good, or it may be sent later."""
     if isinstance(error, NotSent | SubmissionRefused):
         return error
-    if isinstance(error, NotAuthenticated | NotEntered):
-        return NotSent(f"nothing was sent: {error}")
+    if isinstance(error, NotAuthenticated | Forbidden):
+        return NotSent(f"nothing was sent: {error}", refused=True)
     if isinstance(error, UnknownAnswer):
         return SiteUnavailable(str(error))  # it may have been submitted
 
     return SubmissionRefused(str(error))
-
-
-async def _chunks(file: Path) -> AsyncIterator[bytes]:
-    with file.open("rb") as content:
-        while chunk := content.read(_CHUNK):
-            yield chunk

@@ -16,7 +16,7 @@ LARGE = 4.0
 ALIKE = 0.9
 """Share of code in common with a public kernel from which a person must look at the script."""
 RETRY = timedelta(hours=1)
-"""Time until the next try if the noise is unknown."""
+"""Time until the next try if the noise or the quota is unknown."""
 
 Verdict = Literal["send", "hold", "wait", "never"]
 """hold: until a person approves it; wait: until a time; never: unless the facts change."""
@@ -70,6 +70,8 @@ class Facts:
     """Whether the owner has approved this file."""
     wished: bool = False
     """Whether the owner has asked for this node: then it needs no gain, and no turn of the day."""
+    quota_known: bool = True
+    """Whether the site has said how many submissions it takes."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,10 @@ class Decision:
     until: datetime | None = None
     of_file: bool = False
     """Whether the reason lies in the file itself, so that another node's may go."""
+    trial: bool = False
+    """Whether the site has not said how many files it takes, and this one shows it."""
+    refusal: str | None = None
+    """The site's answer, where it refused to say what the decision needs."""
 
 
 def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
@@ -90,7 +96,7 @@ def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
     turn, and whether a person must look at it. All else equal, a larger gain is never held back where a smaller one is not.
 
     Left: never more than the site, `submissions_per_day` and `max_submissions` allow; `reserved_submissions` of the total
-    are kept for the last `reserved_days` before the deadline.
+    are kept for the last `reserved_days` before the deadline. If the site has not said how many it takes, one a day is tried.
 
     Worth it: the first file is; any other must beat the best file sent by more than `BEYOND` standard errors, within the
     last `reserved_days` by more than `LATE`.
@@ -104,7 +110,7 @@ def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
         or _not_worth_it(facts, settings)
         or _not_its_turn(facts, settings)
         or _held(facts, settings)
-        or Decision("send", _worth(facts))
+        or Decision("send", _worth(facts), trial=not facts.quota_known)
     )
 
 
@@ -157,6 +163,9 @@ def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
         return _wait(facts, midnight_after(facts.now), why)
     if facts.remaining_today is not None and facts.remaining_today <= 0:
         return _wait(facts, midnight_after(facts.now), "the site takes no more files today")
+    if not facts.quota_known and facts.sent_today > 0:
+        why = "one file was sent today, and the site has not said how many it takes"
+        return _wait(facts, facts.now + RETRY, why)
     return None
 
 

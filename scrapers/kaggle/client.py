@@ -6,8 +6,8 @@ import random
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -16,14 +16,23 @@ from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from scrapers.http.addresses import is_loopback, kaggle_addresses, open_download
-from scrapers.http.responses import CODING, SLOWEST, read_json, receive, retry_after
+from scrapers.http.responses import CODING, receive
+from scrapers.http.upload import Upload
+from scrapers.kaggle.answers import Answered, Reading
 from scrapers.kaggle.credentials import Credentials, find_credentials
-from scrapers.kaggle.failures import code_and_words, failure
 from scrapers.kaggle.pacing import Meter, Pacing
 from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
-from scrapers.kaggle.wire import Answer
+from scrapers.kaggle.wire import Answer, Int, Text
 from state.clock import Clock
-from state.errors import BotError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
+from state.errors import (
+    BotError,
+    KaggleError,
+    NotAuthenticated,
+    RateLimited,
+    SiteUnavailable,
+    UnknownAnswer,
+    UsageError,
+)
 
 _AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one account, its owner's)"
 _LOGIN = "everything"
@@ -43,6 +52,13 @@ class Method:
     """Calls that Kaggle limits together, as far as is known."""
     reads: bool = True
     """Whether it changes nothing, and so may be repeated."""
+    open: bool = False
+    """Whether it is called without the key."""
+
+
+_RENEWAL = Method("users.AccountService", "GenerateAccessToken", "account", open=True)
+_LIFE = 43_200
+"""Seconds for which a renewed token is good, as those of `kaggle auth login` are."""
 
 
 def open_http(patience: Patience) -> httpx2.AsyncClient:
@@ -58,7 +74,7 @@ class KaggleClient:
 
     - SiteUnavailable: no reliable answer. Calls that only read were tried several times; anything else once, and it may
       have been done. RateLimited: nothing was done; it holds the time to try again.
-    - NotAuthenticated, NotEntered, NotFound, another KaggleError, QuotaReached, SubmissionRefused: Kaggle refuses.
+    - NotAuthenticated, Forbidden, NotFound, another KaggleError, QuotaReached, SubmissionRefused: Kaggle refuses.
     - UnknownAnswer: an answer that breaks the interface.
     """
 
@@ -115,7 +131,7 @@ class KaggleClient:
             answer: the type of the answer.
             subject: what the call is about, for errors.
         """
-        response = await self._asked(method, body, subject, _Reading(method, subject, self._patience.largest))
+        response = await self._asked(method, body, subject, Reading(method.name, subject, self._patience.largest))
         try:
             return answer.read(response.content, response.served_at)  # type: ignore[return-value]
         except ValidationError as error:
@@ -127,7 +143,7 @@ class KaggleClient:
 
     async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
         """Call a method that answers with the address of a download."""
-        reading = _Reading(method, subject, self._patience.largest, redirect=True)
+        reading = Reading(method.name, subject, self._patience.largest, redirect=True)
         address = (await self._asked(method, body, subject, reading)).location
         if not address:
             raise UnknownAnswer(f"Kaggle answered {method.name} without an address")
@@ -135,7 +151,7 @@ class KaggleClient:
 
     async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> tuple[bytes, datetime]:
         """Call a method that answers with a small file, or with its address; return its bytes, and the server's time."""
-        reading = _Reading(method, subject, self._patience.largest, raw=True)
+        reading = Reading(method.name, subject, self._patience.largest, raw=True)
         answered = await self._asked(method, body, subject, reading)
         if not answered.location:
             return answered.raw, answered.served_at
@@ -161,30 +177,15 @@ class KaggleClient:
         except httpx2.HTTPError as error:
             raise SiteUnavailable(f"the download broke off: {_words(error)}") from error
 
-    async def put(self, url: str, content: AsyncIterator[bytes], size: int) -> None:
-        """Upload to an address that Kaggle gave, without our key.
-
-        Raises:
-            SiteUnavailable: it did not arrive; nothing is submitted by that.
-            UnknownAnswer: it is not an address of the site's.
-        """
-        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
+    async def put(self, url: str, file: Path) -> None:
+        """Upload a file to an address that Kaggle gave, without our key; see `Upload.run`."""
         try:
             await self._check(httpx2.URL(url))
-            async with (
-                asyncio.timeout(self._patience.whole + size / SLOWEST),
-                self._http.stream("PUT", url, content=content, headers=headers) as response,
-            ):
-                if response.status_code not in (200, 201):
-                    raise SiteUnavailable(f"the upload was answered with {response.status_code}")
-        except TimeoutError:
-            raise SiteUnavailable("the upload did not end in time") from None
         except httpx2.InvalidURL as error:
             raise UnknownAnswer(f"{url[:200]!r} is no address: {error}") from error
-        except httpx2.HTTPError as error:
-            raise SiteUnavailable(f"the upload broke off: {_words(error)}") from error
+        await Upload(self._http, url, file, self._patience.whole, self.clock.sleep).run()
 
-    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: "_Reading") -> "_Answered":
+    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: Reading) -> Answered:
         for family in (_LOGIN, method.family):
             self._pacing.ensure_admitted(family)
         with self._pacing.breaker(method.family).call() as number, self._pacing.breaker(_LOGIN).call() as login:
@@ -208,7 +209,7 @@ class KaggleClient:
         self._pacing.breaker(method.family).succeed()
         self._pacing.breaker(_LOGIN).succeed()
 
-    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: "_Reading") -> "_Answered":
+    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: Reading) -> Answered:
         attempts = AsyncRetrying(
             sleep=self.clock.sleep,
             stop=lambda state: stop_after_attempt(self._patience.attempts)(state) or self._too_long(state),
@@ -218,7 +219,7 @@ class KaggleClient:
         )
         if not method.reads:
             return await self._once(method, body, reading)
-        answered: _Answered = await attempts(self._once, method, body, reading)
+        answered: Answered = await attempts(self._once, method, body, reading)
         return answered
 
     def _too_long(self, state: RetryCallState) -> bool:
@@ -232,11 +233,11 @@ class KaggleClient:
         own = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
         return max(asked, own)
 
-    async def _once(self, method: Method, body: Mapping[str, Any], reading: "_Reading") -> "_Answered":
-        if self._credentials is None:
-            self._credentials = self._find_credentials()
-        headers = {"Authorization": self._credentials.authorization, "Content-Type": "application/json"}
-        headers["Accept-Encoding"] = CODING
+    async def _once(self, method: Method, body: Mapping[str, Any], reading: Reading) -> Answered:
+        credentials = await self._key(method)
+        headers = {"Content-Type": "application/json", "Accept-Encoding": CODING}
+        if not method.open:
+            headers["Authorization"] = credentials.authorization
         content = json.dumps({name: value for name, value in body.items() if value is not None})
         url = f"{self.url}/{method.service}/{method.name}"
         async with self._pacing.request(method.family):
@@ -249,61 +250,33 @@ class KaggleClient:
             except TimeoutError:
                 raise SiteUnavailable(f"Kaggle did not answer {method.name} in time") from None
             except httpx2.HTTPError as error:
-                words = self._credentials.hide(_words(error))
+                words = credentials.hide(_words(error))
                 raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {words}") from error
 
-
-@dataclass(frozen=True)
-class _Answered:
-    content: Any
-    served_at: datetime
-    location: str = ""
-    raw: bytes = b""
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """How an answer is read and judged."""
-
-    method: Method
-    subject: str
-    largest: int
-    redirect: bool = False
-    raw: bool = False
-
-    async def read(self, response: httpx2.Response, now: datetime) -> _Answered:
-        served = _date(response.headers.get("Date"), now)
-        if response.next_request is not None and (self.redirect or self.raw):
-            return _Answered(None, served, str(response.next_request.url))
-        data = await receive(response, self.largest)
-        text = "" if self.raw and response.is_success else data.decode("utf-8", errors="replace")
-        if not response.is_success:
-            raise self._failure(response.status_code, text, retry_after(response.headers.get("Retry-After"), served))
-        if self.raw and data.lstrip()[:1] != b"{":
-            return _Answered(None, served, raw=data)
-        return _Answered(self._decoded(data.decode("utf-8", errors="replace")), served)
-
-    def _decoded(self, text: str) -> Any:
+    async def _key(self, method: Method) -> Credentials:
+        """Return the key, found again after it was rejected, and renewed if it is one of `kaggle auth login` that expires."""
+        found = self._credentials = self._credentials or self._find_credentials()
+        if method.open or not found.is_expiring(self.clock.now()):
+            return found
+        body = {"refreshToken": found.refresh, "apiVersion": "API_VERSION_V1", "expirationDuration": f"{_LIFE}s"}
         try:
-            content = read_json(text or "{}")
-        except (ValueError, RecursionError):
-            raise SiteUnavailable(
-                f"Kaggle answered {self.method.name} with {code_and_words(text)[1][:120]!r}, no data"
+            answered = await self._once(_RENEWAL, body, Reading(_RENEWAL.name, "", self._patience.largest))
+            new = _Renewed.model_validate(answered.content)
+            found = self._credentials = found.renewed(new.token, self.clock.now(), new.expires_in)
+        except (KaggleError, ValidationError, UsageError) as error:
+            self._credentials = None
+            why = found.hide(str(error))
+            raise NotAuthenticated(
+                f"{found.source} could not be renewed: {why}; run `kaggle auth login` again"
             ) from None
-        code = code_and_words(text)[0] if isinstance(content, dict) and ({"code", "error"} & content.keys()) else None
-        if code is not None and code >= 400:
-            raise self._failure(code, text, None)
-        return content
-
-    def _failure(self, status: int, text: str, wait: float | None) -> BotError:
-        return failure(status, text, method=self.method.name, subject=self.subject, wait=wait)
+        return found
 
 
-def _date(value: str | None, now: datetime) -> datetime:
-    try:
-        return parsedate_to_datetime(value or "").astimezone(UTC)
-    except (ValueError, OverflowError):  # a year that there is not
-        return now
+class _Renewed(Answer):
+    """A new token for one that expires."""
+
+    token: Text = ""
+    expires_in: Int = 0
 
 
 def _words(error: Exception) -> str:

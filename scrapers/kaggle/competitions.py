@@ -84,6 +84,31 @@ class _DataFiles(Answer):
     next_page_token: Text = ""
 
 
+class FileType(Wire):
+    """The files of one extension."""
+
+    extension: Text = ""
+    file_count: Int = 0
+    total_size: Int = 0
+    """Bytes."""
+
+
+class _FileSummary(Wire):
+    file_types: Annotated[tuple[FileType, ...], Items] = ()
+
+
+class DataSummary(Answer):
+    """How many files the data has, and of what sizes."""
+
+    file_summary_info: _FileSummary | None = None
+
+    @property
+    def types(self) -> tuple[FileType, ...]:
+        """The files by extension, in order; empty if the site does not say."""
+        found = self.file_summary_info.file_types if self.file_summary_info else ()
+        return tuple(sorted(found, key=lambda one: one.extension))
+
+
 class LeaderboardEntry(Wire):
     """One team's place on the board's top; scores are text."""
 
@@ -147,6 +172,11 @@ class Competitions:
 
         # Without a token there is no second page: this method does not know page numbers.
         return all_pages(page, lambda file: file.ref or file.name, numbered=False)
+
+    async def data_summary(self, slug: str) -> DataSummary:
+        """Return how many files its data has, and their sizes: one request, however many they are."""
+        body = {"competitionName": slug}
+        return await self.client.call(_method("GetCompetitionDataFilesSummary"), body, DataSummary, subject=slug)
 
     async def data_address(self, slug: str) -> str:
         """Return the address from which the zip of all its data is downloaded, without our key."""

@@ -5,12 +5,15 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from state.errors import UsageError
 
 _TOKEN = "KAGGLE_API_TOKEN"  # noqa: S105 - the name of a variable
+_EARLY = timedelta(minutes=10)
+"""Time before its end at which a token is renewed."""
 _HOW = (
     "put a token (kaggle.com/settings/api) into the variable KAGGLE_API_TOKEN, the systemd credential of that name, or "
     "~/.kaggle/access_token"
@@ -26,10 +29,14 @@ class Credentials:
     """For a legacy key only; a token names nobody."""
     source: str = "given"
     """Where it was found, for the doctor."""
+    refresh: str | None = field(default=None, repr=False)
+    """What renews a token that expires; only tokens of `kaggle auth login` have one."""
+    expires_at: datetime | None = None
+    """When such a token expires; None: it never does, or is to be renewed at once."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be sent in a header."""
-        for part in (self.secret, self.user or "x"):
+        for part in (self.secret, self.user or "x", self.refresh or "x"):
             if not (part and part.isascii() and part.isprintable() and " " not in part):
                 raise UsageError(f"What is in {self.source} cannot be Kaggle's key; {_HOW}.")
 
@@ -40,14 +47,24 @@ class Credentials:
             return f"Bearer {self.secret}"
         return "Basic " + base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
 
+    def is_expiring(self, now: datetime) -> bool:
+        """Return whether it must be renewed first."""
+        return self.refresh is not None and (self.expires_at is None or now >= self.expires_at - _EARLY)
+
+    def renewed(self, token: str, now: datetime, seconds: int) -> "Credentials":
+        """Return it with a new token; it is kept in memory only. Raises UsageError if that cannot be one."""
+        return replace(self, secret=token, expires_at=now + timedelta(seconds=seconds))
+
     @property
     def account(self) -> str:
         """An identifier of the account: the user's name, or a hash of the token, which names nobody."""
-        return self.user or hashlib.sha256(self.secret.encode()).hexdigest()
+        return self.user or hashlib.sha256((self.refresh or self.secret).encode()).hexdigest()
 
     def hide(self, text: str) -> str:
         """Return the text without the secret, should it hold it."""
-        return text.replace(self.secret, "[the key]").replace(self.authorization, "[the key]")
+        for secret in filter(None, (self.secret, self.authorization, self.refresh)):
+            text = text.replace(secret, "[the key]")
+        return text
 
 
 def find_credentials(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Credentials:
@@ -85,6 +102,7 @@ def _places(variables: Mapping[str, str], home: Path) -> Iterator[Credentials]:
     configured = variables.get("KAGGLE_CONFIG_DIR")
     for place in (*([Path(configured)] if configured else []), home / ".kaggle", home / ".config" / "kaggle"):
         yield from _legacy_file(place / "kaggle.json", "kaggle.json")
+    yield from _login_file(home / ".kaggle" / "credentials.json", "~/.kaggle/credentials.json")
 
 
 def _token_file(path: Path, source: str) -> Iterator[Credentials]:
@@ -100,6 +118,22 @@ def _legacy_file(path: Path, source: str) -> Iterator[Credentials]:
         yield Credentials(str(content["key"]), str(content["username"]), source)
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{source} is not what Kaggle gives: {_HOW}.") from None
+
+
+def _login_file(path: Path, source: str) -> Iterator[Credentials]:
+    """Read what `kaggle auth login` leaves: a token that expires after hours, and what renews it."""
+    if not (text := _read(path, source)):
+        return
+    try:
+        content = json.loads(text)
+        refresh, until = str(content["refresh_token"]), str(content.get("access_token_expiration") or "")
+        token, expires = str(content.get("access_token") or refresh), datetime.fromisoformat(until) if until else None
+        if expires is not None and expires.tzinfo is None:
+            expires = expires.replace(tzinfo=UTC)
+        # Without a token what renews it stands in its place, and is never sent as one: it is renewed first.
+        yield Credentials(token, source=source, refresh=refresh, expires_at=expires if token != refresh else None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError(f"{source} is not what Kaggle gives: run `kaggle auth login` again, or {_HOW}.") from None
 
 
 def _read(path: Path, source: str) -> str:

@@ -13,22 +13,15 @@ from typing import Literal
 from scrapers.http.download import SPARE_BYTES, Download, Pin, pin_of
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
-from scrapers.kaggle.data_record import (
-    DataRecord,
-    Listed,
-    differences,
-    read_plan,
-    read_record,
-    write_plan,
-    write_record,
-)
+from scrapers.kaggle.data_record import DataRecord, read_record, write_record
 from scrapers.kaggle.samples import SAMPLE, find_samples
 from scrapers.snapshots.files import DATA
 from scrapers.snapshots.unpacking import Unpacking, members_of
-from state.errors import DataChanged, DownloadFailed, KaggleError, NoRoom, SiteUnavailable, UsageError
+from state.errors import DataChanged, DownloadFailed, NoRoom, SiteUnavailable, UnknownAnswer, UsageError
 
 _MOST_LISTED = 2_000
 """Most files of the list that are read: every 200 of them are a request."""
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,8 @@ class CompetitionData:
     """The sample submission by the owner's choice; None: it is recognized by its name."""
     progress: Callable[[Progress], None] = lambda progress: None
     """May be called from another thread."""
+    warn: Callable[[str], None] = lambda sentence: None
+    """Receives what the site's list says otherwise than the zip, which decides: the list is known to be incomplete."""
     spare: int = SPARE_BYTES
     """Bytes that must stay free on the disk."""
 
@@ -69,7 +64,6 @@ class CompetitionData:
         """Name the files."""
         self._record = self.folder / "data.json"
         self._zip = self.folder / "data.zip"
-        self._plan = self.folder / ".listed.json"
         self._unpacking = self.folder / "unpacking"
         self._competitions = Competitions(self.client)
 
@@ -86,7 +80,7 @@ class CompetitionData:
 
         Raises:
             DownloadFailed: it could not be fetched, is not as expected, or does not fit on the disk.
-            DataChanged: it has changed since it was fetched, or the site has other data by now.
+            DataChanged: it has changed here since it was fetched.
             UsageError: the sample submission that the owner names does not exist.
             Also, if nothing is here yet, the errors of `KaggleClient`.
         """
@@ -99,7 +93,6 @@ class CompetitionData:
                 else:
                     await self._check(record)
                 self._zip.unlink(missing_ok=True)
-                self._plan.unlink(missing_ok=True)
                 self._place_sample(record)
         except OSError as error:
             raise DownloadFailed(
@@ -108,24 +101,15 @@ class CompetitionData:
         return self.data
 
     async def _check(self, record: DataRecord) -> None:
-        """Raise DataChanged if anything has changed; a site that does not answer counts as unchanged."""
+        """Raise DataChanged if a file is not as it was fetched."""
         if damaged := await asyncio.to_thread(record.damaged, self.data):
             raise DataChanged(
                 f"{self.data / damaged} is not as it was fetched: move {self.folder} away, and everything is fetched again"
             )
-        try:
-            now = await self._listed()
-        except (SiteUnavailable, KaggleError):
-            return
-        if changed := differences(record.listed, now):
-            raise DataChanged(
-                f"Kaggle has other data of {self.slug} than was fetched on {record.fetched_at:%Y-%m-%d}, in {changed}; "
-                f"move {self.folder} away, and it is fetched again"
-            )
 
     async def _bring(self) -> DataRecord:
+        self._begin()
         listed = await self._listed()
-        self._begin(listed)
         pin = await self._download(listed)
         try:
             self._compare(listed)
@@ -139,7 +123,6 @@ class CompetitionData:
         record = DataRecord(
             competition=self.slug,
             fetched_at=self.client.clock.now(),
-            listed=listed,
             archive_bytes=pin.bytes,
             archive_sha256=pin.sha256,
             files={name: (one.bytes, one.sha256) for name, one in files.items()},
@@ -147,65 +130,63 @@ class CompetitionData:
         write_record(self._record, record)
         return record
 
-    async def _listed(self) -> tuple[Listed, ...]:
-        found = []
-        async for file in self._competitions.files(self.slug):
-            found.append(Listed(name=file.name or file.ref, bytes=file.total_bytes, created_at=file.creation_date))
-            if len(found) == _MOST_LISTED:
-                break
-        return tuple(sorted(found, key=lambda one: one.name))
+    async def _listed(self) -> dict[str, int]:
+        """Return the sizes in bytes that the site lists, by name; empty if it lists nothing now."""
+        found: dict[str, int] = {}
+        try:
+            async for file in self._competitions.files(self.slug):
+                found[file.name or file.ref] = file.total_bytes
+                if len(found) == _MOST_LISTED:
+                    break
+        except (SiteUnavailable, UnknownAnswer) as error:
+            self.warn(f"the list of files could not be read: {error}")
+        return found
 
-    def _begin(self, listed: tuple[Listed, ...]) -> None:
-        """Keep what an earlier attempt left if the site still has the same; otherwise remove it."""
-        plan = read_plan(self._plan)
-        if self.data.exists() and plan is None:
+    def _begin(self) -> None:
+        """Remove what an earlier attempt left half done, but for the zip and its part: a download goes on where it was."""
+        if self.data.exists() and not self._zip.exists():
             raise DataChanged(
                 f"the files in {self.data} are of unknown origin: move them away, and the data of {self.slug} is fetched"
             )
         for half in (self._unpacking, self.data):  # without a record neither is known to be whole
             if half.exists():
                 shutil.rmtree(half)
-        if plan != listed:
-            self._zip.unlink(missing_ok=True)
-            self._new_download(listed).discard()
-            write_plan(self._plan, listed)
 
-    async def _download(self, listed: tuple[Listed, ...]) -> Pin:
+    async def _download(self, listed: dict[str, int]) -> Pin:
         if self._zip.exists():
             return await asyncio.to_thread(pin_of, self._zip)
         return await self._new_download(listed).run()
 
-    def _new_download(self, listed: tuple[Listed, ...]) -> Download:
+    def _new_download(self, listed: dict[str, int]) -> Download:
         async def address() -> str:
             return await self._competitions.data_address(self.slug)
 
         def progress(have: int, total: int | None) -> None:
             self.progress(Progress(self.slug, "downloading", have, total))
 
-        unpacked = sum(one.bytes for one in listed)
+        unpacked = sum(listed.values())
         name = f"the data of {self.slug}"
         return Download(
             name, address, self._zip, self.client.stream, None, progress, self.spare + unpacked, self.client.clock.sleep
         )
 
-    def _compare(self, listed: tuple[Listed, ...]) -> None:
-        """Raise DownloadFailed unless the zip's files have the sizes that the site lists."""
+    def _compare(self, listed: dict[str, int]) -> None:
+        """Warn of files that the site lists otherwise than the zip holds them. Raises DownloadFailed if it is not a zip."""
         members = members_of(self._zip)
         by_last_part: dict[str, list[str]] = {}
         for name in members:
             by_last_part.setdefault(name.rsplit("/", 1)[-1], []).append(name)
-        for one in listed:
-            same = by_last_part.get(one.name, [])
-            place = one.name if one.name in members else (same[0] if len(same) == 1 else None)
+        found = []
+        for name, size in sorted(listed.items()):
+            same = by_last_part.get(name, [])
+            place = name if name in members else (same[0] if len(same) == 1 else None)
             if place is None:
-                raise DownloadFailed(
-                    f"Kaggle lists {one.name} among the data of {self.slug}, but the zip that came has no such file"
-                )
-            if members[place] != one.bytes:
-                raise DownloadFailed(
-                    f"Kaggle lists {one.name} of {self.slug} with {one.bytes:,} bytes, but the zip that came has "
-                    f"{members[place]:,}"
-                )
+                found.append(f"{name} is in the list and not in the zip")
+            elif members[place] != size:
+                found.append(f"{name} has {size:,} bytes in the list and {members[place]:,} in the zip")
+        if found:
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            self.warn(f"the zip with the data is not as Kaggle lists it: {'; '.join(found[:_SHOWN])}{more}")
 
     async def _unpack(self) -> dict[str, Pin]:
         stop = threading.Event()

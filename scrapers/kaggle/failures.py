@@ -7,6 +7,7 @@ from scrapers.http.responses import read_json
 from scrapers.posts.cleaning import clean
 from state.errors import (
     BotError,
+    Forbidden,
     KaggleError,
     NotAuthenticated,
     NotebooksOnly,
@@ -20,9 +21,9 @@ from state.errors import (
 _MOST_WORDS = 500
 _MOST_READ = 20_000
 _FAILED = 400
-_DAILY_LIMIT = re.compile(r"daily submission allowance|submission not allowed|tomorrow UTC", re.IGNORECASE)
+_DAILY_LIMIT = re.compile(r"daily submission allowance|tomorrow UTC", re.IGNORECASE)
 _NOTEBOOKS = re.compile(r"only accepts submissions from notebooks", re.IGNORECASE)
-_DENIED = re.compile(r"permission '[\w.]+' was denied|accept this competition's rules", re.IGNORECASE)
+_DENIED = re.compile(r"permission '[\w.]+' was denied|accept (?:this|the) competition's rules", re.IGNORECASE)
 _UNKNOWN_TOKEN = re.compile(r"unauthenticated|unauthorized", re.IGNORECASE)
 _LIMITED = re.compile(r"too many requests|resource_exhausted", re.IGNORECASE)
 
@@ -41,10 +42,14 @@ def code_and_words(body: str) -> tuple[int | None, str]:
     inner = content.get("error")
     if not isinstance(inner, dict):
         inner = content
-    code, words, status = inner.get("code"), inner.get("message"), inner.get("status")
+    code, status = inner.get("code"), inner.get("status")
+    words = _plain(str(inner.get("message") or (content.get("error") if inner is content else None) or ""))
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
     if not isinstance(code, int) or isinstance(code, bool):
-        return None, _plain(str(words or content.get("error") or body))
-    return code, _plain(" ".join(str(part) for part in (words, f"({status})" if status else None) if part))
+        return None, words or _plain(body)
+    named = f"({status})" if status else ""
+    return code, _plain(f"{words} {named}") if words or named else _plain(body)
 
 
 def failure(status: int, body: str, *, method: str, subject: str, wait: float | None = None) -> BotError:
@@ -58,7 +63,8 @@ def failure(status: int, body: str, *, method: str, subject: str, wait: float | 
         wait: seconds that the header Retry-After names.
     """
     code, words = code_and_words(body)
-    status = code or status
+    if code is not None and 400 <= code < 600:  # others are numbers of gRPC's
+        status = code
     about = f" for {subject}" if subject else ""
     sentence = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"
     error = _classified(status, words, sentence, subject or "this")
@@ -74,8 +80,10 @@ def _classified(status: int, words: str, sentence: str, subject: str) -> BotErro
         return RateLimited(sentence)
     if status == 401 or (status == 403 and _UNKNOWN_TOKEN.search(words)):
         return NotAuthenticated(f"{sentence}; give the bot another token (kaggle.com/settings/api)")
-    if status == 403 or _DENIED.search(words):
+    if _DENIED.search(words):
         return NotEntered(f"{sentence}; if {subject} is a competition, enter it and accept its rules on the website")
+    if status == 403:
+        return Forbidden(sentence)
     if status == 404:
         return NotFound(sentence)
     if _NOTEBOOKS.search(words):

@@ -12,12 +12,15 @@ from state.breaker import Breaker
 from state.clock import Clock
 from state.errors import RateLimited
 
+READING = frozenset(("forum", "kernels", "outputs", "search"))
+"""Families of calls that read what others wrote: they never touch the part of the day's requests that is reserved."""
+
 
 class Meter(Protocol):
     """Counts requests across restarts."""
 
-    def count(self, day: date, family: str) -> int:
-        """Count one more request of a family, and return the day's total over all families, including this one."""
+    def admit(self, day: date, family: str, most: int) -> bool:
+        """Count one more request of a family, unless the day has seen `most` over all families; return whether it was counted."""
         ...
 
 
@@ -27,10 +30,11 @@ class Tally:
     def __init__(self) -> None:
         self._counts: dict[date, int] = {}
 
-    def count(self, day: date, family: str) -> int:
-        """Count one more; see `Meter.count`."""
-        self._counts[day] = self._counts.get(day, 0) + 1
-        return self._counts[day]
+    def admit(self, day: date, family: str, most: int) -> bool:
+        """Count one more, unless there are too many; see `Meter.admit`."""
+        before = self._counts.get(day, 0)
+        self._counts[day] = before + (before < most)
+        return before < most
 
 
 @dataclass
@@ -102,8 +106,11 @@ class Pacing:
 
     def _count(self, family: str) -> None:
         now = self.clock.now().astimezone(UTC)
-        if self.meter.count(now.date(), family) > self.pace.per_day:
-            error = RateLimited(f"the day's {self.pace.per_day} requests to Kaggle are spent; more at 00:00 UTC")
+        reserved = self.pace.reserved if family in READING else 0.0
+        most = int(self.pace.per_day * (1 - reserved))
+        if not self.meter.admit(now.date(), family, most):
+            of_them = "for reading what others wrote" if reserved else "to Kaggle"
+            error = RateLimited(f"the day's {most} requests {of_them} are spent; more at 00:00 UTC")
             error.wait = 86_400.0 - (now - now.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
             raise error
 

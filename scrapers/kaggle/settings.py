@@ -13,6 +13,12 @@ class Pace(BaseModel):
     per_minute: float = Field(default=4.0, gt=0, description="requests of one family in the long run")
     burst: int = Field(default=20, ge=1, description="requests of one family that may come at once after a pause")
     per_day: int = Field(default=3_000, ge=1, description="requests in a UTC day, over all families and restarts")
+    reserved: float = Field(
+        default=0.2,
+        ge=0,
+        lt=1,
+        description="share of them that reading what others wrote leaves for submissions, boards and pages",
+    )
     at_once: int = Field(default=2, ge=1, le=8, description="requests under way at a time")
     apart: float = Field(default=1.0, ge=0, description="seconds between the beginnings of two requests")
     first_rest: float = Field(default=30.0, gt=0, description="seconds for which a family is left in peace that failed")

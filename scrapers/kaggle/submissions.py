@@ -49,6 +49,11 @@ class Limits(Answer):
     num_allowed_now: Int = 0
     limited_by_total: bool = False
 
+    @property
+    def known(self) -> bool:
+        """Whether it states anything: all are zero for a user who has no team yet, which has nothing to do with the day."""
+        return bool(self.num_today or self.num_total or self.num_allowed_now or self.limited_by_total)
+
 
 class Upload(Answer):
     """The address for an upload, and the token that then names the file."""

@@ -1,13 +1,25 @@
-"""Reading of Kaggle's answers: camelCase fields, UTC times, numbers as strings; unknown fields are no error."""
+"""Reading of Kaggle's answers: camelCase fields, UTC times, numbers as strings; unknown fields are no error, null is absence."""
 
+import logging
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+
+_LOG = logging.getLogger(__name__)
 
 EnumT = TypeVar("EnumT", bound=Enum)
 AnswerT = TypeVar("AnswerT", bound="Answer")
@@ -39,9 +51,38 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,20}", value) else value
 
 
-def _items(value: object) -> object:
-    """Take an empty list that comes as `{}` or null."""
-    return () if value is None or value == {} else value
+def _text(value: object) -> object:
+    """Take a score that comes as a number."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _items(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Take an empty list that comes as `{}` or null, and leave out rows that are not understood, unless all are."""
+    if value is None or value == {}:
+        return read(())
+    if isinstance(value, list):
+        value = [row for row in value if row is not None]
+    try:
+        return read(value)
+    except ValidationError as error:
+        kept = [row for row in value if _is_understood(row, read)] if isinstance(value, list) else []
+        if not kept:
+            raise
+        _LOG.warning("%d of %d rows of a list are left out: %s", len(value) - len(kept), len(value), _first(error))
+        return read(kept)
+
+
+def _is_understood(row: object, read: ValidatorFunctionWrapHandler) -> bool:
+    try:
+        read([row])
+    except ValidationError:
+        return False
+    return True
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def lenient_enum(kind: type[EnumT]) -> BeforeValidator:
@@ -70,15 +111,20 @@ Time = Annotated[
     datetime | None, BeforeValidator(lambda value: value if isinstance(value, datetime) else parse_time(value))
 ]
 Int = Annotated[int, BeforeValidator(_number)]
-Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+Text = Annotated[str, BeforeValidator(_text)]
 Mixed = Annotated[str, BeforeValidator(enum_name)]
-Items = BeforeValidator(_items)
+Items = WrapValidator(_items)
 
 
 class Wire(BaseModel):
     """An object in an answer; fields that are not declared here are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, value: Any) -> Any:
+        return {name: one for name, one in value.items() if one is not None} if isinstance(value, dict) else value
 
 
 class Answer(Wire):
@@ -90,7 +136,7 @@ class Answer(Wire):
     @classmethod
     def read(cls, body: Any, served_at: datetime) -> "Answer":
         """Read a decoded body. Raises pydantic's ValidationError."""
-        return cls.model_validate(body).model_copy(update={"served_at": served_at})
+        return cls.model_validate({} if body is None else body).model_copy(update={"served_at": served_at})
 
     def stamped(self, items: Iterable[AnswerT]) -> "tuple[AnswerT, ...]":
         """Return its items with the answer's server time, for callers that do not get the whole answer."""

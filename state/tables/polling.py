@@ -65,6 +65,9 @@ class PolledKernel(SQLModel, table=True):
     last_run_at: datetime | None = None
     number: int | None = None
     """Number of its current version, where known."""
+    votes: int = 0
+    score: float | None = None
+    """Its best public score as last seen, in the metric's own sign."""
     read_last_run_at: datetime | None = None
     read_number: int | None = None
     read_at: datetime | None = None

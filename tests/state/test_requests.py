@@ -14,9 +14,10 @@ DAY = date(2026, 11, 20)
 
 def test_a_days_count_is_over_all_families_and_each_days_own(store: Store) -> None:
     meter: Meter = RequestMeter(store)
-    assert [meter.count(DAY, family) for family in ("forum", "kernels", "forum")] == [1, 2, 3]
-    assert meter.count(DAY + timedelta(days=1), "forum") == 1
-    assert RequestMeter(store).counts(DAY) == {"forum": 2, "kernels": 1}
+    assert [meter.admit(DAY, family, 3) for family in ("forum", "kernels", "forum", "kernels")] == [True] * 3 + [False]
+    assert [meter.admit(DAY, "submissions", most) for most in (3, 4, 4)] == [False, True, False]
+    assert meter.admit(DAY + timedelta(days=1), "forum", 1)
+    assert RequestMeter(store).counts(DAY) == {"forum": 2, "kernels": 1, "submissions": 1}
     assert RequestMeter(store).counts(DAY - timedelta(days=1)) == {}
 
 
@@ -33,12 +34,12 @@ def test_a_killed_process_has_counted_what_it_asked(tmp_path: Path) -> None:
 
         store = Store.open(Path(sys.argv[1]), SystemClock())
         meter = RequestMeter(store)
-        counts = [meter.count(date(2026, 11, 20), "forum") for _ in range(3)]
+        counts = [meter.admit(date(2026, 11, 20), "forum", 3) for _ in range(3)]
         print(json.dumps({"counts": counts}), flush=True)
         os._exit(0)
         """,
         path,
     )
-    assert printed["counts"] == [1, 2, 3]
+    assert printed["counts"] == [True] * 3
     with Store.open(path, StandingClock()) as store:
-        assert RequestMeter(store).count(DAY, "kernels") == 4
+        assert not RequestMeter(store).admit(DAY, "kernels", 3)

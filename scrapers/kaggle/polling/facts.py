@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, LeaderboardEntry
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.kaggle.wire import wire_time
-from state.errors import NotEntered, NotFound
+from state.errors import Forbidden, NotFound
 from state.series import last_readings, record_absence, take_reading
 
 _VOLATILE = ("team_count", "user_rank")
@@ -31,7 +32,7 @@ async def poll_competitions(watch: Watch) -> None:
     with watch.store.read() as session:
         known = {slug for slug, _ in last_readings(session, None, "competition")}
     for slug in sorted(known - listed.keys()):
-        with suppress(NotFound, NotEntered):
+        with suppress(NotFound, Forbidden):
             listed[slug] = await site.get(slug)
     served_at = next((one.served_at for one in listed.values()), None)
     with watch.write() as tx:
@@ -64,12 +65,24 @@ async def poll_pages(watch: Watch) -> None:
         watch.move(tx, "pages", None, served_at)
 
 
+async def poll_data(watch: Watch) -> None:
+    """Read the summary of the competition's data, which changes when hosts replace files. Errors as of `KaggleClient`."""
+    answer = await Competitions(watch.client).data_summary(watch.competition)
+    types = {one.extension: [one.file_count, one.total_size] for one in answer.types}
+    with watch.write() as tx:
+        # An empty summary is no news: the site lists data incompletely at times.
+        if types and take_reading(tx, watch.competition, "data", "", {"types": types}, served_at=answer.served_at):
+            watch.news.add("data changed", watch.competition)
+        watch.move(tx, "data", None, answer.served_at)
+
+
 async def poll_top(watch: Watch) -> None:
     """Read the top of the leaderboard. Errors as of `KaggleClient`."""
     answer = await Competitions(watch.client).top(watch.competition, size=watch.settings.top_size)
     rows = [_entry(entry) for entry in answer.submissions]
     with watch.write() as tx:
-        content, about = _written(rows), {"teams": len(rows)}
+        order = read_order([entry.score for entry in answer.submissions])
+        content, about = _written(rows), {"teams": len(rows), "direction": order.direction}
         if take_reading(tx, watch.competition, "board", "top", about, content=content, served_at=answer.served_at):
             watch.news.add("board changed", "top")
         watch.move(tx, "top", None, answer.served_at)

@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
+from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Watch
 from scrapers.posts.cleaners import Cleaned, Source
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
 from state.community_rows import observe
+from state.series import last_reading
 from state.store import Transaction, put_blob
 from state.tables import KernelVersion, PolledKernel
 
@@ -49,17 +52,53 @@ def version_id(kernel: str, number: int | None, run_at: datetime | None) -> str:
     return f"{kernel}@{run_at.isoformat()}" if run_at else kernel
 
 
-def kernels_to_read(session: Session, competition: str) -> Sequence[PolledKernel]:
-    """Return the kernels whose current version's source has not been read, the latest runs first."""
-    moved = (
+def kernels_to_read(
+    session: Session, competition: str, settings: PollingSettings, now: datetime
+) -> Sequence[PolledKernel]:
+    """Return the promising kernels whose current version's source has not been read, as many as the day allows.
+
+    Promising are those with the most votes, the best scores and the latest runs. The first comes first whose place in one
+    of the three orders is best; a kernel far back in all of them is never read.
+    """
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = (PolledKernel.competition == competition, col(PolledKernel.read_at) >= midnight)
+    left = settings.kernels_per_day - session.exec(select(func.count()).select_from(PolledKernel).where(*today)).one()
+    if left <= 0:
+        return []
+    places, moved = _places(session, competition, settings), _is_moved()
+    query = select(PolledKernel).where(PolledKernel.competition == competition, col(PolledKernel.id).in_(places), moved)
+    rows = session.exec(query.order_by(col(PolledKernel.last_run_at).desc())).all()
+    return sorted(rows, key=lambda row: places[row.id])[:left]
+
+
+def _places(session: Session, competition: str, settings: PollingSettings) -> dict[str, int]:
+    """Return the ids of promising kernels, each with its best place, from 0, in the three orders."""
+    here = (PolledKernel.competition == competition, col(PolledKernel.gone_at).is_(None))
+    latest, score = col(PolledKernel.last_run_at).desc(), col(PolledKernel.score)
+    orders: list[tuple[int, tuple[Any, ...], tuple[Any, ...]]] = [
+        (settings.promising, (), (col(PolledKernel.votes).desc(), latest)),
+        (settings.newest, (), (latest,)),
+    ]
+    board = last_reading(session, competition, "board", "top")
+    direction = None if board is None else board.data.get("direction")
+    if direction is not None:
+        best = score.asc() if direction == "minimize" else score.desc()
+        orders.append((settings.promising, (score.is_not(None),), (best, latest)))
+    places: dict[str, int] = {}
+    for most, also, order in orders:
+        ids = session.exec(select(PolledKernel.id).where(*here, *also).order_by(*order).limit(most))
+        for place, id in enumerate(ids):
+            places[id] = min(place, places.get(id, place))
+    return places
+
+
+def _is_moved() -> Any:
+    """Return the condition that a kernel's current version has not been read."""
+    return (
         col(PolledKernel.read_at).is_(None)
         | col(PolledKernel.last_run_at).is_distinct_from(col(PolledKernel.read_last_run_at))
         | col(PolledKernel.number).is_distinct_from(col(PolledKernel.read_number))
     )
-    query = select(PolledKernel).where(
-        PolledKernel.competition == competition, col(PolledKernel.gone_at).is_(None), moved
-    )
-    return session.exec(query.order_by(col(PolledKernel.last_run_at).desc())).all()
 
 
 def store_kernels(
@@ -88,6 +127,7 @@ def store_kernels(
             tx.add(row)
             watch.news.add("kernel new", kernel.ref)
             changed.add(id)
+        row.votes = kernel.total_votes
         if _moved(tx, row, kernel):
             watch.news.add("kernel moved", kernel.ref)
             changed.add(id)

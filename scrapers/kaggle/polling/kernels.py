@@ -6,7 +6,7 @@ from scrapers.kaggle.kernels import Kernel, KernelPage, Kernels
 from scrapers.kaggle.polling.kernel_rows import kernel_id, store_kernels
 from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, is_descending, next_pass
 from scrapers.kaggle.polling.watch import Part, Watch
-from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
+from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.tables import PolledKernel
 
 
@@ -60,7 +60,7 @@ async def _page(watch: Watch, part: Part, under_way: Pass) -> KernelPage:
     try:
         return await Kernels(watch.client).of(watch.competition, under_way.page, under_way.token)
     except KaggleError as error:
-        if not under_way.token or isinstance(error, NotAuthenticated | NotEntered):
+        if not under_way.token or isinstance(error, NotAuthenticated | Forbidden):
             raise
         # A token kept over an interruption may have expired: the next poll begins at the first page.
         high = watch.mark(part, ListMark).high
@@ -105,6 +105,6 @@ async def _ask_for_missed(watch: Watch, under_way: Pass) -> None:
 async def _is_public(watch: Watch, ref: str) -> bool:
     try:
         source = await Kernels(watch.client).source(ref)
-    except (NotFound, NotEntered):
+    except (NotFound, Forbidden):
         return False
     return source.metadata is None or not source.metadata.is_private

@@ -18,7 +18,7 @@ from scrapers.kaggle.polling.message_rows import (
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Watch
-from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
+from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import Message, PolledTopic, Topic
 
@@ -79,7 +79,7 @@ async def _read(watch: Watch, topics: Sequence[PolledTopic]) -> None:
     for topic in topics:
         try:
             await _read_one(watch, topic)
-        except (NotAuthenticated, NotEntered):
+        except (NotAuthenticated, Forbidden):
             raise
         except KaggleError:
             # If it is gone, the sweep will notice.
@@ -108,7 +108,7 @@ async def _read_one(watch: Watch, topic: PolledTopic) -> None:
 async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
     try:
         return await forum.topic(id)
-    except (NotFound, NotEntered):
+    except (NotFound, Forbidden):
         return None
 
 

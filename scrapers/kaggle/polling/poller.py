@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_pages, poll_top
+from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_data, poll_pages, poll_top
 from scrapers.kaggle.polling.kernel_rows import kernels_to_read
 from scrapers.kaggle.polling.kernels import poll_kernels, sweep_kernels
 from scrapers.kaggle.polling.messages import poll_messages, reread_messages, topics_to_read
@@ -32,6 +32,7 @@ _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
     "scores": poll_scores,
     "tiers": poll_tiers,
     "pages": poll_pages,
+    "data": poll_data,
     "top": poll_top,
     "board": poll_board,
     "submissions": poll_submissions,
@@ -130,7 +131,7 @@ class Poller:
             rows = {**watermarks(session, competition), **watermarks(session, "")}
             moved = {
                 "messages": ready(topics_to_read(session, competition), now, self.settings),
-                "sources": ready(kernels_to_read(session, competition), now, self.settings),
+                "sources": ready(kernels_to_read(session, competition, self.settings, now), now, self.settings),
             }
         lasts: dict[Part, Last] = {
             part: Last(row.at, row.tried_at, row.failures, row.refused)

@@ -21,7 +21,7 @@ PostT = TypeVar("PostT", Topic, Message)
 async def poll_scores(watch: Watch) -> None:
     """Read kernels' best public scores and their authors' tiers, as far as the first pages of a search hold them.
 
-    A score is the kernel's best, and stored as a reading of its current version. The index lags, and knows no
+    A score is the kernel's best, and stored as a reading of its current version, if that was read. The index lags, and knows no
     competitions: results are matched with known kernels, and others ignored. Errors as of `KaggleClient`.
     """
     served_at = None
@@ -70,7 +70,7 @@ async def _pages(
 
 
 def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> list[tuple[Found, KernelVersion]]:
-    """Return the results for known kernels, each with the kernel's current version."""
+    """Note the scores of known kernels, and return the results for those that were read, each with its current version."""
     here = watch.competition
     refs = [f"{one.owner_user.user_name}/{one.slug}" if one.owner_user else "" for one in found]
     ids = [str(one.id) for one in found]
@@ -87,7 +87,10 @@ def _versions(tx: Transaction, watch: Watch, found: Sequence[Found]) -> list[tup
     )
     rows = {row.id: row for row in versions}
     by_name = {name: kernel for kernel in kernels for name in (kernel.id, kernel.ref)}
-    known = ((one, by_name.get(id) or by_name.get(ref)) for one, id, ref in zip(found, ids, refs, strict=True))
+    known = [(one, by_name.get(id) or by_name.get(ref)) for one, id, ref in zip(found, ids, refs, strict=True)]
+    for one, kernel in known:
+        if kernel is not None:
+            kernel.score = one.public_score
     return [(one, rows[kernel.current_id]) for one, kernel in known if kernel and kernel.current_id in rows]
 
 

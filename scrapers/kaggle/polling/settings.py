@@ -23,6 +23,7 @@ class PollingSettings(BaseModel):
     scores: Interval = Field(default=2 * _HOUR, description="public scores of kernels")
     tiers: Interval = Field(default=_DAY, description="tiers of authors")
     pages: Interval = Field(default=12 * _HOUR, description="the competition's pages, the rules among them")
+    data: Interval = Field(default=6 * _HOUR, description="the summary of the data, which hosts may replace")
     top: Interval = Field(default=45 * _MINUTE, description="the top of the leaderboard")
     board: Interval = Field(default=_DAY, description="the whole leaderboard")
     submissions: Interval = Field(default=_HOUR, description="our own submissions and what the quota has left")
@@ -46,6 +47,11 @@ class PollingSettings(BaseModel):
     last_reread: Interval = Field(default=14 * _DAY, description="and not later")
     verified_at_once: int = Field(default=20, ge=1, description="topics or kernels that a sweep missed and looks for")
     kernels_at_once: int = Field(default=30, ge=1, description="kernels whose source is read in one cycle")
+    kernels_per_day: int = Field(default=150, ge=1, description="kernels whose source is read in a UTC day")
+    promising: int = Field(
+        default=100, ge=1, description="kernels with the most votes, as many with the best scores: only these are read"
+    )
+    newest: int = Field(default=30, ge=0, description="and the ones that were run last")
     missed_versions: int = Field(
         default=10, ge=0, description="versions of one kernel between two readings that are fetched, the last ones"
     )

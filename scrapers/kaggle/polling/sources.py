@@ -8,18 +8,18 @@ from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, kernels_to_read, store_version, version_id
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.watch import Watch
-from state.errors import KaggleError, NotAuthenticated, NotEntered, NotFound, UnknownAnswer
+from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import KernelVersion, PolledKernel
 
 
 async def poll_sources(watch: Watch) -> None:
-    """Read the source of each kernel that was run since its source was last read, the latest runs first.
+    """Read the source of promising kernels that were run since it was last read; see `kernels_to_read`.
 
     A kernel that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
     """
     with watch.store.read() as session:
-        moved = kernels_to_read(session, watch.competition)
+        moved = kernels_to_read(session, watch.competition, watch.settings, watch.now())
     due = ready(moved, watch.now(), watch.settings)
     for kernel in due if watch.all_since else due[: watch.settings.kernels_at_once]:
         try:
@@ -40,7 +40,7 @@ async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
     for number in _missed(watch, kernel, current.number if current else kernel.number):
         try:
             source = await _source(watch, kernel, number)
-        except (NotFound, NotEntered):
+        except (NotFound, Forbidden):
             continue  # never public, or withdrawn
         with watch.write() as tx:
             store_version(tx, watch, kernel, source, current=False)

@@ -8,7 +8,7 @@ from scrapers.kaggle.forum import Forum, ForumTopic
 from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, is_descending, next_pass
 from scrapers.kaggle.polling.topic_rows import mark_gone, store_topics
 from scrapers.kaggle.polling.watch import Watch
-from state.errors import NotEntered, NotFound
+from state.errors import Forbidden, NotFound
 from state.tables import PolledTopic, Topic
 
 
@@ -73,7 +73,7 @@ async def _ask_for_missed(watch: Watch, forum: Forum, under_way: Pass) -> None:
     for id in _missed(watch, set(under_way.seen))[: watch.settings.verified_at_once]:
         try:
             there = await forum.topic(int(id))
-        except (NotFound, NotEntered):
+        except (NotFound, Forbidden):
             there = None
         under_way = under_way.model_copy(update={"seen": (*under_way.seen, id)})
         with watch.write() as tx:

@@ -98,6 +98,7 @@ def rehearsal(
     *,
     speed: float,
     faults_seed: int | None = None,
+    faults: str | None = None,
     sandbox: str = "process",
     model: str = "builtin",
     more: str = "",
@@ -107,6 +108,9 @@ def rehearsal(
         command = [sys.executable, "-m", "bot", "rehearse", *map(str, snapshots), "--json", "--port", "0"]
         command += ["--speed", str(speed), "--token", TOKEN]
         command += [] if faults_seed is None else ["--faults-seed", str(faults_seed)]
+        if faults is not None:
+            (folder / "faults.toml").write_text(faults)
+            command += ["--faults", str(folder / "faults.toml")]
         with (folder / "site.log").open("w") as log:
             site = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
         made = None
@@ -128,7 +132,7 @@ def rehearsal(
                 '[notify]\nservices = ["MAIL_URL", "SLACK_URL"]\nper_hour = 1000\n'
                 # A day is over in seconds: what is asked a hundred times a day would take all of the machine.
                 "[polling]\ntopics = 10800\nkernels = 14400\ntop = 14400\nrereads = 43200\nscores = 21600\n"
-                "submissions = 7200\ncompetitions = 43200\npages = 43200\noutputs = 86400\n"
+                "submissions = 7200\ncompetitions = 43200\npages = 43200\ndata = 43200\noutputs = 86400\n"
                 f"{more}{tables}"
             )
             yield made

@@ -28,6 +28,21 @@ LONGEST = 300.0 + 5.2e6 / SPEED
 """Seconds: those of the longer of the two competitions, and some more for the start and the end."""
 NOTE = "Prefer character n-grams, and never trust a public score alone."
 
+FIRST_DAY = """
+[[fault]]
+kind = "unstable-lists"
+after = 0
+[[fault]]
+kind = "data-changed"
+after = 864000
+[[fault]]
+kind = "rate-limit"
+method = "ListKernels"
+after = 86400
+for_seconds = 3600
+"""
+"""What the real site does: lists of files that differ each time, data that is replaced, an hour's limit on one family."""
+
 
 def submitted(it: Rehearsal) -> bool:
     with suppress(sqlite3.OperationalError):  # the daemon has not made its tables yet
@@ -104,10 +119,16 @@ def check_notices(it: Rehearsal) -> None:
     assert it.rows("SELECT count(*) FROM letter WHERE sent_at IS NULL") == [(0,)]
 
 
+def check_first_day(it: Rehearsal) -> None:
+    """Of each competition its owner heard that the first file was a trial, and that the data was replaced, once."""
+    for kind in ("submission.quota", "problem.data"):
+        assert it.rows("SELECT count(*) FROM notification WHERE kind = ?", kind) == [(len(SLUGS),)], kind
+
+
 @pytest.mark.integration
 def test_two_competitions_from_the_first_poll_to_the_deadline(tmp_path: Path) -> None:
     paths = [needs.snapshots() / slug for slug in SLUGS]
-    with rehearsal(tmp_path, paths, speed=SPEED) as it:
+    with rehearsal(tmp_path, paths, speed=SPEED, faults=FIRST_DAY) as it:
         daemon = it.start()
         wait_for(lambda: submitted(it), 120, daemon)
         noted = it.bot("note", SLUGS[0], NOTE)
@@ -122,6 +143,7 @@ def test_two_competitions_from_the_first_poll_to_the_deadline(tmp_path: Path) ->
         # What the first script reaches on the other is hardly beaten by more than chance in so short a time.
         assert gain(it, SLUGS[0]) > 0 and gain(it, SLUGS[1]) >= 0
         check_notices(it)
+        check_first_day(it)
         check_database(it)
         (read,) = it.rows("SELECT count(*) FROM modelcall WHERE items LIKE '%\"note/1\"%'")[0]
         assert read > 0, "no prompt held the owner's note"

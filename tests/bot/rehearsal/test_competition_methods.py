@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.rehearsal.faults import Fault, Faults
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import COMPETITIONS, Served, served, tiny
@@ -157,3 +158,27 @@ def test_a_competition_is_listed_from_its_beginning_on(snapshot: Snapshot) -> No
         assert slugs(it, group="COMPETITION_LIST_TAB_ENTERED") == []
         it.clock.pass_by(hours=2)
         assert slugs(it, group="COMPETITION_LIST_TAB_ENTERED") == ["tiny-table"]
+
+
+def test_lists_of_files_may_be_unstable_while_the_summary_and_the_zip_stay(tmp_path: Path) -> None:
+    faults = Faults([Fault(kind="unstable-lists", after=0)])
+    with served(tiny(tmp_path), faults=faults) as it:
+        sizes = it.competition.files.sizes
+        seen = []
+        for _ in range(4):
+            answer = it.client.compete("ListDataFiles")
+            assert len(answer["files"]) == len(sizes) - 1
+            assert it.client.compete("ListDataFiles", pageToken=answer["nextPageToken"]) == {}
+            seen.append({one["name"]: one["totalBytes"] for one in answer["files"]})
+        assert len({tuple(one) for one in seen}) > 1, "another one is missing each time"
+        assert any(size != sizes[name] for one in seen for name, size in one.items())
+        summary = it.client.compete("GetCompetitionDataFilesSummary")["fileSummaryInfo"]
+        assert summary["totalFileCount"] == sum(one["fileCount"] for one in summary["fileTypes"]) == len(sizes)
+        assert sum(one["totalSize"] for one in summary["fileTypes"]) == sum(sizes.values())
+
+
+def test_a_download_may_answer_with_its_address(tmp_path: Path) -> None:
+    with served(tiny(tmp_path), SiteSettings(downloads="address")) as it:
+        address = it.client.compete("DownloadDataFiles")["url"]
+        with zipfile.ZipFile(io.BytesIO(it.client.http.get(address).content)) as archive:
+            assert set(archive.namelist()) == set(it.competition.files.sizes)

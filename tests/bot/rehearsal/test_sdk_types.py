@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from kagglesdk.competitions.types import competition_api_service as competitions
+from kagglesdk.datasets.databundles.types import databundle_api_types as databundles
 from kagglesdk.discussions.types import discussions_api_service as discussions
 from kagglesdk.kaggle_object import KaggleObject
 from kagglesdk.kernels.types import kernels_api_service as kernels
@@ -23,6 +24,7 @@ CALLS: dict[str, tuple[dict[str, Any], type[KaggleObject]]] = {
     f"{COMPETITIONS}/GetCompetition": ({}, competitions.ApiCompetition),
     f"{COMPETITIONS}/ListCompetitionPages": ({}, competitions.ApiListCompetitionPagesResponse),
     f"{COMPETITIONS}/ListDataFiles": ({}, competitions.ApiListDataFilesResponse),
+    f"{COMPETITIONS}/GetCompetitionDataFilesSummary": ({}, databundles.ApiFilesSummary),
     f"{COMPETITIONS}/GetLeaderboard": ({}, competitions.ApiGetLeaderboardResponse),
     f"{COMPETITIONS}/ListSubmissions": ({}, competitions.ApiListSubmissionsResponse),
     f"{COMPETITIONS}/GetSubmissionLimits": ({}, competitions.ApiSubmissionLimits),

@@ -29,6 +29,12 @@ def test_a_submission_is_pending_until_the_sites_clock_says_so_and_scored_then(h
     assert (kept.tag, kept.ref, kept.status, kept.private_score) == ("r-7 0a1b2c3d", ref, "COMPLETE", 0.10536)
 
 
+def test_the_quota_of_a_new_team_is_all_zeros_until_its_first_submission(here: Served) -> None:
+    assert not {"numToday", "numTotal", "numAllowedNow"} & here.client.compete("GetSubmissionLimits").keys()
+    here.client.submit(here.sample)
+    assert here.client.compete("GetSubmissionLimits")["numAllowedNow"] == 4
+
+
 def test_the_private_score_appears_after_the_deadline_and_no_submission_is_taken_any_more(here: Served) -> None:
     token = here.client.upload(here.sample)
     ref = here.client.submit(here.sample)
@@ -75,10 +81,12 @@ def test_the_gateways_shape_of_a_full_quota_says_failed_precondition(tmp_path: P
         assert (refused["code"], refused["status"]) == (400, "FAILED_PRECONDITION")
 
 
-def test_a_file_of_another_name_is_refused(here: Served) -> None:
-    refused = here.client.create(here.client.upload(here.sample, "mine.csv"))
-    assert refused.status_code == 400
-    assert 'Submission files must be named \\"submission.csv\\"' in refused.text
+def test_a_table_is_taken_under_any_name_and_another_file_only_under_its_own(here: Served, tmp_path: Path) -> None:
+    assert here.client.create(here.client.upload(here.sample, "mine.csv")).status_code == 200
+    with served(tiny(tmp_path, submission_file="submission.zip")) as it:
+        refused = it.client.create(it.client.upload(it.sample, "mine.zip"))
+        assert refused.status_code == 400
+        assert 'Submission files must be named \\"submission.zip\\"' in refused.text
 
 
 def test_a_token_that_is_unknown_or_whose_file_has_not_arrived_is_refused(here: Served) -> None:
@@ -102,6 +110,24 @@ def test_an_upload_that_broke_off_begins_anew(here: Served) -> None:
     url, http = started["createUrl"], here.client.http
     assert http.put(url, content=here.sample[:200]).status_code == 400
     assert http.put(url, content=here.sample).status_code == 200
+    here.client.create(started["token"])
+    assert here.site.submissions[0].size == size
+
+
+def test_an_upload_is_gone_on_with_where_it_broke_off(here: Served) -> None:
+    size = len(here.sample)
+    started = here.client.compete("StartSubmissionUpload", fileName="submission.csv", contentLength=size)
+    url, http = started["createUrl"], here.client.http
+    whole = {"Content-Range": f"bytes */{size}"}
+    nothing = http.put(url, headers=whole)
+    assert (nothing.status_code, "range" in nothing.headers) == (308, False)
+    part = http.put(url, content=here.sample[:200], headers={"Content-Range": f"bytes 0-199/{size}"})
+    assert (part.status_code, part.headers["range"]) == (308, "bytes=0-199")
+    assert http.put(url, headers=whole).headers["range"] == "bytes=0-199"
+    misplaced = http.put(url, content=here.sample[300:], headers={"Content-Range": f"bytes 300-{size - 1}/{size}"})
+    assert misplaced.headers["range"] == "bytes=0-199"
+    rest = http.put(url, content=here.sample[200:], headers={"Content-Range": f"bytes 200-{size - 1}/{size}"})
+    assert (rest.status_code, http.put(url, headers=whole).status_code) == (200, 200)
     here.client.create(started["token"])
     assert here.site.submissions[0].size == size
 

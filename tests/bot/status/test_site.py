@@ -85,6 +85,8 @@ def test_what_is_left_is_the_sites_number_less_what_was_sent_since(
     read(store, "competition", max_daily_submissions=5)
     send(store, 1)
     assert left(store) == 4, "as long as the site was not asked"
+    read(store, "limits", num_today=0, num_total=0, num_allowed_now=0, limited_by_total=False)
+    assert left(store) == 4, "a new team's zeros say nothing"
     clock.pass_by(60)
     read(store, "limits", num_today=3, num_total=3, num_allowed_now=2)
     assert left(store) == 2, "the team has sent others"

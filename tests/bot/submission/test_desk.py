@@ -52,6 +52,40 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     run.assert_events_match_rows()
 
 
+async def test_a_new_teams_first_file_is_tried_and_its_owner_told_once(run: Live) -> None:
+    run.read("limits", num_today=0, num_total=0, num_allowed_now=0, limited_by_total=False)
+    run.node(2, 0.3)
+    desk = run.desk()
+    await desk.consider()
+    await desk.send()
+    assert run.states() == [(2, "confirmed")]
+    (notice,) = run.notices("submission.quota")
+    assert "goes by Kaggle's answer" in notice.body
+
+
+async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words_are_told(
+    the_ground: Ground, tmp_path: Path, worker: Worker
+) -> None:
+    async with live(the_ground, tmp_path, worker) as run:
+        vars(run.site.competition.desk)["_daily"] = 0
+        run.node(2, 0.3)
+        desk = run.desk()
+        await desk.consider()
+        await desk.send()
+        await desk.send()
+        assert run.states() == [(2, "intended")]
+        assert run.site.site.requests["CreateSubmission"] == 1
+        (notice,) = run.notices("submission.delayed")
+        assert "daily Submission allowance" in notice.body
+        run.clock.pass_by(hours=11)
+        await desk.send()
+        assert run.site.site.requests["CreateSubmission"] == 1
+        run.clock.pass_by(hours=2)
+        vars(run.site.competition.desk)["_daily"] = 5
+        await desk.send()
+        assert run.states() == [(2, "confirmed")]
+
+
 async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk()

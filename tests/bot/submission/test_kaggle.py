@@ -25,8 +25,11 @@ async def scored(submitter: Submitter, ref: str) -> float:
 async def test_a_file_is_submitted_under_its_tag_found_by_it_and_scored(tmp_path: Path) -> None:
     with played(tmp_path, settings=QUICK) as site:
         async with site.submitter() as submitter:
-            assert (await submitter.quota()).remaining == 5
+            new = await submitter.quota()
+            assert (new.known, new.remaining) == (False, None), "a new team's zeros say nothing"
             ref = await submitter.submit(predictions(tmp_path, 0.3), "run-1-abc")
+            now = await submitter.quota()
+            assert now.known and now.remaining in (4, 5), "a second is six hours, so that the next day may have begun"
             assert await submitter.find("run-1-abc") == ref
             assert await submitter.find("run-1-ab") is None
             assert await scored(submitter, ref) > 0

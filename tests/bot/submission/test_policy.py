@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.configuration.competition import CompetitionSettings
-from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, Facts, decide, midnight_after
+from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, RETRY, Facts, decide, midnight_after
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DEADLINE = datetime(2026, 4, 1, tzinfo=UTC)
@@ -162,6 +162,18 @@ def test_a_wish_needs_no_gain_and_no_turn_but_all_else() -> None:
 
 
 _score = st.floats(-1, 1)
+
+
+def test_an_unknown_quota_is_tried_once_a_day_and_is_no_empty_one() -> None:
+    new = replace(FACTS, remaining_today=None, best_sent=None, sent=0, sent_today=0, quota_known=False)
+    first = decide(new, OPEN)
+    assert (first.verdict, first.trial) == ("send", True)
+    second = decide(replace(new, sent=1, sent_today=1), OPEN)
+    assert (second.verdict, second.until) == ("wait", FACTS.now + RETRY)
+    assert decide(replace(new, sent=1), OPEN).verdict == "send", "on the next day"
+    assert not decide(replace(new, quota_known=True), OPEN).trial
+
+
 _count = st.integers(0, 12)
 
 
@@ -189,6 +201,7 @@ def facts(draw: st.DrawFn) -> Facts:
         self_reported=draw(st.sampled_from([False, False, True])),
         approved=draw(st.booleans()),
         wished=draw(st.booleans()),
+        quota_known=draw(st.booleans()),
     )
 
 
@@ -224,6 +237,7 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts,
     assert one.deadline is None or one.now < one.deadline
     assert one.remaining_today is None or one.remaining_today > 0
     assert one.remaining_total is None or one.remaining_total > 0
+    assert one.quota_known or one.sent_today == 0
     assert own.submissions_per_day is None or one.sent_today < own.submissions_per_day
     late = one.deadline is not None and one.now >= one.deadline - timedelta(days=own.reserved_days)
     if own.max_submissions is not None:

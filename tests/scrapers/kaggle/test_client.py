@@ -2,7 +2,10 @@
 
 import io
 import zipfile
-from itertools import pairwise
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import pairwise, repeat
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -133,6 +136,21 @@ async def test_requests_are_apart_and_few_and_end_with_the_day() -> None:
         await Competitions(client).get("leaf")
 
 
+async def test_reading_what_others_wrote_leaves_a_reserve_for_submissions() -> None:
+    site = Site([answer({})])
+    pace = Pace(per_minute=1e6, burst=100, per_day=10, reserved=0.2, apart=0)
+    async with client_of(site, pace=pace) as client:
+        with pytest.raises(RateLimited, match="8 requests for reading what others wrote are spent"):
+            for _ in range(10):
+                await Forum(client).topics("leaf")
+        assert len(site.asked) == 8
+        for _ in range(2):
+            await Submissions(client, "leaf").limits()
+        with pytest.raises(RateLimited, match="10 requests to Kaggle are spent"):
+            await Submissions(client, "leaf").limits()
+    assert [one.method for one in site.asked[8:]] == ["GetSubmissionLimits"] * 2
+
+
 async def test_a_no_is_neither_repeated_nor_held_against_the_family() -> None:
     site = Site([answer({"code": 400, "message": "Submission files must be named"}, 400)])
     async with client_of(site) as client:
@@ -153,6 +171,13 @@ async def test_an_error_under_status_200_is_an_error() -> None:
     async with client_of(Site([answer({"code": 404, "message": "Not found"})])) as client:
         with pytest.raises(KaggleError, match="404"):
             await Competitions(client).get("leaf")
+
+
+@pytest.mark.parametrize("error", ["Be patient", {"message": "Be patient"}, {"code": 7, "message": "Be patient"}])
+async def test_an_error_without_a_status_is_no_answer(error: object) -> None:
+    async with client_of(Site([answer({"error": error})]), patience=Patience(attempts=1)) as client:
+        with pytest.raises(SiteUnavailable, match="Be patient"):
+            await Submissions(client, "leaf").limits()
 
 
 async def test_an_answer_without_end_is_given_up() -> None:
@@ -194,6 +219,90 @@ async def test_a_download_is_asked_without_the_key() -> None:
         address = await Competitions(client).data_address("leaf")
         async with client.stream(address) as response:
             assert await response.aread() == b"zip"
+
+
+async def test_an_address_may_come_in_the_answer_instead_of_a_redirect() -> None:
+    board = io.BytesIO()
+    with zipfile.ZipFile(board, "w") as zipped:
+        zipped.writestr("board.csv", "Rank,TeamId,TeamName,Score\n1,2,a,0.5\n")
+    address = "https://storage.googleapis.com/board.zip?sig=1"
+
+    def site(request: httpx2.Request) -> httpx2.Response:
+        if request.url.host == "kaggle.example":
+            return httpx2.Response(200, json={"url": address})
+        return httpx2.Response(200, content=board.getvalue())
+
+    async with client_of(site) as client:
+        assert await Competitions(client).data_address("leaf") == address
+        rows, _ = await Competitions(client).board("leaf")
+        assert [row.team for row in rows] == ["a"]
+
+
+async def test_an_upload_goes_on_where_it_broke_off(tmp_path: Path) -> None:
+    file = tmp_path / "submission.csv"
+    file.write_bytes(bytes(range(256)) * 4)
+    script: list[int | type[Exception]] = [httpx2.ReadError, 308, 503, 308, 201]
+    seen: list[tuple[str | None, bytes]] = []
+
+    def site(request: httpx2.Request) -> httpx2.Response:
+        assert (request.method, "authorization" in request.headers) == ("PUT", False)
+        seen.append((request.headers.get("content-range"), request.content))
+        next_one = script.pop(0)
+        if isinstance(next_one, type):
+            raise next_one("the connection was reset")
+        return httpx2.Response(next_one, headers={"Range": "bytes=0-99"} if next_one == 308 else {})
+
+    async with client_of(site) as client:
+        await client.put("https://storage.googleapis.com/upload/1", file)
+    content = file.read_bytes()
+    assert seen == [
+        *((None, content), ("bytes */1024", b""), ("bytes 100-1023/1024", content[100:])),
+        *(("bytes */1024", b""), ("bytes 100-1023/1024", content[100:])),
+    ]
+
+
+@pytest.mark.parametrize("status", [404, 410, 403])
+async def test_an_upload_whose_address_has_expired_ends_at_once(tmp_path: Path, status: int) -> None:
+    (tmp_path / "a.csv").write_text("id\n")
+    site = Site([answer("gone", status)])
+    async with client_of(site) as client:
+        with pytest.raises(SiteUnavailable, match=f"answered with {status}"):
+            await client.put("https://storage.googleapis.com/upload/1", tmp_path / "a.csv")
+    assert len(site.asked) == 1
+
+
+async def test_an_upload_of_which_nothing_arrives_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n")
+    site = Site([broken()])
+    async with client_of(site) as client:
+        with pytest.raises(SiteUnavailable, match="connection was reset"):
+            await client.put("https://storage.googleapis.com/upload/1", tmp_path / "a.csv")
+    assert len(site.asked) == 10, "five attempts, and as many questions what has arrived"
+
+
+async def test_a_token_of_a_login_is_renewed_in_time_and_not_before() -> None:
+    clock = SetClock()
+    key = Credentials("KGAT_old", refresh="refreshing", expires_at=clock.now() + timedelta(hours=1))
+    site = Site([answer(LEAF), answer({"token": "KGAT_new", "expiresIn": 43_200}), answer(LEAF)])
+    async with client_of(site, clock, credentials=repeat(key)) as client:
+        await Competitions(client).get("leaf")
+        clock.advance(3_590)
+        await Competitions(client).get("leaf")
+        await Competitions(client).get("leaf")
+    assert [one.method for one in site.asked] == ["GetCompetition", "GenerateAccessToken", *["GetCompetition"] * 2]
+    assert [one.headers.get("authorization") for one in site.asked] == [
+        *("Bearer KGAT_old", None, "Bearer KGAT_new", "Bearer KGAT_new"),
+    ]
+    assert site.asked[1].body["refreshToken"] == "refreshing"
+
+
+@pytest.mark.parametrize("refusal", [answer({"code": 400, "message": "refreshing is bad"}, 400), answer({})])
+async def test_a_login_that_cannot_be_renewed_is_to_be_made_again(refusal: Callable[[], httpx2.Response]) -> None:
+    key = Credentials("KGAT_old", refresh="refreshing")
+    async with client_of(Site([refusal]), credentials=repeat(key)) as client:
+        with pytest.raises(NotAuthenticated, match="run `kaggle auth login` again") as raised:
+            await Competitions(client).get("leaf")
+    assert "refreshing" not in str(raised.value)
 
 
 def test_a_key_is_never_sent_in_the_clear() -> None:

@@ -1,6 +1,7 @@
 """Where a key is found, and that it is not shown."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,24 @@ def test_a_legacy_key_is_sent_as_basic(tmp_path: Path) -> None:
     assert (found.user, found.authorization) == ("me", "Basic bWU6MDEyM2FiY2Q=")
 
 
+def test_a_login_of_the_kaggle_command_is_found_and_its_end_is_known(tmp_path: Path) -> None:
+    login = {"refresh_token": "refreshing", "access_token": "KGAT_a", "username": "me", "scopes": ["x"]}
+    file = write(
+        tmp_path / ".kaggle" / "credentials.json",
+        json.dumps(login | {"access_token_expiration": "2026-11-20T12:00:00+00:00"}),
+    )
+    found, noon = find_credentials({}, tmp_path), datetime(2026, 11, 20, 12, tzinfo=UTC)
+    assert (found.authorization, found.source) == ("Bearer KGAT_a", "~/.kaggle/credentials.json")
+    assert [found.is_expiring(noon - timedelta(minutes=minutes)) for minutes in (11, 10, 0)] == [False, True, True]
+    file.write_text(json.dumps({"refresh_token": "refreshing", "access_token": "", "access_token_expiration": ""}))
+    found = find_credentials({}, tmp_path)
+    assert found.is_expiring(noon)
+    assert not found.renewed("KGAT_b", noon, 3_600).is_expiring(noon)
+    assert "refreshing" not in f"{found!r} {found.hide('refreshing')}"
+    write(tmp_path / ".kaggle" / "access_token", "KGAT_file")
+    assert find_credentials({}, tmp_path).secret == "KGAT_file"
+
+
 def test_a_key_is_never_shown() -> None:
     found = Credentials("KGAT_secret", "me")
     assert "KGAT_secret" not in f"{found} {found!r}"
@@ -60,6 +79,13 @@ def test_what_cannot_be_a_key_is_refused_without_showing_it(text: str, tmp_path:
     with pytest.raises(UsageError) as raised:
         find_credentials({}, tmp_path)
     assert text.strip() == "" or text not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"access_token": "KGAT_a"}', '{"refresh_token": "a b"}'])
+def test_a_login_that_kaggle_did_not_write_is_refused(text: str, tmp_path: Path) -> None:
+    write(tmp_path / ".kaggle" / "credentials.json", text)
+    with pytest.raises(UsageError):
+        find_credentials({}, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"username": "me"}'])

@@ -54,7 +54,7 @@ def test_unknown_fields_numbers_as_text_and_empty_lists_as_objects_are_taken() -
         (1, Status.COMPLETE),
         ("PONDERING", Status.UNKNOWN),
         (99, Status.UNKNOWN),
-        (None, Status.UNKNOWN),
+        (None, Status.PENDING),
     ],
 )
 def test_an_enumeration_is_read_by_name_or_number_and_what_is_new_is_unknown(sent: object, status: Status) -> None:

@@ -39,6 +39,20 @@ async def test_a_competition_that_vanished_is_gone_and_may_come_back(
     assert (await poller.poll(SLUG, "competitions")).ids("competition new") == ["rock"]
 
 
+async def test_another_summary_of_the_data_is_a_change_and_an_empty_one_is_not(
+    world: World, store: Store, poller: Poller
+) -> None:
+    assert (await poller.poll(SLUG, "data")).ids("data changed") == [SLUG]
+    assert not await poller.poll(SLUG, "data")
+    world.data[".csv"] += 1
+    assert await poller.poll(SLUG, "data")
+    world.data.clear()
+    assert not await poller.poll(SLUG, "data")
+    with store.read() as session:
+        kept = [row.data["types"] for row in history(session, SLUG, "data")]
+    assert kept == [{".csv": [2, 1_000]}, {".csv": [2, 1_001]}]
+
+
 async def test_a_change_of_the_rules_changes_their_hash_from_then_on(
     world: World, store: Store, poller: Poller
 ) -> None:
@@ -72,7 +86,8 @@ async def test_boards_are_series_without_repetitions(world: World, store: Store,
     with store.read() as session:
         top, whole = history(session, SLUG, "board", "top"), history(session, SLUG, "board", "whole")
         newest = last_reading(session, SLUG, "board", "whole")
-    assert [row.data for row in top] == [row.data for row in whole] == [{"teams": 2}, {"teams": 3}]
+    assert [row.data for row in top] == [{"teams": 2, "direction": "minimize"}, {"teams": 3, "direction": "minimize"}]
+    assert [row.data for row in whole] == [{"teams": 2}, {"teams": 3}]
     assert newest is not None and newest.at == world.clock.now()
     rows = json.loads(store.blob(newest.sha256 or ""))
     assert rows[0] == {"rank": 1, "team_id": "3", "team": "cem", "score": 0.4, "submissions": 1}

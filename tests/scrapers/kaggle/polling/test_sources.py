@@ -65,6 +65,31 @@ async def test_only_what_was_run_is_read_again(world: World, store: Store, polle
     assert [versions(store)[id].text for id in ("1/v1", "1/v2")] == ["print(1)", "print('again')"]
 
 
+async def test_of_many_kernels_only_the_promising_are_read_and_so_many_a_day(world: World, store: Store) -> None:
+    world.page_size = 1_000
+    for id in range(400):
+        world.kernel(id + 1, minutes=id)
+    for id, votes in ((7, 30), (8, 20), (9, 10), (10, 5)):
+        world.kernels[id].votes = votes
+    for id, score in ((50, 0.1), (51, 0.2), (52, 0.9)):
+        world.kernels[id].score = score
+    world.board = [(1, "ann", 0.1), (2, "bob", 0.9)]  # lower is better
+    settings = PollingSettings(promising=2, newest=2, kernels_per_day=4)
+    async with poller_of(world, store, settings) as poller:
+        for part in ("top", "kernels", "scores"):
+            await poller.poll(SLUG, part)
+        first = (await poller.poll(SLUG, "sources")).ids("version new")
+        assert first == ["400/v1", "50/v1", "7/v1", "399/v1"], "the newest, the best, the most voted, and the next"
+        assert (await poller.poll(SLUG, "sources")).ids("version new") == []
+        world.clock.advance(86_400)
+        assert (await poller.poll(SLUG, "sources")).ids("version new") == ["51/v1", "8/v1"]
+        world.clock.advance(86_400)
+        assert (await poller.poll(SLUG, "sources")).ids("version new") == []
+        world.kernels[10].votes = 50
+        await poller.poll(SLUG, "kernel_sweep")
+        assert (await poller.poll(SLUG, "sources")).ids("version new") == ["10/v1"], "it has become promising"
+
+
 async def test_versions_that_were_missed_are_dated_with_when_they_were_found_and_never_pass_for_the_latest(
     world: World, store: Store, poller: Poller
 ) -> None:

@@ -112,6 +112,7 @@ class World:
     threads: dict[int, Thread] = field(default_factory=dict)
     kernels: dict[int, Kernel] = field(default_factory=dict)
     pages: dict[str, str] = field(default_factory=lambda: {"rules": "Be nice.", "evaluation": "RMSE"})
+    data: dict[str, int] = field(default_factory=lambda: {".csv": 1_000})
     board: list[tuple[int, str, float]] = field(default_factory=lambda: [(1, "ann", 0.5), (2, "bob", 0.6)])
     submissions: list[Json] = field(default_factory=list)
     competitions: list[Json] = field(default_factory=list)
@@ -231,6 +232,10 @@ class World:
 
     def _ListCompetitionPages(self, body: Json) -> Json:
         return {"pages": [{"name": name, "content": text} for name, text in self.pages.items()]}
+
+    def _GetCompetitionDataFilesSummary(self, body: Json) -> Json:
+        types = [{"extension": one, "fileCount": 2, "totalSize": size} for one, size in self.data.items()]
+        return {"fileSummaryInfo": {"totalFileCount": 2 * len(types), "fileTypes": types}}
 
     def _GetLeaderboard(self, body: Json) -> Json:
         rows = ({"teamId": id, "teamName": team, "score": str(score)} for id, team, score in self.board)

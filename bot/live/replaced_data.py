@@ -1,0 +1,30 @@
+"""Whether a competition's hosts have replaced its data since the bot fetched it."""
+
+from bot.live.shared import Shared
+from bot.notify.events import DataReplaced
+from bot.notify.outbox import notify
+from scrapers.kaggle.data_record import read_record
+from state.series import history
+from state.tables import Reading
+
+
+def report_replaced_data(shared: Shared, slug: str) -> None:
+    """Notify the owner once if Kaggle's summary of the data is another than when it was fetched; the run goes on."""
+    folder = shared.competition(slug)
+    record = read_record(folder / "data.json")
+    with shared.store.read() as session:
+        readings = history(session, slug, "data")
+    if record is None or len(readings) < 2:
+        return
+    then = [one for one in readings if one.at <= record.fetched_at] or readings[:1]
+    before, now = then[-1], readings[-1]
+    if before.sha256 != now.sha256:
+        event = DataReplaced(slug, str(folder), record.fetched_at, *_totals(before), *_totals(now), str(now.sha256))
+        with shared.store.write() as tx:
+            notify(tx, event.notice())
+
+
+def _totals(reading: Reading) -> tuple[int, int]:
+    """Return the number of files, and their bytes."""
+    types = reading.data["types"].values()
+    return sum(count for count, _ in types), sum(size for _, size in types)

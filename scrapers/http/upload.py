@@ -1,0 +1,102 @@
+"""Uploading one file to a resumable address: gone on with where it broke off, in a time that grows with its size.
+
+Source: https://cloud.google.com/storage/docs/performing-resumable-uploads, which is where Kaggle's uploads go.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from scrapers.http.responses import SLOWEST
+from state.errors import SiteUnavailable
+
+_CHUNK = 1 << 18
+_ATTEMPTS = 5
+"""Most attempts in a row after which no more of the file has arrived."""
+_DONE = (200, 201)
+_INCOMPLETE = 308
+_AGAIN = (408, 425, 429, 500, 502, 503, 504)
+_ARRIVED = re.compile(r"bytes=0-(\d+)")
+
+
+class _Interrupted(Exception):
+    """An attempt failed that may succeed next time."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Uploads a file, which must not change meanwhile."""
+
+    http: httpx2.AsyncClient
+    url: str
+    file: Path
+    seconds: float
+    """Longest time of an attempt, besides that for its bytes at `SLOWEST`."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def run(self) -> None:
+        """Upload it.
+
+        Raises:
+            SiteUnavailable: it did not arrive as a whole; nothing is submitted by that.
+            OSError: it cannot be read.
+        """
+        size = self.file.stat().st_size
+        have, furthest, in_vain = 0, 0, 0
+        while True:
+            try:
+                async with asyncio.timeout(self.seconds + (size - have) / SLOWEST):
+                    await self._send(have, size)
+                return
+            except TimeoutError:
+                why = "it did not end in time"
+            except (_Interrupted, httpx2.HTTPError) as error:
+                why = str(error) or type(error).__name__
+            try:
+                async with asyncio.timeout(self.seconds):
+                    have = await self._arrived(size)
+            except (TimeoutError, _Interrupted, httpx2.HTTPError):
+                have = furthest  # it is asked again after the next attempt
+            if have == size:
+                return
+            in_vain = 0 if have > furthest else in_vain + 1
+            furthest = max(furthest, have)
+            if in_vain == _ATTEMPTS:
+                raise SiteUnavailable(f"the upload broke off: {why}")
+            await self.sleep(2.0**in_vain)
+
+    async def _send(self, start: int, size: int) -> None:
+        """Send the rest from a byte on."""
+        headers = {"Content-Length": str(size - start), "Content-Type": "application/octet-stream"}
+        if start:
+            headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
+        async with self.http.stream("PUT", self.url, content=self._rest(start), headers=headers) as response:
+            self._check(response.status_code)
+            if response.status_code == _INCOMPLETE:
+                raise _Interrupted("only a part has arrived")
+
+    async def _arrived(self, size: int) -> int:
+        """Return how many bytes have arrived."""
+        headers = {"Content-Length": "0", "Content-Range": f"bytes */{size}"}
+        async with self.http.stream("PUT", self.url, headers=headers) as response:
+            self._check(response.status_code)
+            found = _ARRIVED.fullmatch(response.headers.get("Range", ""))
+            if response.status_code in _DONE:
+                return size
+            return min(int(found[1]) + 1, size) if found else 0
+
+    def _check(self, status: int) -> None:
+        if status in _AGAIN:
+            raise _Interrupted(f"it was answered with {status}")
+        if status not in (*_DONE, _INCOMPLETE):
+            raise SiteUnavailable(f"the upload was answered with {status}")
+
+    async def _rest(self, start: int) -> AsyncIterator[bytes]:
+        with self.file.open("rb") as content:
+            content.seek(start)
+            while chunk := content.read(_CHUNK):
+                yield chunk
