@@ -6,9 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -20,9 +23,13 @@ def print_json(value: Mapping[str, Any]) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, width: int = 200
 ) -> None:
-    """Print a table on stdout; if that is no terminal, at most `width` characters wide."""
+    """Print a table on stdout; if that is no terminal, at most `width` characters wide.
+
+    Where a column would be narrower than its longest word, each row is printed as lines of its own instead.
+    """
     # Imported here: it takes long, and many commands print no table.
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -33,7 +40,27 @@ def print_table(
     for row in rows:
         # As Text, so that brackets in foreign text are not taken for markup.
         table.add_row(*map(Text, row))
-    console.print(table)
+    if Measurement.get(console, console.options, table).minimum > console.width:
+        _print_stacked(console, columns, rows, title)
+    else:
+        console.print(table)
+
+
+def _print_stacked(
+    console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None
+) -> None:
+    """Print each row as a block: its first cell, and below it a line for each other column."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if title:
+        console.print(Text(title, style="italic"))
+    for first, *others in rows:
+        console.print(Text(" ".join((columns[0], *first.split())).strip(), style="bold", overflow="fold"))
+        for column, cell in zip(columns[1:], others, strict=True):
+            if cell:
+                line = Text(f"{' '.join(column.split())}: {', '.join(cell.splitlines())}", overflow="fold")
+                console.print(Padding(line, (0, 0, 0, 2)))
 
 
 def number(value: float | None, digits: int = 5) -> str:

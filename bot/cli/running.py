@@ -10,6 +10,7 @@ from rich.console import Console
 from bot.cli.output import number, print_json, print_table
 from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
+from bot.execution.folder import RunFolder
 from bot.replay.progress_line import show_progress
 from bot.replay.run import Show
 from bot.replay.several import Failed, Job, Outcome, run_each
@@ -92,7 +93,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"ended early: {result.stopped_by}"
     if result.status != "finished":
         yield f"it can be resumed: bot resume {outcome.run}"
-    yield f"report: {outcome.run}/report.html"
+    if result.submission_exists:
+        yield f"submission: {RunFolder(outcome.run).submission}"
+    yield f"report: {RunFolder(outcome.run).report}"
 
 
 def _row(result: RunResult | Failed) -> tuple[str, ...]:
