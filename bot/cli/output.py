@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_UNBOUNDED = 10_000
+"""Characters; wider than any table."""
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on one line of stdout."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
@@ -40,7 +44,8 @@ def print_table(
     for row in rows:
         # As Text, so that brackets in foreign text are not taken for markup.
         table.add_row(*map(Text, row))
-    if Measurement.get(console, console.options, table).minimum > console.width:
+    unbounded = console.options.update_width(_UNBOUNDED)
+    if Measurement.get(console, unbounded, table).minimum > console.width:
         _print_stacked(console, columns, rows, title)
     else:
         console.print(table)
