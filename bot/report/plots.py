@@ -33,6 +33,16 @@ def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1.25, 1))
         _histogram(top, board, shown)
         _beaten(bottom, board, shown, result)
+        if (expected := result.validation_interval) is not None:
+            ends = sorted(shown.clamp(bound) for bound in expected)
+            for axes in (top, bottom):
+                axes.axvspan(
+                    *ends,
+                    color=COLOURS["good"],
+                    alpha=0.13,
+                    linewidth=0,
+                    label="expected (95%)" if axes is top else None,
+                )
         _lines(top, bottom, {**lines, **({"this run": result.score} if result.score is not None else {})}, shown)
         bottom.set_xlim(*_ends(shown, result))
         bottom.set_xlabel(f"{words.board(result)} leaderboard score (better to the right)")
