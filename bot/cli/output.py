@@ -65,7 +65,7 @@ def _print_stacked(
         for column, cell in zip(columns[1:], others, strict=True):
             if cell:
                 line = Text(f"{' '.join(column.split())}: {', '.join(cell.splitlines())}", overflow="fold")
-                console.print(Padding(line, (0, 0, 0, 2)))
+                console.print(Padding(line, (0, 0, 0, 2), expand=False))
 
 
 def number(value: float | None, digits: int = 5) -> str:

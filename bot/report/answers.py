@@ -123,7 +123,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
         yield f"Read the errors of the {words.percent(result.failed_share, 0)} of scripts that have no score."
     yield from _more_time(result)
     if result.model == "builtin":
-        yield "Name a language model with --model: the built-in one is rules, and knows no others."
+        yield "Try a language model with --model: the built-in one follows fixed rules."
     unused = sum(not idea.drafts and idea.reason == "" for idea in data.knowledge.ideas)
     if unused:
         yield f"{plural(unused, 'idea')} of the pool {'was' if unused == 1 else 'were'} not tried."

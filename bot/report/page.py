@@ -59,6 +59,7 @@ def render(data: ReportData) -> str:
             draft_ids={d.id for d in data.knowledge.drafts},
             answers=_answers(data),
             board=leaderboard_figure(result, data.board) if len(data.board) > 1 else None,
+            board_narrow=leaderboard_figure(result, data.board, narrow=True) if len(data.board) > 1 else None,
             left_out=left_out(data.board, result) if data.board else 0,
             progress=time_figure(result, data.nodes),
             agreement=agreement_figure(result, data.nodes),

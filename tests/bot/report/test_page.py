@@ -126,7 +126,7 @@ def test_ids_are_unique_and_links_on_the_page_lead_somewhere(usual: Page):
 
 def test_every_figure_names_what_it_shows(usual: Page):
     figures = [a for tag, a in usual.tags if tag == "svg" and "viewbox" in a]
-    assert len(figures) == 5
+    assert len(figures) == 6
     assert all(a.get("role") == "img" and a.get("aria-label") for a in figures)
 
 
