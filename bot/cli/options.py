@@ -11,11 +11,11 @@ Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Competition = Annotated[
     str,
-    typer.Argument(parser=slug_of, metavar="COMPETITION", help="the competition's name, as in its table in bot.toml"),
+    typer.Argument(parser=slug_of, metavar="competition", help="the competition's name, as in its table in bot.toml"),
 ]
 OneCompetition = Annotated[
     str | None,
     typer.Argument(
-        parser=slug_of, metavar="COMPETITION", help="only this competition; default: all", show_default=False
+        parser=slug_of, metavar="competition", help="only this competition; default: all", show_default=False
     ),
 ]

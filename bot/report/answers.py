@@ -56,16 +56,18 @@ def _guards(result: RunResult) -> Iterator[str]:
     if blind:
         yield f"{plural(len(blind), 'guard')} could not look, which is not a pass: {', '.join(blind)}."
     if passed:
-        found = "found nothing" if not doubting and not blind else "of the others found nothing"
-        yield f"{plural(passed, 'guard')} {found}."
+        who = f"{passed:,} other{'s' if passed > 1 else ''}" if doubting or blind else plural(passed, "guard")
+        yield f"{who} found nothing."
+    if idle := sum(one.had_nothing for one in asked):
+        yield f"{idle:,} had nothing to compare yet."
 
 
 def why_it_won(data: ReportData) -> Iterator[str]:
     """Yield what was chosen, from what it came, and by what it beats the rest."""
     result = data.result
-    chosen = next((node for node in data.nodes if node.chosen), None)
+    chosen = next((node for node in data.nodes if node.id == result.chosen_node), None)
     if chosen is None:
-        yield "Nothing was chosen."
+        yield "No node has a score." if result.goes_on else "Nothing was chosen."
         return
     if chosen.id == 1 and not chosen.blend:
         yield "Nothing was better than the safe baseline, which fixed rules write."

@@ -39,7 +39,8 @@ def bot(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_folder_below_a_file_is_one_sentence(bot: Bot, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    status, _, said = bot("snapshot", "demo", "notes.txt/snapshot", cwd=tmp_path)
+    (tmp_path / "bot.toml").write_text('[daemon]\ndir = "notes.txt/state"\n[competitions.titanic]\n')
+    status, _, said = bot("note", "titanic", "look", cwd=tmp_path)
     assert status == 2
     (line,) = said.splitlines()
     assert line.startswith("bot: ") and "notes.txt" in line and "a part of the path is a file" in line

@@ -41,7 +41,8 @@ def test_a_terminal_has_a_row_for_each_run_with_what_came_of_it() -> None:
 
 
 def test_a_table_longer_than_the_terminal_shows_the_runs_around_the_present_one() -> None:
-    numbers = [row[0] for row in rows(shown([DONE] * 50, 25, height=18)) if row[0].isdecimal()]
+    last = shown([DONE] * 50, 25, height=18).rpartition("teams beaten")[2]
+    numbers = [row[0] for row in rows(last) if row[0].isdecimal()]
     assert "25" in numbers and "1" not in numbers and "50" not in numbers
 
 

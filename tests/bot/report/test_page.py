@@ -235,7 +235,7 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     expects = "Validation expects 0.4123 to 0.4567 on the hidden test in 95 of 100 cases; the score lies OUTSIDE."
     assert expects in page.prose
-    doubts = "A guard doubts it: time. 1 guard could not look, which is not a pass: folds. 1 guard of the others found nothing."
+    doubts = "A guard doubts it: time. 1 guard could not look, which is not a pass: folds. 1 other found nothing."
     assert doubts in page.prose
     assert "ids do not tell of labels" not in page.prose, "guards that found nothing take no room"
     assert "A guard of the data doubts (time): the future is known" in page.prose
