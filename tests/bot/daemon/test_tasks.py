@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from bot.configuration.competition import CompetitionSettings
