@@ -35,7 +35,7 @@ def on(prompt: Any, card: Any) -> Any:
 def test_every_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str) -> None:
     card = Snapshot.load(Path(needs.snapshots()) / slug, METRIC_DIRECTIONS).card
     for prompt in PROMPTS:
-        if prompt.name == "repair_kernel":  # whoever repairs a kernel is to change nothing for a better score
+        if not hasattr(prompt, "task") or prompt.name == "repair_kernel":  # these are not to better a score
             continue
         text = "\n".join(message.content for message in on(prompt, card).messages())
         assert card.metric.direction in text, prompt.name

@@ -203,6 +203,6 @@ WANTED = {
         "train/{id}/geometry.xyz in train_geometry.zip: 2,160 of 2,160",
         "repeat an earlier one in all of the table's features",
     ),
-    "spooky-author-identification": ("text: text of 21 to ", "e.g. 'So I did not abandon the search"),
+    "spooky-author-identification": ("text: text of 21 to ", "distinct, e.g. "),
 }
 """What a script must know, and cannot from the description alone."""
