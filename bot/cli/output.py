@@ -4,9 +4,9 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
@@ -73,28 +73,57 @@ def number(value: float | None, digits: int = 5) -> str:
     return "–" if value is None else f"{value:.{digits}g}"
 
 
+class Say(Protocol):
+    """Shows what is being done, and how far that is."""
+
+    def __call__(self, what: str, share: float | None = None) -> None:
+        """Show it; `share` is that of the whole work which is done, from 0 to 1, and None if that is unknown."""
+
+
 @contextmanager
-def progress_line(every: float = 0.0) -> Iterator[Callable[[str], None]]:
-    """Show progress on stderr: one line that changes on a terminal, else plain lines.
+def progress_line(every: float = 0.0) -> Iterator[Say]:
+    """Show progress on stderr: on a terminal a line that changes, with a bar and the time left, else plain lines.
 
     Args:
         every: least seconds between two plain lines; what comes sooner is not shown.
     """
     from rich.console import Console
     from rich.live import Live
-    from rich.text import Text
 
     console = Console(stderr=True)
     live = Live(console=console, transient=True, refresh_per_second=4)
-    shown = -math.inf
+    began, shown = time.monotonic(), -math.inf
 
-    def say(what: str) -> None:
+    def say(what: str, share: float | None = None) -> None:
         nonlocal shown
         if console.is_terminal:
-            live.update(Text(what, overflow="ellipsis", no_wrap=True))
+            live.update(_line(what, share, time.monotonic() - began))
         elif time.monotonic() - shown >= every:
             shown = time.monotonic()
             typer.echo(what, err=True)
 
     with live if console.is_terminal else nullcontext():
         yield say
+
+
+def _line(what: str, share: float | None, seconds: float) -> "RenderableType":
+    """Return a line, and below it a bar with the time that is left if the rest goes on as fast as what was done."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    line = Text(what, overflow="ellipsis", no_wrap=True)
+    if share is None:
+        return line
+    left = "" if share <= 0 else f", {time_left(seconds * (1 - share) / share)} left"
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=_BAR), Text(f"{share:.0%}{left}"))
+    return Group(line, bar)
+
+
+def time_left(seconds: float) -> str:
+    """Return a rough time, such as `40 s`, `12 min` or `2.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
