@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
+_BAR = 40
+"""Characters of a bar."""
 
 _UNBOUNDED = 10_000
 """Characters; wider than any table."""
@@ -116,13 +118,13 @@ def _line(what: str, share: float | None, seconds: float) -> "RenderableType":
     line = Text(what, overflow="ellipsis", no_wrap=True)
     if share is None:
         return line
-    left = "" if share <= 0 else f", {time_left(seconds * (1 - share) / share)} left"
+    left = "" if share <= 0 else f", {_time_left(seconds * (1 - share) / share)} left"
     bar = Table.grid(padding=(0, 1))
     bar.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=_BAR), Text(f"{share:.0%}{left}"))
     return Group(line, bar)
 
 
-def time_left(seconds: float) -> str:
+def _time_left(seconds: float) -> str:
     """Return a rough time, such as `40 s`, `12 min` or `2.5 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
