@@ -110,7 +110,10 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
     # Foreign text has line ends of its own, and must not control the terminal.
     text = " ".join(clean(text).split())
     first = f"  {label:{_LABEL}}"
-    yield from textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first)) or [first.rstrip()]
+    indent = " " * len(first)
+    # Names of competitions have hyphens, and are to be found and copied whole.
+    lines = textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    yield from lines or [first.rstrip()]
 
 
 def _running(one: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> str:
