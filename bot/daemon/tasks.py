@@ -77,8 +77,9 @@ class TaskHandlers:
                 _LOG.error("%s", error)
             entry.changed()
             return
-        with store.write() as tx:
-            end(tx, _KEY_REFUSED)
+        if cycle.ran:  # where nothing was due, nothing is known of the key
+            with store.write() as tx:
+                end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():
             self.shared.say(slug, f"{part} could not be read: {failure}")
         await self._act_on(entry, cycle.news, task.key)
