@@ -19,7 +19,7 @@ from tests.bot.engine.blended import WRONG, blended_run, score
 
 
 async def until(file: Path) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not file.is_file():
             await asyncio.sleep(0.05)
 
