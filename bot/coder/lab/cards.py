@@ -22,11 +22,16 @@ _FAMILIES = (
     ("catboost", re.compile(r"\b(?:catboost|CatBoost\w+)\b")),
     ("boosted trees", re.compile(r"\b(?:HistGradientBoosting\w+|GradientBoosting\w+|AdaBoost\w+)\b")),
     ("forest", re.compile(r"\b(?:RandomForest\w+|ExtraTrees\w+)\b")),
-    ("kernel method", re.compile(r"\b(?:SVC|SVR|LinearSVC|LinearSVR|KernelRidge|GaussianProcess\w+|NuSVC|NuSVR)\b")),
+    ("kernel method", re.compile(r"\b(?:SVC|SVR|KernelRidge|GaussianProcess\w+|NuSVC|NuSVR)\b")),
     ("neighbours", re.compile(r"\b(?:KNeighbors\w+|faiss|NearestNeighbors)\b")),
     ("naive Bayes", re.compile(r"\b\w+NB\b")),
     ("discriminant analysis", re.compile(r"\b(?:LinearDiscriminantAnalysis|QuadraticDiscriminantAnalysis)\b")),
-    ("linear", re.compile(r"\b(?:LogisticRegression|Ridge\w*|Lasso\w*|ElasticNet\w*|LinearRegression|SGD\w+)\b")),
+    (
+        "linear",
+        re.compile(
+            r"\b(?:LogisticRegression|LinearSVC|LinearSVR|Ridge\w*|Lasso\w*|ElasticNet\w*|LinearRegression|SGD\w+)\b"
+        ),
+    ),
 )
 FAMILIES = tuple(name for name, _ in _FAMILIES if name != "blend")
 """Families of models by name."""
@@ -47,8 +52,11 @@ _COLUMNS = (
 
 
 def families(script: str) -> tuple[str, ...]:
-    """Return the families of models that a script uses, by its imports and estimators: none that is known, up to three."""
-    return tuple(name for name, mark in _FAMILIES if mark.search(script))[:_MOST_FAMILIES]
+    """Return the families of models that a script names in imports and estimators, the most often named first: at most three."""
+    counts = {name: len(mark.findall(script)) for name, mark in _FAMILIES}
+    return tuple(
+        sorted((name for name, count in counts.items() if count), key=lambda name: -counts[name])[:_MOST_FAMILIES]
+    )
 
 
 def card(result: Result, blend: BlendSoFar | None) -> str:

@@ -407,7 +407,8 @@ class Work:
         if self.thought >= _TOLD:
             line += f"your reply took {self.thought:.0f} s; "
         if not alone:
-            line += f"scripts of up to {self._longest(left):.0f} s can be scored; {looks} looks and one for the end; "
+            line += f"scripts of up to {self._longest(left):.0f} s can be scored, with time for their run at the end; "
+            line += f"{looks} looks and one for the end; "
         line += f"reply {turn} of {self.settings.turns}]"
         if self.looks.progress:
             line += f"\n[{self.looks.progress}]"
