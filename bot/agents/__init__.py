@@ -11,6 +11,7 @@ __all__ = ["AGENTS", "AgentName", "LiveAgentName", "blends", "open_agent"]
 
 AGENTS = {
     "comind": "bot.agents.comind.briefing:comind",
+    "hybrid": "bot.agents.comind.hybrid:hybrid",
     "aide": "bot.agents.tree.aide:aide",
     "aide-mlebench": "bot.agents.tree.aide:aide_mlebench",
     "aide-code": "bot.agents.tree.aide_code:aide_code",

@@ -230,6 +230,15 @@ class Level:
         measure = self._measured.get(kind)
         return self._spent.get(kind, 0.0) + (measure() if measure else 0.0)
 
+    def share_left(self, *kinds: Kind) -> float | None:
+        """Return the least share (0 to 1) of a cap on these kinds that is not spent, here or around; None if there is none.
+
+        A cap that is renewed each day says nothing about how much is left in all.
+        """
+        capped = [(level, kind, level.caps.of(kind)) for level in self.levels if not level.renews for kind in kinds]
+        shares = [1 - level.spent(kind) / cap if cap else 0.0 for level, kind, cap in capped if cap is not None]
+        return max(0.0, min(shares)) if shares else None
+
     def held(self, kind: Kind) -> float:
         """Return the reserved amount of a kind for work in progress."""
         # Summed each time, so that no rounding error is left once all is released.

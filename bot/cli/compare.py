@@ -9,12 +9,14 @@ import typer
 
 from bot.bench.comparing.comparison import Comparison, Pair
 from bot.bench.comparing.comparison import compare as compared
+from bot.bench.comparing.grading_reports import grading_reports
 from bot.bench.comparing.page import render
 from bot.bench.comparing.runs import read_runs
 from bot.bench.comparing.table import csv_text, outcomes_table, spent_table
 from bot.bench.comparing.verdict import conclusion, interval, percentage, points, verdict
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
+from bot.evaluation.batches.grade_many import report_text
 from state.errors import UsageError
 from state.words import plural
 
@@ -27,16 +29,24 @@ def compare(
         Path | None, typer.Option(help="write one self-contained page with figures, curves and tables")
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="write every run as a row")] = None,
+    reports: Annotated[
+        Path | None,
+        typer.Option(help="a folder for MLE-bench's grading reports: one for each agent and seed, to be averaged"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare agents over finished replays: paired by competition and seed, with intervals and what can be concluded.
 
     Example: bot compare runs --html comparison.html
     """
-    found = compared(read_runs(runs))
+    read = read_runs(runs)
+    found = compared(read)
     for file, text in ((html, render), (csv, csv_text)):
         if file is not None:
             _write(file, text(found))
+    if reports is not None:
+        for path, report in grading_reports(read).items():
+            _write(reports / path, report_text(report))
     if json:
         print_json(_record(found))
     else:
@@ -93,6 +103,7 @@ def _record(found: Comparison) -> dict[str, Any]:
 
 def _write(file: Path, text: str) -> None:
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror or error}") from error

@@ -128,6 +128,10 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     """What is fixed of the draft, in a sentence or two, such as what it starts from."""
     parents: tuple[int, ...] = ()
     """The nodes that the draft starts from, where that is fixed."""
+    knowledge: str = ""
+    """Entries of the knowledge base, quoted: papers, or for a draft that goes on from a script tricks and lessons."""
+    entries: tuple[Item, ...] = ()
+    """Those entries."""
 
     def parse(self, text: str) -> DraftsAnswer:
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""
@@ -178,9 +182,9 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
             others.append(draft)
 
     def items(self) -> Sequence[Item]:
-        """Return ideas, reports, kernels and open drafts, and the owner's notes."""
+        """Return ideas, reports, kernels, open drafts, entries of the knowledge base, and the owner's notes."""
         pools = (*(i.item for i in self.ideas), *(r.item for r in self.reports), *(k.item for k in self.kernels))
-        return [*pools, *(d.item for d in self.beside), *self.task.items()]
+        return [*pools, *(d.item for d in self.beside), *self.entries, *self.task.items()]
 
 
 def _alike(one: set[int] | set[str], other: set[int] | set[str]) -> bool:

@@ -11,6 +11,7 @@ from bot.community.plan_prompts import DraftPlan, DraftsAnswer, KernelText, Open
 from bot.community.report_pool import code_source, report_texts
 from bot.community.shown import item_time
 from bot.engine.context import RunContext
+from bot.knowledge.retrieval import Found
 from bot.models import Item
 from state.errors import ModelRefused
 from state.knowledge import add_draft, drafts, reproductions
@@ -31,6 +32,7 @@ async def plan_drafts(
     parents: Sequence[int] = (),
     insights: Sequence[str] = (),
     lacks: str = "",
+    found: Found | None = None,
 ) -> None:
     """Ask a model for one draft or more and store them, unless they are stored already.
 
@@ -44,6 +46,7 @@ async def plan_drafts(
         parents: the nodes that it starts from, where that is fixed.
         insights: what closed labs found, a line each.
         lacks: what the blend lacks, in a sentence.
+        found: entries of the knowledge base for them; None: none are shown.
     """
     if draft_row(context, first) is not None:
         return
@@ -65,6 +68,8 @@ async def plan_drafts(
         lacks=lacks,
         start=start,
         parents=tuple(parents),
+        knowledge="" if found is None else found.text,
+        entries=() if found is None else found.items,
     )
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
@@ -85,6 +90,8 @@ def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts
     parents = prompt.parents
     sources = [source for node in parents if (source := code_source(context, node)) is not None]
     titles = {row.title for row in known_drafts(context)}
+    # A run may be shown entries that are younger than its clock, but nothing of it may be dated after that.
+    entries = [entry for entry in prompt.entries if entry.time <= context.clock.as_of()]
     with context.store.write() as tx:
         for offset, plan in enumerate(answer.drafts):
             title = _unique(plan.title, titles)
@@ -97,7 +104,7 @@ def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts
                 aim=plan.aim,
                 description=plan.description,
                 idea_ids=plan.ideas,
-                known_at=item_time([*_inputs(prompt, plan), *sources], context.card.enabled_at),
+                known_at=item_time([*_inputs(prompt, plan), *entries, *sources], context.card.enabled_at),
                 codebase_node=parents[0] if parents else plan.codebase,
                 share=prompt.share(plan) * prompt.room.of_run,
                 novel=not parents and plan.codebase is None,
@@ -110,7 +117,8 @@ def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
     scored = [r for r in prompt.reports if r.score is not None]
     taken = {number for draft in prompt.beside for number in draft.ideas}
     chosen = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in taken]
-    extends = bool(scored) and all(draft.codebase is None for draft in prompt.beside)
+    anew = bool(prompt.start) and not prompt.parents
+    extends = bool(scored) and not anew and all(draft.codebase is None for draft in prompt.beside)
     start = (
         "Improve the script that you are given." if extends else "Start anew, with another kind of model or features."
     )
@@ -144,7 +152,7 @@ def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
         items += [r.item for r in prompt.reports if r.node == plan.codebase]
         items += [k.item for k in prompt.kernels if k.node == plan.codebase]
     # A plan that names nothing may come from anything in the prompt.
-    return items or list(prompt.items())
+    return items or [item for item in prompt.items() if item not in prompt.entries]
 
 
 def _unique(title: str, taken: set[str]) -> str:

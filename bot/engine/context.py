@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from bot.budgets.levels import Level, unbounded
 from bot.engine.budget import RunBudget
 from bot.engine.decisions import Decisions
 from bot.engine.results import BlendSoFar, Result, newest_blend, results
-from bot.engine.strategy import Script
+from bot.engine.strategy import Remaining, Script
 from bot.engine.tree import TreeCache
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor
@@ -116,6 +116,11 @@ class RunContext:
     def answer_seconds(self) -> float:
         """Seconds in which the next script is expected to be written: as many as the slowest so far took."""
         return self.asker.longest_answer("coder", FIRST_ANSWER_SHARE * self.budget.seconds)
+
+    def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
+        """Return what is left of time or steps, and of money, for a policy; see `RunBudget.remaining`."""
+        money = self.spending.share_left(Kind.MONEY, Kind.TOKENS)
+        return replace(self.budget.remaining(nodes, best_seconds), money=money)
 
     @property
     def left(self) -> tuple[str, ...]:

@@ -194,7 +194,7 @@ class Search:
         tree = self.tree()
         free = min(self._slots - len(self._running), self._pacing.free(len(self._running)))
         best = best_seconds(context, tree)
-        remaining = replace(context.budget.remaining(len(tree.nodes), best), renewed_after=self._pacing.renewed_after())
+        remaining = replace(context.remaining(len(tree.nodes), best), renewed_after=self._pacing.renewed_after())
         if remaining.steps is not None:
             free = min(free, remaining.steps)
         if free <= 0 or context.budget.execution_seconds(best, context.answer_seconds) is None:

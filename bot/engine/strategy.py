@@ -28,6 +28,8 @@ class Action:
     """The public kernel's version that it runs, such as `kernel/10`; None: it runs none."""
     knowledge: bool = False
     """Whether the coder is shown what the knowledge base holds on the task, where the agent reads it."""
+    deep: bool = False
+    """Whether it begins a draft of the late phase, where the agent has phases."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Remaining:
     seconds_total: float | None
     renewed_after: int | None = None
     """The last node begun before news that are worth another round; None: there were none."""
+    money: float | None = None
+    """Least share of a cap on money or tokens that is not spent; None: there is no cap."""
 
 
 class Policy(Protocol):

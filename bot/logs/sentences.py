@@ -45,6 +45,7 @@ _SENTENCES = {
     "idea.closed": "idea {idea} is {state}",
     "ideas.proposed": "ideas were asked for ({name})",
     "knowledge.shown": "entries of the knowledge base were found for node {node} ({search})",
+    "phase.began": "{sentence}",
     "draft.added": "draft {draft}: {title}",
     "report.added": "report {report}: score {score}",
     "model.called": "{model} answered {prompt}",

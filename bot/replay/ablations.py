@@ -22,10 +22,10 @@ class Ablation:
 
 
 ABLATIONS: Mapping[str, Ablation] = {
-    "no-community": Ablation("community", False, ("comind", "aide-code", "aide-rag")),
-    "no-reproduction": Ablation("reproduction.kernels", 0, ("comind",), within="no-community"),
-    "no-labs": Ablation("rounds.coder", "script", ("comind",)),
-    "no-knowledge": Ablation("knowledge", "none", ("comind", "automind")),
+    "no-community": Ablation("community", False, ("comind", "hybrid", "aide-code", "aide-rag")),
+    "no-reproduction": Ablation("reproduction.kernels", 0, ("comind", "hybrid"), within="no-community"),
+    "no-labs": Ablation("rounds.coder", "script", ("comind", "hybrid")),
+    "no-knowledge": Ablation("knowledge", "none", ("comind", "hybrid", "automind")),
     "no-adaptive-coding": Ablation("adaptive_coding.threshold", 5, ("automind",)),
     "no-blend": Ablation("blend", False),
     "no-race": Ablation("race", False, within="no-blend"),

@@ -27,7 +27,7 @@ from state.engine import reading
 from state.errors import SnapshotError, UsageError
 from state.series import last_reading
 from state.store import read_blob
-from state.tables import Execution, Node, Reproduction, Run
+from state.tables import Event, Execution, Node, Reproduction, Run
 
 LONGEST_CODE = 150_000
 """Most characters of the submitted script on a page."""
@@ -66,6 +66,8 @@ class ReportData:
     known: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, in order of time; those that a node used come first."""
     views: tuple[ViewSpending, ...]
+    phases: tuple[str, ...]
+    """When each phase began, a sentence each; empty where the agent has none."""
     code: str | None
     config: Mapping[str, Any]
 
@@ -117,6 +119,7 @@ def _read(session: Session, result: RunResult, graph: Graph, config: Mapping[str
         kernels=_kernels(session, result),
         known=_known(session, result),
         views=tuple(by_view(executions)),
+        phases=_phases(session, result.run_id),
         code=_code(session, result),
         config=config,
     )
@@ -156,6 +159,13 @@ def _kernels(session: Session, result: RunResult) -> tuple[Reproduction, ...]:
     rows = session.exec(select(Reproduction).where(Reproduction.run_id == result.run_id)).all()
     order = {row.id: math.inf if row.measured is None else -result.oriented(row.measured) for row in rows}
     return tuple(sorted(rows, key=lambda row: (order[row.id], row.id)))
+
+
+def _phases(session: Session, run_id: str) -> tuple[str, ...]:
+    query = select(Event).where(Event.run_id == run_id, Event.type == "phase.began").order_by(col(Event.seq))
+    # A bot that was killed at the wrong moment has told it twice.
+    told = {event.data["phase"]: str(event.data["sentence"]) for event in session.exec(query)}
+    return tuple(told.values())
 
 
 def _nodes(

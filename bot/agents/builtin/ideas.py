@@ -87,11 +87,12 @@ def _text(prompt: ProposeIdeas, number: int) -> str:
 def plan(prompt: PlanDrafts) -> str:
     """Answer `plan_drafts`: of a round's drafts the first extends the best report, the others start anew from other ideas."""
     top = best(prompt.reports, prompt.task) or next(iter(prompt.reports), None)
-    extended = any(draft.codebase is not None for draft in prompt.beside)
+    extended = not prompt.parents and any(draft.codebase is not None for draft in prompt.beside)
+    anew = bool(prompt.start) and not prompt.parents
     taken = {number for draft in prompt.beside for number in draft.ideas}
     drafts, left = [], [i for i in _ranked(prompt) if i.number not in taken]
     for turn in range(prompt.room.most):
-        base = top if turn == 0 and not extended else None
+        base = top if turn == 0 and not extended and not anew else None
         known = {*named_in(base.method)} if base else set()
         fresh_first = left if base else sorted(left, key=lambda i: i.times_used > 0)
         fresh_first = sorted(fresh_first, key=lambda i: turn + 1 not in i.proposed)
@@ -106,6 +107,9 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
     families = [t.title for t in suitable(_kinds(prompt.task), prompt.task.metric) if t.family]
     turn += len(prompt.beside)
     pair = [families[(2 * len(prompt.reports) + 2 * turn + i) % len(families)] for i in range(2)]
+    if not chosen:
+        shown = [t for t in named_in(prompt.knowledge) if suits(t, _kinds(prompt.task), prompt.task.metric)]
+        pair = list(dict.fromkeys((*shown[:1], *pair)))[:2]
     titles = [title for i in chosen for title in named_in(i.text)[:1]] or pair
     start = "Keep what the given script does, and add:" if base else "Start from a plain solution, and use:"
     lines = [f"- {text[:1_200]}" for text in [i.text for i in chosen] or map(how, pair)]

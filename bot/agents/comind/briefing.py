@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from bot.agents.comind.labs import LabsBriefing
 from bot.agents.comind.lineage import LabsPolicy
@@ -20,8 +20,9 @@ from bot.engine.attempts import attempt, code
 from bot.engine.budget import SHORTEST_EXECUTION, SHORTEST_SHARE
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
-from bot.engine.strategy import Action, ActionKind, Playbook, Remaining, Strategy
+from bot.engine.strategy import Action, ActionKind, Playbook, Policy, Remaining, Strategy
 from bot.engine.tree import BASELINE, Tree
+from bot.knowledge.retrieval import Found
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import reproductions
 from state.tables import Draft
@@ -48,7 +49,7 @@ class CoMindBriefing:
             raise ValueError("every action of CoMind belongs to a draft")
         if action.kind == "draft":
             async with self._lock:
-                await self._open_round(action.draft_id, tree)
+                await self._open_round(action, action.draft_id, node, tree)
             # Beside the drafts, and ready for the next round.
             self._intake.begin("kernels", self._round_of(action.draft_id))
         draft = draft_row(self._context, action.draft_id)
@@ -61,12 +62,12 @@ class CoMindBriefing:
             brief=self._brief(draft),
             attempts=tuple(attempt(self._context, n) for n in ordered),
             known=provenance(self._context, draft),
-            left=self._policy.left(nodes, self._remaining(tree)),
+            left=self._policy.left(nodes, self._remaining(tree), action.draft_id),
             compared=None if action.parents else draft.codebase_node,
         )
 
     def _remaining(self, tree: Tree) -> Remaining:
-        return self._context.budget.remaining(len(tree.nodes), best_seconds(self._context, tree))
+        return self._context.remaining(len(tree.nodes), best_seconds(self._context, tree))
 
     async def meanwhile(self, tree: Tree) -> None:
         """Write reports on closed drafts already now, so that the next round need not wait for them."""
@@ -78,7 +79,19 @@ class CoMindBriefing:
     def _round_of(self, draft_id: int) -> int:
         return (draft_id - 1) // self._context.settings_of(RoundsSettings).drafts_per_round + 1
 
-    async def _open_round(self, draft_id: int, tree: Tree) -> None:
+    def start(self, action: Action, tree: Tree) -> str:
+        """Return what is fixed of a draft, in a sentence or two; nothing is of CoMind's."""
+        return ""
+
+    async def found(self, parents: Sequence[int], node: int) -> Found:
+        """Return entries of the knowledge base for the plan of the draft that a node opens; CoMind's is shown none."""
+        return Found()
+
+    def to_report(self, draft_id: int) -> range:
+        """Return the drafts that are reported on before one is planned: those of earlier rounds."""
+        return range(1, (self._round_of(draft_id) - 1) * self._context.settings_of(RoundsSettings).drafts_per_round + 1)
+
+    async def _open_round(self, action: Action, draft_id: int, node: int, tree: Tree) -> None:
         context, number = self._context, self._round_of(draft_id)
         size = context.settings_of(RoundsSettings).drafts_per_round
         if draft_row(context, draft_id) is not None:
@@ -87,7 +100,7 @@ class CoMindBriefing:
         self._keep_baseline(tree)
         await self._intake.ready("posts", number)
         await self._intake.ready("kernels", number - 1)
-        await self._write_reports(range(1, (number - 1) * size + 1), tree)
+        await self._write_reports(self.to_report(draft_id), tree)
         best = best_seconds(context, tree) or 0.0
         script = ScriptTimes(
             self._script_seconds(tree, "coordinator"),
@@ -95,17 +108,22 @@ class CoMindBriefing:
             max(SHORTEST_EXECUTION, SHORTEST_SHARE * best),
             context.slots,
         )
-        openings, remaining = min(number * size + 1 - draft_id, context.slots), self._remaining(tree)
+        # What is planned from one script is one draft.
+        openings = 1 if action.parents else min(number * size + 1 - draft_id, context.slots)
+        remaining = self._remaining(tree)
         context.say(f"planning round {number}")
         await plan_drafts(
             context,
             number,
             draft_id,
             lambda: self._policy.room(tree, remaining, draft_id, openings, script),
-            beside=self._beside(draft_id, tree, remaining),
+            beside=self.beside(draft_id, tree, remaining),
+            start=self.start(action, tree),
+            parents=action.parents,
+            found=await self.found(action.parents, node),
         )
 
-    def _beside(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
+    def beside(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
         """Return the earlier drafts that are open or of the same round."""
         number = self._round_of(draft_id)
         return [
@@ -176,15 +194,31 @@ class CoMindBriefing:
 
 def comind(context: RunContext) -> Strategy:
     """Return CoMind's policy and playbooks: labs, or scripts alone."""
-    settings = context.settings_of(RoundsSettings)
-    policy, intake = RoundsPolicy(settings), Intake(context, shares_cores=settings.coder == "lab")
+    policy, intake = RoundsPolicy(context.settings_of(RoundsSettings)), open_intake(context)
     labs, briefing = LabsBriefing(context, intake), CoMindBriefing(context, policy, intake)
+    return in_rounds("comind", context, intake, (LabsPolicy(), labs), (policy, briefing))
+
+
+def open_intake(context: RunContext) -> Intake:
+    """Return what takes in posts and kernels beside the drafts."""
+    return Intake(context, shares_cores=context.settings_of(RoundsSettings).coder == "lab")
+
+
+def in_rounds(
+    name: str,
+    context: RunContext,
+    intake: Intake,
+    in_labs: tuple[Policy, LabsBriefing],
+    by_script: tuple[Policy, CoMindBriefing],
+) -> Strategy:
+    """Return the strategy of a name that works in labs or by scripts alone, each with its policy and briefing."""
+    (labs_policy, labs), (policy, briefing) = in_labs, by_script
     scripts = ScriptPlaybook(context, briefing)
     # Both, as a live run may go on with another model or sandbox than it had when it began what is unfinished.
     playbooks: Mapping[ActionKind, Playbook] = {
         "lab": LabPlaybook(context, labs, context.settings_of(LabSettings)),
         **dict.fromkeys(("draft", "debug", "improve"), scripts),
     }
-    if settings.coder == "lab":
-        return Strategy("comind", LabsPolicy(), playbooks, labs.finish, intake.close, reads_posts=True, opens_labs=True)
-    return Strategy("comind", policy, playbooks, briefing.finish, intake.close, reads_posts=True)
+    if context.settings_of(RoundsSettings).coder == "lab":
+        return Strategy(name, labs_policy, playbooks, labs.finish, intake.close, reads_posts=True, opens_labs=True)
+    return Strategy(name, policy, playbooks, briefing.finish, intake.close, reads_posts=True)

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree
+from bot.knowledge.retrieval import Found
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
 from state.labs import lab, labs
@@ -60,6 +62,20 @@ _IDEA = re.compile(r"\bidea (\d+)", re.IGNORECASE)
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
 
 
+@dataclass(frozen=True)
+class LabWay:
+    """What is set of a lab beside its plan, by whoever has it otherwise than CoMind."""
+
+    seconds: float | None = None
+    """That it has at the least; None: as its plan and the settings have it."""
+    most: float = math.inf
+    """Seconds that it has at the most."""
+    looks: int | None = None
+    """Scripts that it may have scored; None: as the settings have it."""
+    advice: str = ""
+    """What its plan and its coder are told of it."""
+
+
 class LabsBriefing:
     """Plans each lab when it opens, and keeps its report when it closes."""
 
@@ -74,25 +90,45 @@ class LabsBriefing:
         context = self._context
         # Beside the lab, and ready for the next one's plan.
         self._intake.begin("kernels", action.draft_id)
+        way = self.way(action, tree)
         if draft_row(context, action.draft_id) is None:
-            await self._plan(action.draft_id, action.parents, tree)
+            await self._plan(action, action.draft_id, node, tree, way)
         draft = draft_row(context, action.draft_id)
         if draft is None:
             raise BotError(f"draft {action.draft_id} was not planned")
         chosen = set(draft.idea_ids)
+        # What was made without a model has no share, and was shown nothing.
+        found = Found() if draft.share is None else await self.found(action, node)
+        told = (draft_text(draft), way.advice, _about_families(action.parents, tree))
+        planned = None if draft.share is None else draft.share * context.budget.seconds
         return LabAssignment(
             title=draft.title,
-            draft=f"{draft_text(draft)}\n\n{_about_families(action.parents, tree)}".strip(),
+            draft="\n\n".join(filter(None, told)),
             codebase=draft.codebase_node,
             parents=action.parents[1:],
-            seconds=None if draft.share is None else draft.share * context.budget.seconds,
-            known=provenance(context, draft),
+            seconds=planned if way.seconds is None else max(planned or 0.0, way.seconds),
+            most=way.most,
+            looks=way.looks,
+            known=(*provenance(context, draft), *found.items),
             replied=partial(self._intake.begin, "posts", action.draft_id),
             ideas=lambda: [(_idea_line(idea, idea.number in chosen), idea.item) for idea in idea_texts(context)],
         )
 
-    async def _plan(self, draft_id: int, parents: tuple[int, ...], tree: Tree) -> None:
-        context = self._context
+    def way(self, action: Action, tree: Tree) -> LabWay:
+        """Return what is set of a lab beside its plan."""
+        return LabWay()
+
+    async def found(self, action: Action, node: int) -> Found:
+        """Return entries of the knowledge base for a lab's plan; CoMind's coders read those in their lab alone."""
+        return Found()
+
+    def beside(self, action: Action) -> list[int]:
+        """Return the drafts that a lab's is to differ from: those of the labs that are open."""
+        others = [row.draft_id for row in labs(self._context.store, self._context.run_id) if row.ended_at is None]
+        return [int(one) for one in others if one is not None and int(one) != action.draft_id]
+
+    async def _plan(self, action: Action, draft_id: int, node: int, tree: Tree, way: LabWay) -> None:
+        context, parents = self._context, action.parents
         if draft_id == 1:
             # Nothing is waited for: the coder reads the public scripts itself.
             if context.community is None:
@@ -117,17 +153,17 @@ class LabsBriefing:
         seconds = context.budget.execution_seconds(best)
         if seconds is None:
             raise BudgetExceeded("no time is left to plan and run another lab")
-        others = [row.draft_id for row in labs(context.store, context.run_id) if row.ended_at is None]
         await plan_drafts(
             context,
             draft_id,
             draft_id,
-            lambda: _room(context, best, seconds),
-            beside=[int(one) for one in others if one is not None and int(one) != draft_id],
-            start=f"{_start(parents)} {_about_families(parents, tree)}".strip(),
+            lambda: _room(context, best, seconds, way),
+            beside=self.beside(action),
+            start=" ".join(filter(None, (start_of(parents), way.advice, _about_families(parents, tree)))),
             parents=parents,
             insights=insights(context, tree),
             lacks=lacks(context, tree),
+            found=await self.found(action, node),
         )
 
     def _keep(self, draft_id: int, title: str, text: str, parents: tuple[int, ...]) -> None:
@@ -194,21 +230,22 @@ def _experiment(hint: Mapping[str, Any]) -> ComponentNote:
     )
 
 
-def _room(context: RunContext, best: float | None, execution_seconds: float) -> Room:
+def _room(context: RunContext, best: float | None, execution_seconds: float, way: LabWay) -> Room:
     """Return what is left for a lab that opens now: the other labs that are open have their own time.
 
     Args:
         context: the run.
         best: seconds of the best script.
         execution_seconds: time limit of one script.
+        way: what is set of it.
     """
     usable, total = context.budget.usable(best), context.budget.seconds
-    left = min(usable, DAY)
-    usual = context.settings_of(LabSettings).seconds(total, usable)
+    left = min(usable, DAY, way.most)
+    usual = context.settings_of(LabSettings).seconds(total, usable, way.seconds)
     return Room(
         most=1,
         usual=min(1.0, usual / left),
-        least=min(1.0, SHORTEST / left),
+        least=min(1.0, (way.seconds or SHORTEST) / left),
         of_run=left / total,
         execution_seconds=execution_seconds,
         seconds=left,
@@ -216,7 +253,7 @@ def _room(context: RunContext, best: float | None, execution_seconds: float) -> 
     )
 
 
-def _start(parents: tuple[int, ...]) -> str:
+def start_of(parents: tuple[int, ...]) -> str:
     """Return the sentence on what a draft starts from."""
     if not parents:
         return "It is an approach absent from all reports: `codebase` is null, or the node of a public kernel."

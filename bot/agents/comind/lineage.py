@@ -22,7 +22,7 @@ _TIRED = 3
 """Labs without a gain, of those that are looked back at, after which a family rests."""
 _NOISE = 2.0
 """Standard errors of a paired difference, beyond which a gain is one."""
-_LEAST = 300.0
+LEAST = 300.0
 """Seconds below which no further lab is worth opening."""
 
 
@@ -36,7 +36,7 @@ class LabsPolicy:
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return a lab for each free slot."""
-        if budget.seconds is not None and budget.seconds < _LEAST:
+        if budget.seconds is not None and budget.seconds < LEAST:
             return ()
         first = 1 + max((node.draft_id or 0 for node in tree.nodes), default=0)
         return [
@@ -46,13 +46,23 @@ class LabsPolicy:
 
 
 def _parents(tree: Tree, budget: Remaining, draft_id: int, rng: random.Random) -> tuple[int, ...]:
-    ranked = sorted(
-        (node for node in tree.valid() if not node.baseline and not node.spoiled), key=lambda n: (-n.fitness, n.id)
-    )
+    ranked = own_ranked(tree)
     if draft_id in (_PUBLISHED, _NEW) or not ranked or (_stalls(tree) and not _is_late(budget)):
         return ()
     if draft_id == _BEST:
         return (ranked[0].id,)
+    return drawn(tree, rng)
+
+
+def own_ranked(tree: Tree) -> list[NodeView]:
+    """Return the scored scripts that a lab may start from, best first; the baseline is none."""
+    scored = (node for node in tree.valid() if not node.baseline and not node.spoiled)
+    return sorted(scored, key=lambda n: (-n.fitness, n.id))
+
+
+def drawn(tree: Tree, rng: random.Random) -> tuple[int, ...]:
+    """Return a script that is drawn by its rank, or one time in seven two; there must be one."""
+    ranked = own_ranked(tree)
     tired, used = set(resting(tree)), used_families(tree)
     weights = {}
     for place, node in enumerate(ranked):

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +38,10 @@ class RoundsSettings(BaseModel):
         default=3, ge=0, description="failed scripts in a row after the first that close a draft"
     )
 
+    def scripts(self, total: int) -> int:
+        """Return how many of a run's scripts a draft has where no plan sets it."""
+        return min(self.steps_per_draft, max(1, math.ceil(self.draft_share * total)))
+
 
 @dataclass(frozen=True)
 class ScriptTimes:
@@ -65,16 +69,24 @@ class RoundsPolicy:
         """
         size = self.settings.drafts_per_round
         drafts = tree.by_draft()
-        actions = self._openings(len(drafts), free_slots) if len(drafts) % size else []
-        idle = {d: nodes for d, nodes in drafts.items() if not any(n.state == "running" for n in nodes)}
-        unclosed = {d: nodes for d, nodes in idle.items() if not self.is_closed(nodes, budget)}
-        for draft_id in sorted(unclosed, key=lambda d: (len(unclosed[d]), d)):
-            actions.append(self._continue(draft_id, unclosed[draft_id]))
+        actions = self.openings(len(drafts), free_slots) if len(drafts) % size else []
+        actions += self.going_on(drafts, budget)
         if len(actions) < free_slots and len(drafts) % size == 0:
-            actions += self._openings(len(drafts), free_slots - len(actions))
+            actions += self.openings(len(drafts), free_slots - len(actions))
         return actions[:free_slots]
 
-    def _openings(self, started: int, free_slots: int) -> list[Action]:
+    def going_on(self, drafts: Mapping[int, Sequence[NodeView]], budget: Remaining) -> list[Action]:
+        """Return the next script of each draft that is open and has none in flight, those with the fewest first."""
+        idle = {d: nodes for d, nodes in drafts.items() if not any(n.state == "running" for n in nodes)}
+        unclosed = {d: nodes for d, nodes in idle.items() if not self.is_closed(nodes, budget)}
+        return [self._continue(d, unclosed[d]) for d in sorted(unclosed, key=lambda d: (len(unclosed[d]), d))]
+
+    def of(self, draft_id: int | None) -> RoundsSettings:
+        """Return the settings of one draft."""
+        return self.settings
+
+    def openings(self, started: int, free_slots: int) -> list[Action]:
+        """Return the next drafts of the round that is under way after so many drafts."""
         size = self.settings.drafts_per_round
         first = started % size
         return [
@@ -97,13 +109,14 @@ class RoundsPolicy:
         overtaken = budget.renewed_after is not None and nodes[0].id <= budget.renewed_after
         return overtaken or self.left(nodes, budget).is_over
 
-    def left(self, nodes: Sequence[NodeView], budget: Remaining) -> DraftLeft:
-        """Return what is left of a draft, whose ended nodes come oldest first."""
-        settings, scripts, seconds = self.settings, self.settings.steps_per_draft, None
+    def left(self, nodes: Sequence[NodeView], budget: Remaining, draft_id: int | None = None) -> DraftLeft:
+        """Return what is left of a draft, whose ended nodes come oldest first; its number, where there may be none yet."""
+        settings = self.of(nodes[0].draft_id if nodes else draft_id)
+        scripts, seconds = settings.steps_per_draft, None
         share = next((n.draft_share for n in nodes if n.draft_share is not None), None)
         if budget.steps_total is not None:
             planned = None if share is None else max(1, round(share * budget.steps_total))
-            scripts = min(scripts, planned or self._scripts(budget.steps_total))
+            scripts = min(scripts, planned or settings.scripts(budget.steps_total))
         if budget.seconds_total is not None:
             seconds = (share or settings.draft_share) * budget.seconds_total - sum(n.seconds for n in nodes)
         failed = 0
@@ -133,18 +146,19 @@ class RoundsPolicy:
             openings: most that begin side by side.
             script: times of the next script.
         """
+        settings = self.of(first)
         begun = [nodes for draft, nodes in tree.by_draft().items() if draft < first]
         going_on = [one for nodes in begun if not (one := self.left(nodes, budget)).is_over]
         if budget.steps_total is not None:
             total: float = budget.steps_total
-            least, usual = 1.0, float(self._scripts(budget.steps_total))
+            least, usual = 1.0, float(settings.scripts(budget.steps_total))
             # The node that opens a draft counts in the tree already.
             left = max(1.0, (budget.steps or 0) + 1.0 - sum(one.scripts for one in going_on))
         else:
             total = budget.seconds_total or 0.0
             least = script.answer + script.shortest
             longest = max((n.seconds for n in tree.nodes if not n.baseline), default=0.0)
-            usual = max(self.settings.draft_share * total, longest, least)
+            usual = max(settings.draft_share * total, longest, least)
             left = max(least, (budget.seconds or 0.0) * script.slots - sum(one.seconds or 0.0 for one in going_on))
         most = max(1, min(openings, int(left / usual)))
         return Room(
@@ -155,10 +169,6 @@ class RoundsPolicy:
             execution_seconds=script.limit,
             seconds=None if budget.steps_total is not None else left,
             scripts=None if budget.steps_total is None else int(left),
-            gainless=self.settings.patience,
+            gainless=settings.patience,
             answer_seconds=script.answer,
         )
-
-    def _scripts(self, total: int) -> int:
-        """Return how many of a run's scripts a draft has where no plan sets it."""
-        return min(self.settings.steps_per_draft, max(1, math.ceil(self.settings.draft_share * total)))

@@ -1,5 +1,6 @@
 """What a lab works on, and who decides it."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,6 +26,10 @@ class LabAssignment:
     """Returns the pool's ideas as of the clock, a line each."""
     seconds: float | None = None
     """That it was given when it was planned; None: as the settings have it."""
+    most: float = math.inf
+    """Seconds that it has at the most, whatever else is left."""
+    looks: int | None = None
+    """Scripts that it may have scored; None: as the settings have it."""
     replied: Callable[[], None] = lambda: None
     """Called at the coder's first reply: what else asks the model begins then, as an endpoint may answer one at a time."""
     alone: bool = False

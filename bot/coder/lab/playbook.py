@@ -24,5 +24,7 @@ class LabPlaybook:
         row = lab(context.store, context.run_id, node)
         if row is None or row.ended_at is None:
             assignment = await self._briefing.lab(action, node, tree)
-            await Work(context, self._settings, assignment, action, node).through()
+            looks = assignment.looks or self._settings.looks
+            settings = self._settings.model_copy(update={"looks": min(looks, self._settings.looks)})
+            await Work(context, settings, assignment, action, node).through()
         await self._briefing.closed(action, node, load_tree(context))

@@ -175,7 +175,8 @@ class Work:
             await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
         # Labs may use all of the run's time but what handing in needs.
         room = context.budget.usable(best_seconds(context, load_tree(context)))
-        seconds = room if alone else self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
+        own = self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
+        seconds = room if alone else min(own, self.assignment.most)
         try:
             limit = look_seconds(context, seconds)
         except NoLook as error:

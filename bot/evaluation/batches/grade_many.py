@@ -36,14 +36,15 @@ class GradedList:
 
     def summary(self) -> dict[str, Any]:
         """Return MLE-bench's grading report, and under `not_graded` what could not be graded."""
-        count = {name: sum(getattr(one, name) for one in self.reports) for name in _COUNTED.values()}
-        totals = {f"total_{name}": count[flag] for name, flag in _COUNTED.items()}
-        return {
-            "total_runs": len(self.reports),
-            **totals,
-            "competition_reports": [one.model_dump(mode="json") for one in self.reports],
-            "not_graded": [asdict(one) for one in self.failures],
-        }
+        return {**grading_report(self.reports), "not_graded": [asdict(one) for one in self.failures]}
+
+
+def grading_report(reports: Sequence[Grade]) -> dict[str, Any]:
+    """Return MLE-bench's grading report on some submissions: totals, and the report on each, with no more than a grade has."""
+    count = {name: sum(getattr(one, name) for one in reports) for name in _COUNTED.values()}
+    totals = {f"total_{name}": count[flag] for name, flag in _COUNTED.items()}
+    each = [one.model_dump(mode="json", include=set(Grade.model_fields)) for one in reports]
+    return {"total_runs": len(reports), **totals, "competition_reports": each}
 
 
 _COUNTED: Mapping[str, str] = {
@@ -137,10 +138,15 @@ def write_report(summary: Mapping[str, Any], folder: Path, now: datetime) -> Pat
     """Write a grading report under MLE-bench's name into a folder, created if necessary; nothing is ever overwritten."""
     folder.mkdir(parents=True, exist_ok=True)
     stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-GMT"
-    text = json.dumps(summary, indent=2, allow_nan=False)
+    text = report_text(summary)
     for count in itertools.count(1):
         path = folder / f"{stamp}{'' if count == 1 else f'-{count}'}_grading_report.json"
         with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
-            file.write(text + "\n")
+            file.write(text)
             break
     return path
+
+
+def report_text(summary: Mapping[str, Any]) -> str:
+    """Return a grading report as the content of its file."""
+    return json.dumps(summary, indent=2, allow_nan=False) + "\n"

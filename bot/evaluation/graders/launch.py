@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from bot.evaluation.metrics import edit_distance
 from sandbox.bubblewrap import bubblewrap_command
 from sandbox.identity import choose_identity
 from sandbox.instance import owner
@@ -19,6 +20,8 @@ from sandbox.mounts import CODE, TMPFS, WORK, visible_paths
 from sandbox.tree import MARKER, MarkedTree, NamespaceTree, Tree
 
 _INSIDE = Path(__file__).parent / "inside"
+_SUBSTITUTES = {"Levenshtein.py": Path(edit_distance.__file__)}
+"""Modules that graders of MLE-bench import and that are no dependency of the bot, for where they are not installed."""
 _TMPFS_BYTES = 64 * 1024**2
 _STDERR_BYTES = 2_000
 
@@ -55,13 +58,16 @@ class Started:
 
 
 def lay_out(folder: Path, grade_py: Path) -> None:
-    """Make the two folders of a grader's process: `code` with grade.py and the modules beside it, and an empty `work`.
+    """Make the two folders of a grader's process: `code` with grade.py and what it may import, and an empty `work`.
 
     Raises:
         OSError: they cannot be copied.
     """
     code = folder / "code"
     shutil.copytree(_INSIDE, code, ignore=shutil.ignore_patterns("__pycache__"))
+    (code / "substitutes").mkdir()
+    for name, module in _SUBSTITUTES.items():
+        shutil.copyfile(module, code / "substitutes" / name)
     (code / "competition").mkdir()
     for module in grade_py.parent.glob("*.py"):
         shutil.copyfile(module, code / "competition" / module.name)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bot.evaluation.grading.grade_calls import grader_of
 from bot.evaluation.grading.metric_search import Candidate, Search, Submissions, same, search_result
 from bot.evaluation.grading.trial_submissions import Cells, numbers, trials
+from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import OWN_GRADER
 from scrapers.snapshots.tables import Repeats, row_key
@@ -73,8 +74,17 @@ def find_metric(
             except _RefusesParts:
                 pass
         with grader_of(grader, answers) as call:
-            search = Search(whole, call, scratch)
+            search = Search(whole, call, scratch, _candidates(answers))
             return search_result(search, search.run(), board_lower_is_better)
+
+
+def _candidates(answers: Path) -> Sequence[Metric]:
+    """Return the metrics that may be what a grader computes.
+
+    JSON Lines may allow several right predictions for a row (tensorflow2-question-answering), of which the truth has one: then
+    submissions made of the truth cannot show that a metric is not the grader's.
+    """
+    return () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
 
 
 def _alone(

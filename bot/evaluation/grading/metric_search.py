@@ -152,8 +152,9 @@ class Search:
         distinct = set(truth.ravel())
         labels = sorted(distinct) if len(distinct) == 2 else []
         number = self.submissions.perfect.numbers is not None
+        empty = any(not cell.strip() for cell in distinct)  # no label is
         for metric in self.metrics:
-            if number or metric.takes != "number":
+            if (number or metric.takes != "number") and not (empty and metric.takes == "label"):
                 yield from (Candidate(metric, params) for params in _variants(metric, truth.shape[1], labels))
 
     def _agrees(self, candidate: Candidate) -> bool:
@@ -175,7 +176,10 @@ class Search:
     def kind(self) -> PredictionKind:
         """Return what the predictions are, by the cells of the answers and of the sample."""
         truth, sample = self.submissions.truth, self.submissions.sample
-        if numbers(truth) is not None and numbers(sample) is not None:
+        known = truth[
+            truth != ""
+        ]  # rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression)
+        if known.size and numbers(known) is not None and numbers(sample) is not None:
             return "number"
         cells = list(chain(truth.ravel(), sample.ravel()))
         plain = all(cell.strip() and len(cell.split()) == 1 for cell in cells)

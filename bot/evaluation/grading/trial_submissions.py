@@ -59,6 +59,8 @@ def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[Tr
     yield from _of_classes(truth, rng)
     if values is None:
         yield from _of_texts(truth, rng)
+    elif truth.shape[1] == 1 and all(str(cell).isdecimal() for cell in truth.ravel()):
+        yield from _of_lists(truth, rng)  # a whole number may be the one label that several are ranked for
     yield Trial("rows shuffled", truth[rng.permutation(len(truth))])
     yield Trial("the first row everywhere", np.repeat(truth[:1], len(truth), axis=0))
     yield Trial("sample submission", sample)
@@ -147,18 +149,27 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
         ("a wrong word in front", lambda words: ["0", *words]),
         ("half of the words", lambda words: words[: max(2, len(words) // 4 * 2)]),
     ]
-    pool = [word for cell in truth[:2_000].ravel() for word in str(cell).split()] or ["0"]
+    pool = _words(truth)
     for name, edit in edits:
         yield Trial(name, _each(truth, partial(_edited, edit=edit)))
     yield Trial("a word of another row in front", _each(truth, lambda text: f"{rng.choice(pool)} {text}"))
     yield Trial("a word of another row behind", _each(truth, lambda text: f"{text} {rng.choice(pool)}"))
-    for length in (3, 5, 12, 30):
-        among = partial(_among, pool=pool, length=length, rng=rng)
-        yield Trial(f"among {length} words in any order", _each(truth, among))
+    yield from _of_lists(truth, rng)
     yield Trial("a letter missing", _each(truth, lambda text: _without_letter(text, rng)))
     some = rng.random(len(truth)) < 0.4
     halves = _each(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
     yield Trial("some rows cut", np.where(some[:, None], halves, truth))
+
+
+def _of_lists(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+    """The true words among others."""
+    for length in (3, 5, 12, 30):
+        among = partial(_among, pool=_words(truth), length=length, rng=rng)
+        yield Trial(f"among {length} words in any order", _each(truth, among))
+
+
+def _words(truth: Cells) -> list[str]:
+    return [word for cell in truth[:2_000].ravel() for word in str(cell).split()] or ["0"]
 
 
 def _edited(text: str, edit: Callable[[list[str]], list[str]]) -> str:

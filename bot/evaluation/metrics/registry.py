@@ -295,7 +295,15 @@ _ALL = (
         variants=_BETAS[1:],
         blended=("vote", "ordinal"),
     ),
-    Metric("label_lists.multilabel_micro_f1", "maximize", "text", least=0.0, most=1.0, blended=("share",)),
+    Metric(
+        "label_lists.multilabel_micro_f1",
+        "maximize",
+        "text",
+        least=0.0,
+        most=1.0,
+        variants=({}, {"known_only": True}),
+        blended=("share",),
+    ),
     Metric(
         "label_lists.multilabel_macro_f1",
         "maximize",

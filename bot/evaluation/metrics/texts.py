@@ -5,11 +5,11 @@ Several prediction columns are scored as more rows.
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from bot.evaluation.metrics.arrays import Values, text_pairs
+from bot.evaluation.metrics.edit_distance import distance
 from bot.evaluation.metrics.params import Params
 
 
@@ -32,7 +32,7 @@ def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: billion-word-imputation, bms-molecular-translation.
     """
-    return float(np.mean([edit_distance(truth, predicted) for truth, predicted in text_pairs(y_true, y_pred)]))
+    return float(np.mean([distance(truth, predicted) for truth, predicted in text_pairs(y_true, y_pred)]))
 
 
 def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -42,7 +42,7 @@ def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     pairs = [(truth.split(), predicted.split()) for truth, predicted in text_pairs(y_true, y_pred)]
     words = sum(len(truth) for truth, _ in pairs)
-    return sum(edit_distance(truth, predicted) for truth, predicted in pairs) / words if words else math.nan
+    return sum(distance(truth, predicted) for truth, predicted in pairs) / words if words else math.nan
 
 
 def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -70,33 +70,3 @@ def _inversions(order: list[int]) -> int:
         count += len(seen) - bisect_left(seen, value)
         insort(seen, value)
     return count
-
-
-def edit_distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
-    """Return the least number of insertions, deletions and substitutions of one element that make `left` `right`.
-
-    Hyyrö's form of Myers' bit-vector algorithm ("A bit-vector algorithm for computing Levenshtein and Damerau edit
-    distances", 2003): a column of the table is a pair of whole numbers, whose bits say where the distance rises and where it
-    falls, so that a row of the table costs a dozen operations.
-    """
-    if not left or not right:
-        return len(left) + len(right)
-    places: dict[Hashable, int] = {}
-    for place, element in enumerate(left):
-        places[element] = places.get(element, 0) | 1 << place
-    last = 1 << len(left) - 1
-    every = (last << 1) - 1
-    rises, falls, distance = every, 0, len(left)
-    for element in right:
-        equal = places.get(element, 0)
-        diagonal = (((equal & rises) + rises) ^ rises) | equal | falls
-        up = falls | ~(diagonal | rises)
-        down = rises & diagonal
-        if up & last:
-            distance += 1
-        elif down & last:
-            distance -= 1
-        up = up << 1 | 1
-        rises = (down << 1 | ~(diagonal | up)) & every
-        falls = up & diagonal & every
-    return distance

@@ -61,7 +61,7 @@ class Columns:
 
 
 def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
-    """Compare the sample submission with the answers, and with the gold submission where the answers lack a column.
+    """Compare the sample submission with the gold submission if there is one, else with the answers.
 
     The first column that names each row once, and the same rows in both, is the id: by custom the sample's first one.
     Otherwise it is several columns together, or one whose cells repeat as often in both; then rows with the same cell are
@@ -164,11 +164,15 @@ def _repeated_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key 
 
 
 def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
-    """Return the first table with all columns of the sample, else the answers' table."""
+    """Return the first table with all columns of the sample, else the answers' table.
+
+    A gold submission comes first: answers may have a prediction's column in another form (kuzushiji-recognition has boxes
+    where points are predicted, hms-harmful-brain-activity-classification counts where shares are).
+    """
     answers: Path | None = prepared.answers
     if prepared.answers.suffix.lower() == ".jsonl":
         answers = table_of_lines(prepared.answers, scratch)
-    for table in filter(None, (answers, prepared.gold)):
+    for table in filter(None, (prepared.gold, answers)):
         if set(header) <= set(header_of(table)):
             return table
     if answers is None:

@@ -14,7 +14,7 @@ from scrapers.snapshots.manifest import DESCRIPTION
 from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
 
-_LARGEST = 1_000_000  # bytes; real ones have a thousand
+_LARGEST_CONFIG = 1_000_000  # bytes; real ones have a thousand or two
 
 
 class _Foreign(BaseModel):
@@ -55,7 +55,7 @@ def read_config(path: Path) -> Config:
         SnapshotError: it is missing, is not YAML, or lacks what an import needs; every fault is named.
     """
     try:
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > _LARGEST_CONFIG:
             raise SnapshotError([Problem(CONFIG, None, "is far too large for a configuration")])
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -74,7 +74,7 @@ def read_config(path: Path) -> Config:
 
 
 _FIRST_LINE = b"version https://git-lfs.github.com/spec/v1"
-_LARGEST = 1024
+_LARGEST_POINTER = 1024
 """Bytes; the format's own limit."""
 
 REMEDY = "is a Git LFS pointer, not the file itself: run `git lfs pull` where it comes from"
@@ -86,7 +86,7 @@ def is_pointer(path: Path) -> bool:
     Raises:
         OSError: it cannot be read.
     """
-    if path.stat().st_size > _LARGEST:
+    if path.stat().st_size > _LARGEST_POINTER:
         return False
     with path.open("rb") as file:
         return file.read(len(_FIRST_LINE)) == _FIRST_LINE

@@ -41,6 +41,26 @@ def test_a_refusal_names_the_level_its_cap_what_is_spent_and_what_was_wanted_and
         assert run.held(Kind.MONEY) == day.held(Kind.MONEY) == 0
 
 
+def test_the_share_that_is_left_is_the_least_of_all_caps_that_are_not_renewed() -> None:
+    today = date(2026, 1, 1)
+    with (
+        closing(Level("day", Caps(money=2), spent={Kind.MONEY: 1.9}, period=lambda: today)) as day,
+        closing(Level("competition", Caps(money=8), spent={Kind.MONEY: 4.0}, around=day)) as competition,
+        closing(Level("run", Caps(tokens=100), around=competition)) as run,
+    ):
+        assert unbounded().share_left(Kind.MONEY) is None
+        assert day.share_left(Kind.MONEY) is None, "tomorrow it is whole again"
+        assert run.share_left(Kind.MONEY, Kind.TOKENS) == 0.5
+        with run.reserve(tokens=80) as held:
+            assert run.share_left(Kind.MONEY, Kind.TOKENS) == 0.5, "what is held back may come back"
+            held.spend(tokens=80)
+        assert run.share_left(Kind.MONEY, Kind.TOKENS) == pytest.approx(0.2)
+        run.spend(tokens=40)
+        assert run.share_left(Kind.MONEY, Kind.TOKENS) == 0.0
+    with closing(Level("run", Caps(money=0))) as penniless:
+        assert penniless.share_left(Kind.MONEY) == 0.0
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, asyncio.CancelledError])
 def test_what_was_not_spent_comes_back_however_the_work_ends(error: type[BaseException]) -> None:
     level = Level("run", Caps(money=1))

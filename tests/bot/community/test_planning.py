@@ -17,19 +17,22 @@ from bot.community.report_pool import keep_report, lineage, report_texts, report
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer
 from bot.engine.attempts import Attempt
 from bot.engine.budget import RunBudget
+from bot.engine.tree import TreeCache
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
+from bot.knowledge.retrieval import Found
 from bot.models import Item
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
 from state.community import CommunityView
 from state.errors import ModelRefused, Unparsable
 from state.knowledge import add_reproduction
-from state.progress import create_run
+from state.progress import create_node, create_run
 from state.steps import Steps
 from state.store import Store
 from state.tables import Reproduction
+from tests.bot.knowledge.parts import entry
 
 MACHINE = Machine("3.11", 2, 4.0, 0, ())
 CUTOFF = datetime(2020, 3, 1, tzinfo=UTC)
@@ -155,6 +158,28 @@ async def test_a_refused_plan_becomes_a_plain_draft_and_the_one_beside_it_starts
     assert second is not None
     assert first.codebase_node == 1
     assert second.novel
+
+
+@pytest.mark.parametrize("parents", [(), (1,)])
+async def test_a_plan_is_made_from_entries_of_the_knowledge_base_which_date_the_draft_unless_they_are_younger(
+    store: Store, parents: tuple[int, ...]
+):
+    old, young = datetime(2020, 2, 1, tzinfo=UTC), datetime(2021, 2, 1, tzinfo=UTC)
+    found = Found((entry("old", known_at=old), entry("young", known_at=young)))
+    here = context(store, Scripted(plans("First")))
+    with store.write() as tx:
+        create_node(tx, RUN, action="draft", id=1)
+    here.tree_cache = TreeCache()
+    await plan_drafts(here, 1, 1, room, parents=parents, found=found)
+    [prompt] = here.asker.prompts
+    said = prompt.messages()[-1].content
+    assert "# From the knowledge base" in said
+    assert ("Papers on tasks of this kind;" in said) == (not parents)
+    assert found.text in said
+    assert {*found.items} <= {*prompt.items()}
+    draft = draft_row(here, 1)
+    assert draft is not None, "nothing of a run is dated after its clock"
+    assert draft.known_at == old
 
 
 async def test_a_resumed_run_holds_a_plan_to_the_room_that_it_was_told(store: Store):

@@ -55,8 +55,8 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
         limit = PROMISE.search(text)
         assert limit is not None
         assert int(limit[1]) == round(promised[node])
-        assert (ROOM.search(text) is not None) == (agent == "comind")
-        assert ("in a row without a better score" in text) == (agent == "comind")
+        assert (ROOM.search(text) is not None) == (agent in ("comind", "hybrid"))
+        assert ("in a row without a better score" in text) == (agent in ("comind", "hybrid"))
         whole = RUN_ROOM.search(text)
         assert whole is not None
         if whole[1]:

@@ -32,6 +32,14 @@ def test_a_run_without_a_part_is_known_by_its_word_and_nothing_else_changes(word
     assert changed == {ABLATIONS[word].setting.partition(".")[0]}
 
 
+@pytest.mark.parametrize("word", [word for word in ABLATIONS if word != "no-adaptive-coding"])
+def test_the_hybrid_can_go_without_whatever_comind_can(word: str) -> None:
+    assert variant_of(settings("hybrid")) == ()
+    assert variant_of(without(settings("hybrid"), [word])) == (word,)
+    scripts = settings("hybrid", model="builtin", rounds={"coder": "script"}, knowledge="none")
+    assert variant_of(scripts) == ("no-knowledge",), "its plans have it without labs, too"
+
+
 def test_what_an_agent_never_has_is_no_ablation_of_it() -> None:
     assert variant_of(settings("aide", community=False, blend=False, race=False)) == ()
     assert variant_of(settings(model="builtin", rounds={"coder": "script"})) == (), "labs need a language model"

@@ -186,7 +186,9 @@ RUNS = [["" if row % 4 == 0 else f"{1 + row} {3 + row % 7} {40 + row} {2 + row %
         ("word_jaccard", {}, SENTENCES, ["w1"]),
         ("levenshtein", {}, SENTENCES, ["w1"]),
         ("map_at_k", {"k": 12}, LISTS, ["w1 w2"]),
+        ("map_at_k", {}, [[str(1000 + row * 7 % 23)] for row in range(80)], ["1000"]),  # one true label, five predicted
         ("multilabel_micro_f1", {}, LISTS, ["w1 w2"]),
+        ("multilabel_micro_f1", {"known_only": True}, LISTS, ["w1 w2"]),
         ("dice", {}, RUNS, [""]),
         (
             "mean_columnwise_rmse",
@@ -217,6 +219,7 @@ def test_metrics_of_every_kind_are_found_again_with_their_parameters(
     ("sample", "truth", "kind"),
     [
         ([0], AMOUNTS, "number"),
+        ([0], [[row if row % 3 else ""] for row in range(40)], "number"),  # some rows do not count
         (["a"], LETTERS, "label"),
         ([0], LETTERS, "label"),
         (["1 3"], [[f"{row} 2 {row + 9} 4"] for row in range(40)], "text"),

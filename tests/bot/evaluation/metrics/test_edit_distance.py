@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evaluation.metrics.texts import edit_distance
+from bot.evaluation.metrics.edit_distance import distance
 
 
 def by_table(left, right):
@@ -30,19 +30,19 @@ def by_table(left, right):
     ],
 )
 def test_distances_that_everybody_knows(left, right, expected):
-    assert edit_distance(left, right) == expected
+    assert distance(left, right) == expected
 
 
 @given(st.text("abc", max_size=80), st.text("abc", max_size=80))
 def test_it_is_that_of_the_table(left, right):
-    assert edit_distance(left, right) == by_table(left, right)
+    assert distance(left, right) == by_table(left, right)
 
 
 @given(st.lists(st.integers(1, 4), max_size=12), st.lists(st.integers(1, 4), max_size=12))
 def test_it_takes_sequences_of_anything(left, right):
-    assert edit_distance(left, right) == by_table(left, right) == edit_distance(right, left)
+    assert distance(left, right) == by_table(left, right) == distance(right, left)
 
 
 @given(st.text("ab", max_size=9), st.text("ab", max_size=9), st.text("ab", max_size=9))
 def test_the_way_round_is_never_shorter(one, two, three):
-    assert edit_distance(one, three) <= edit_distance(one, two) + edit_distance(two, three)
+    assert distance(one, three) <= distance(one, two) + distance(two, three)

@@ -177,6 +177,31 @@ def test_a_gold_submission_is_left_out_though_its_bytes_are_not_those_of_the_ans
     assert outcome.left_out == ("gold.csv is a copy of private/gold_submission.csv",)
 
 
+def test_a_gold_submission_is_the_truth_where_the_answers_have_the_columns_in_another_form(tmp_path: Path) -> None:
+    boxes = [(f"p{place}", f"A {place} {place} 9 9") for place in range(30)]
+    points = [(name, f"A {place + 1} {place + 1}") for place, (name, _) in enumerate(boxes)]
+    folder = write_competition(
+        tmp_path,
+        "pages",
+        header=("id", "labels"),
+        answers=boxes,
+        sample=[(name, "A 1 1") for name, _ in boxes],
+        grader="",
+        gold=True,
+    )
+    write_table(folder / "prepared/private/gold_submission.csv", ("id", "labels"), points)
+    outcome = imported(tmp_path)["pages"]
+    assert "the true values are those of gold_submission.csv" in outcome.notes
+    assert (tmp_path / "out/pages/private/answers.csv").read_text().splitlines()[1] == "p0,A 1 1"
+
+
+def test_a_configuration_of_some_thousand_characters_is_read(tmp_path: Path) -> None:
+    numbers("sums", tmp_path)
+    with (tmp_path / "competitions/sums/config.yaml").open("a") as file:
+        file.write(f"notes: {'long ' * 500}\n")
+    assert imported(tmp_path)["sums"].status == "imported"
+
+
 def test_a_sample_submission_that_is_the_answers_fails(tmp_path: Path) -> None:
     prepared = numbers("sums", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/answers.csv", prepared / "public/sample_submission.csv")

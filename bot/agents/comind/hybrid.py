@@ -1,0 +1,174 @@
+"""Hybrid: CoMind with the knowledge base in its plans, wide early and deep late, by what is left of time and money."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from bot.agents.comind.briefing import CoMindBriefing, in_rounds, open_intake
+from bot.agents.comind.labs import LabsBriefing, LabWay, start_of
+from bot.agents.comind.phases import LOOKS, PhasedLabs, PhasedRounds, lab_seconds
+from bot.agents.comind.policy import RoundsSettings
+from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.settings import LabSettings
+from bot.coder.playbook import Assignment
+from bot.community.intake import Intake
+from bot.engine.attempts import attempt
+from bot.engine.context import RunContext
+from bot.engine.scripts import best_seconds
+from bot.engine.strategy import Action, Remaining, Strategy
+from bot.engine.tree import Tree
+from bot.knowledge.retrieval import Found
+
+_WIDE = (
+    "The run goes wide first: short drafts, each with an approach of its own, show what is worth more time; long ones go on from "
+    "the best later. So this one is to try its approach cheaply{0}: on a part of the rows or of the folds where all of them take "
+    "long, with one whole script scored. Tuning and blending are left to the long ones."
+)
+_DEEP = (
+    "The run goes deep now: few long drafts go on from the best scripts. This one is to find by experiments what its script "
+    "lacks, and to have scored what the engine's blend lacks: scripts that are nearly as good and err on other rows."
+)
+_LAST = (
+    "It is expected to be the last one, so it accumulates: put together what gained, and add seeds, folds and members to what is "
+    "best; begin nothing new that may come to nothing."
+)
+_TRICKS = "What worked, or did not, in other competitions; none of it is of this one, so take only what fits this task and data:"
+
+
+class Phases:
+    """What both ways of working share: when the deep phase began, what is told of a phase, and the knowledge for a draft."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._telling = asyncio.Lock()
+
+    def deep_from(self) -> float:
+        """Return the number of the first draft of the deep phase; infinity while there is none."""
+        return min((one.draft_id or 0 for _, one in self._context.decisions if one.deep), default=math.inf)
+
+    async def begin(self, action: Action, tree: Tree) -> None:
+        """Record, once in a run, that a phase begins with this draft."""
+        context, phase = self._context, "deep" if action.deep else "wide"
+
+        async def tell() -> dict[str, Any]:
+            # The node that opens the draft counts in the tree already.
+            left = context.remaining(len(tree.nodes) - 1, best_seconds(context, tree))
+            sentence = f"{phase} from draft {action.draft_id} on, with {left_in_words(left)} left"
+            with context.store.write() as tx:
+                tx.record("phase.began", run_id=context.run_id, phase=phase, draft=action.draft_id, sentence=sentence)
+            context.say(sentence)
+            return {"sentence": sentence}
+
+        async with self._telling:
+            await context.steps.once(f"phase: {phase}", tell)
+
+    async def found(self, parents: Sequence[int], node: int) -> Found:
+        """Return papers for the draft that a node opens, or tricks and lessons where it goes on from a script."""
+        base = self._context.knowledge
+        if base is None:
+            return Found()
+        return await base.tricks(node, attempt(self._context, parents[0]).plan) if parents else await base.papers(node)
+
+
+def left_in_words(left: Remaining) -> str:
+    """Return the shares that are left of time or steps, and of money."""
+    shares = []
+    if left.steps is not None and left.steps_total:
+        shares.append(f"{left.steps / left.steps_total:.0%} of the steps")
+    if left.seconds is not None and left.seconds_total:
+        shares.append(f"{left.seconds / left.seconds_total:.0%} of the time")
+    if left.money is not None:
+        shares.append(f"{left.money:.0%} of the money or tokens")
+    return " and ".join(shares) or "no bound on what is"
+
+
+def _advice(deep: bool, last: bool, seconds: float | None) -> str:
+    """Return what a draft's plan and coder are told of its phase.
+
+    Args:
+        deep: whether it is of the deep phase.
+        last: whether no other is expected after it.
+        seconds: that a short one has; None: not told.
+    """
+    if not deep:
+        return _WIDE.format("" if seconds is None else f", in {seconds:.0f} s")
+    return f"{_DEEP} {_LAST}" if last else _DEEP
+
+
+class HybridLabs(LabsBriefing):
+    """CoMind's briefing of labs, by phases."""
+
+    def __init__(self, context: RunContext, intake: Intake, phases: Phases) -> None:
+        super().__init__(context, intake)
+        self._phases = phases
+
+    async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
+        """Return what the lab works on."""
+        await self._phases.begin(action, tree)
+        return await super().lab(action, node, tree)
+
+    def way(self, action: Action, tree: Tree) -> LabWay:
+        """Return a short lab with few looks when wide, a long one when deep."""
+        context, settings = self._context, self._context.settings_of(LabSettings)
+        total = context.budget.seconds
+        seconds = lab_seconds(settings, total, deep=action.deep)
+        if not action.deep:
+            return LabWay(seconds, seconds, LOOKS, _advice(False, False, seconds))
+        usable = context.budget.usable(best_seconds(context, tree))
+        return LabWay(seconds, advice=_advice(True, settings.seconds(total, usable, seconds) >= usable, None))
+
+    async def found(self, action: Action, node: int) -> Found:
+        """Return entries for the plan of a lab."""
+        return await self._phases.found(action.parents, node)
+
+    def beside(self, action: Action) -> list[int]:
+        """Return the drafts that a lab's is to differ from: a short one from all before it."""
+        return super().beside(action) if action.deep else list(range(1, action.draft_id or 1))
+
+
+class HybridScripts(CoMindBriefing):
+    """CoMind's briefing of a coder that writes scripts, by phases."""
+
+    def __init__(self, context: RunContext, policy: PhasedRounds, intake: Intake, phases: Phases) -> None:
+        super().__init__(context, policy, intake)
+        self._phases, self._rounds = phases, policy
+
+    async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
+        """Return the draft's brief; an improvement's has tricks and lessons beside."""
+        if action.kind == "draft":
+            await self._phases.begin(action, tree)
+        made = await super().assign(action, node, tree)
+        opening = tree.of_draft(action.draft_id or 0)[0]
+        known = (*made.known, *(await self.found(opening.parents, opening.id)).items)
+        if action.kind != "improve" or not (tricks := await self._phases.found(action.parents, node)).text:
+            return replace(made, known=known)
+        brief = replace(made.brief, draft="\n\n".join((made.brief.draft, _TRICKS, tricks.text)))
+        return replace(made, brief=brief, known=tuple(dict.fromkeys((*known, *tricks.items))))
+
+    def start(self, action: Action, tree: Tree) -> str:
+        """Return what is fixed of a draft: what it starts from, and what its phase asks for."""
+        last = self._rounds.is_last(self._remaining(tree))
+        return f"{start_of(action.parents)} {_advice(action.deep, last, None)}"
+
+    def to_report(self, draft_id: int) -> range:
+        """Return the drafts that are reported on before one is planned: when deep, all that are not in flight."""
+        return range(1, draft_id) if draft_id >= self._phases.deep_from() else super().to_report(draft_id)
+
+    async def found(self, parents: Sequence[int], node: int) -> Found:
+        """Return entries for the plan of the draft that a node opens."""
+        return await self._phases.found(parents, node)
+
+    def beside(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
+        """Return the drafts that one is to differ from: a short one from all before it."""
+        wide = draft_id < self._phases.deep_from()
+        return list(range(1, draft_id)) if wide else super().beside(draft_id, tree, remaining)
+
+
+def hybrid(context: RunContext) -> Strategy:
+    """Return CoMind's playbooks with the hybrid's policy and briefings."""
+    phases, intake = Phases(context), open_intake(context)
+    policy = PhasedRounds(context.settings_of(RoundsSettings), phases.deep_from)
+    labs = PhasedLabs(context.settings_of(LabSettings), phases.deep_from), HybridLabs(context, intake, phases)
+    return in_rounds("hybrid", context, intake, labs, (policy, HybridScripts(context, policy, intake, phases)))

@@ -1,0 +1,46 @@
+"""MLE-bench as published, in a checkout that BOT_MLE_BENCH names: imported, graded by its code and ours, and averaged by both."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.mle_bench.comparing import bot, compared, graded, imported
+from tests.mle_bench.published import SEEDS, prepare, repository
+
+SOME = ("leaf-classification", "nomad2018-predict-transparent-conductors", "spooky-author-identification")
+
+
+@pytest.mark.integration
+def test_every_competition_is_imported_and_graded_as_mle_bench_grades_it_or_it_is_known_why_not(tmp_path: Path) -> None:
+    found = compared(prepare(tmp_path, repository()))
+    assert [sentence for one in found for sentence in one.unexplained] == []
+    assert sum(one.metric is not None for one in found) > 70
+
+
+@pytest.mark.integration
+def test_its_own_aggregation_reads_our_reports_and_ours_reads_its(tmp_path: Path) -> None:
+    bench = prepare(tmp_path, repository(), SOME)
+    assert all(one["status"] == "imported" for one in imported(bench).values())
+    ours, theirs = [], []
+    for seed, name in enumerate(SEEDS):
+        graded(bench, SOME, [name])
+        ours += (tmp_path / "reports" / name).iterdir()
+        theirs.append(tmp_path / f"{seed}_grading_report.json")
+        theirs[-1].write_text(json.dumps(bench.graded_upstream(bench.list_of(SOME, [name]))))
+    split = tmp_path / "some.txt"
+    split.write_text("\n".join(SOME) + "\n")
+    script = bench.repository.folder / "experiments/aggregate_grading_reports.py"
+    averages = []
+    for reports in (ours, theirs):
+        arguments = ["--split", split, "--grading-reports", *sorted(reports)]
+        printed = bench.repository.run(script, *map(str, arguments), cwd=tmp_path)
+        averages.append(json.loads(printed.partition("Average metrics across seeds:")[2]))
+        averages.append(json.loads(bot("grade", "--aggregate", *sorted(reports), "--split", split, "--json").stdout))
+        averages[-1].pop("seeds")
+    assert averages[0]["num_seeds_averaged"] == len(SEEDS)
+    assert averages[0]["metrics"]["any_medal_percentage"]["standard_error"] > 0, "the seeds differ"
+    for one in averages[1:]:
+        assert one.keys() == averages[0].keys()
+        for name, figures in averages[0]["metrics"].items():
+            assert one["metrics"][name] == pytest.approx(figures), name
