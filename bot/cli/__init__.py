@@ -4,6 +4,7 @@ import gc
 import sys
 
 from bot.cli.app import app
+from bot.cli.places import of_place
 from state.errors import BotError, FileProblems
 
 __all__ = ["app", "main"]
@@ -21,4 +22,9 @@ def main() -> None:
         sys.exit(2)
     except BotError as error:
         print(f"bot: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if (sentence := of_place(error)) is None:
+            raise
+        print(f"bot: {sentence}", file=sys.stderr)
         sys.exit(2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.configured import settings_file
-from bot.cli.options import Json
+from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table
 from state.errors import ConfigurationError
 
@@ -20,7 +20,7 @@ File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.to
 
 
 @config_app.command()
-def check(file: File = None, json: Json = False) -> None:
+def check(file: File = None, config: Config = None, json: Json = False) -> None:
     """List everything that is wrong with the file, by line, and exit with 2; or sum up what it configures.
 
     `bot doctor` also checks whether a competition's own grader can be used.
@@ -29,7 +29,7 @@ def check(file: File = None, json: Json = False) -> None:
     """
     from bot.configuration import read_configuration
 
-    found = settings_file(file)
+    found = settings_file(file or config)
     try:
         configuration = read_configuration(found)
     except ConfigurationError as error:
@@ -44,7 +44,7 @@ def check(file: File = None, json: Json = False) -> None:
 
 
 @config_app.command()
-def show(file: File = None, json: Json = False) -> None:
+def show(file: File = None, config: Config = None, json: Json = False) -> None:
     """Show every setting in effect, and where it comes from: the default, a line of the file, or a variable.
 
     Example: bot config show
@@ -52,7 +52,7 @@ def show(file: File = None, json: Json = False) -> None:
     from bot.configuration import read_configuration
     from bot.configuration.shown_settings import shown
 
-    found = settings_file(file)
+    found = settings_file(file or config)
     settings = list(shown(read_configuration(found)))
     if json:
         print_json({"file": found and str(found), "settings": [asdict(one) for one in settings]})

@@ -1,7 +1,10 @@
 """The configuration of a command: the file it is given, else bot.toml in the current folder, else the defaults."""
 
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from state.settings_paths import beside, state_folder
 
 if TYPE_CHECKING:
     from bot.configuration import Settings
@@ -14,6 +17,18 @@ def settings_file(given: Path | None) -> Path | None:
     default = Path("bot.toml")
     file = given or (default if default.is_file() else None)
     return file.resolve() if file else None
+
+
+def daemon_folder(file: Path | None) -> Path | None:
+    """Return the daemon's folder by a bot.toml that nobody has checked yet; None if the file cannot be read or is wrong.
+
+    It is quick: reading all settings imports every part with a table.
+    """
+    try:
+        given = tomllib.loads(file.read_text(encoding="utf-8")).get("daemon", {}).get("dir") if file else None
+        return state_folder(beside(Path(given), file.parent) if file and given is not None else None)
+    except (OSError, ValueError, TypeError, AttributeError, RuntimeError):
+        return None
 
 
 def configured(given: Path | None) -> "Settings":

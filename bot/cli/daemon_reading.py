@@ -13,6 +13,7 @@ from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
 from state.tables import Run
+from state.words import did_you_mean
 
 
 @contextmanager
@@ -45,8 +46,8 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     if competition is None:
         return runs
     if competition not in runs:
-        known = f"there are runs on {', '.join(sorted(runs))}" if runs else "there is no run yet"
-        raise UsageError(f"there is no run on {competition}: {known}")
+        near = did_you_mean(competition, runs) if runs else "there is no run yet"
+        raise UsageError(f"there is no run on {competition}: {near}")
     return {competition: runs[competition]}
 
 

@@ -1,7 +1,7 @@
 """`bot grade` for a list of submissions, and for the reports on such lists."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from statistics import fmean
@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from bot.cli.output import print_json, print_table, progress_line
+from bot.cli.output import Say, print_json, print_table, progress_line
 from bot.evaluation.answers import Grade
 from bot.evaluation.batches.aggregate import ASKED_FOR, aggregate, read_reports, read_split
 from bot.evaluation.batches.grade_many import GradedList, find_snapshots, grade_many, write_report
@@ -29,7 +29,7 @@ def grade_list(submissions: Path, snapshots: Path, out: Path, *, json: bool) -> 
     listed = read_list(submissions)
     found = find_snapshots(listed, snapshots)
 
-    async def work(say: Callable[[str], None]) -> GradedList:
+    async def work(say: Say) -> GradedList:
         async with aclosing(Worker()) as worker:
             return await grade_many(listed, found, worker, say)
 

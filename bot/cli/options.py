@@ -1,9 +1,21 @@
-"""The options that many commands have."""
+"""The options and arguments that many commands have."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from state.competitions import slug_of
+
 Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Competition = Annotated[
+    str,
+    typer.Argument(parser=slug_of, metavar="competition", help="the competition's name, as in its table in bot.toml"),
+]
+OneCompetition = Annotated[
+    str | None,
+    typer.Argument(
+        parser=slug_of, metavar="competition", help="only this competition; default: all", show_default=False
+    ),
+]

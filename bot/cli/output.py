@@ -4,11 +4,20 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_BAR = 40
+"""Characters of a bar."""
+
+_UNBOUNDED = 10_000
+"""Characters; wider than any table."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -20,9 +29,13 @@ def print_json(value: Mapping[str, Any]) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, width: int = 200
 ) -> None:
-    """Print a table on stdout; if that is no terminal, at most `width` characters wide."""
+    """Print a table on stdout; if that is no terminal, at most `width` characters wide.
+
+    Where a column would be narrower than its longest word, each row is printed as lines of its own instead.
+    """
     # Imported here: it takes long, and many commands print no table.
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -33,7 +46,28 @@ def print_table(
     for row in rows:
         # As Text, so that brackets in foreign text are not taken for markup.
         table.add_row(*map(Text, row))
-    console.print(table)
+    unbounded = console.options.update_width(_UNBOUNDED)
+    if Measurement.get(console, unbounded, table).minimum > console.width:
+        _print_stacked(console, columns, rows, title)
+    else:
+        console.print(table)
+
+
+def _print_stacked(
+    console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None
+) -> None:
+    """Print each row as a block: its first cell, and below it a line for each other column."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if title:
+        console.print(Text(title, style="italic"))
+    for first, *others in rows:
+        console.print(Text(" ".join((columns[0], *first.split())).strip(), style="bold", overflow="fold"))
+        for column, cell in zip(columns[1:], others, strict=True):
+            if cell:
+                line = Text(f"{' '.join(column.split())}: {', '.join(cell.splitlines())}", overflow="fold")
+                console.print(Padding(line, (0, 0, 0, 2), expand=False))
 
 
 def number(value: float | None, digits: int = 5) -> str:
@@ -41,28 +75,57 @@ def number(value: float | None, digits: int = 5) -> str:
     return "–" if value is None else f"{value:.{digits}g}"
 
 
+class Say(Protocol):
+    """Shows what is being done, and how far that is."""
+
+    def __call__(self, what: str, share: float | None = None) -> None:
+        """Show it; `share` is that of the whole work which is done, from 0 to 1, and None if that is unknown."""
+
+
 @contextmanager
-def progress_line(every: float = 0.0) -> Iterator[Callable[[str], None]]:
-    """Show progress on stderr: one line that changes on a terminal, else plain lines.
+def progress_line(every: float = 0.0) -> Iterator[Say]:
+    """Show progress on stderr: on a terminal a line that changes, with a bar and the time left, else plain lines.
 
     Args:
         every: least seconds between two plain lines; what comes sooner is not shown.
     """
     from rich.console import Console
     from rich.live import Live
-    from rich.text import Text
 
     console = Console(stderr=True)
     live = Live(console=console, transient=True, refresh_per_second=4)
-    shown = -math.inf
+    began, shown = time.monotonic(), -math.inf
 
-    def say(what: str) -> None:
+    def say(what: str, share: float | None = None) -> None:
         nonlocal shown
         if console.is_terminal:
-            live.update(Text(what, overflow="ellipsis", no_wrap=True))
+            live.update(_line(what, share, time.monotonic() - began))
         elif time.monotonic() - shown >= every:
             shown = time.monotonic()
             typer.echo(what, err=True)
 
     with live if console.is_terminal else nullcontext():
         yield say
+
+
+def _line(what: str, share: float | None, seconds: float) -> "RenderableType":
+    """Return a line, and below it a bar with the time that is left if the rest goes on as fast as what was done."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    line = Text(what, overflow="ellipsis", no_wrap=True)
+    if share is None:
+        return line
+    left = "" if share <= 0 else f", {_time_left(seconds * (1 - share) / share)} left"
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=_BAR), Text(f"{share:.0%}{left}"))
+    return Group(line, bar)
+
+
+def _time_left(seconds: float) -> str:
+    """Return a rough time, such as `40 s`, `12 min` or `2.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

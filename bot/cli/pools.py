@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
-from bot.cli.options import Config
+from bot.cli.options import Config, OneCompetition
 from bot.cli.output import number, print_json, print_table
 from state.errors import UsageError
 
 if TYPE_CHECKING:
     from bot.status.knowledge import IdeaShown, ReportShown, Source
 
-Competition = Annotated[str | None, typer.Argument(help="the competition; default: all", show_default=False)]
 
 _WIDTH = 100
 _SHOWN_SOURCES = 4
@@ -23,7 +22,7 @@ _WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a kernel that was 
 
 
 def ideas(
-    competition: Competition = None,
+    competition: OneCompetition = None,
     config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object per idea")] = False,
 ) -> None:
@@ -49,7 +48,7 @@ def ideas(
 
 
 def reports(
-    competition: Competition = None,
+    competition: OneCompetition = None,
     report: Annotated[
         str | None,
         typer.Argument(metavar="[NUMBER]", help="number of a report to show in full", show_default=False),

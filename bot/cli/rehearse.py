@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _AFTERWARDS = timedelta(hours=1)
 """By the site's clock: how long a site goes on after the last deadline, so that clients see the end."""
 _LOOK = 0.25
-_LINE = 10.0
+_LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
 

@@ -25,6 +25,7 @@ from sandbox import BackEndChoice
 from sandbox.leftovers import left_by_killed
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
+from state.words import did_you_mean
 
 
 def replay(
@@ -179,5 +180,6 @@ def _agents(text: str) -> Sequence[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in AGENTS]
     if unknown or not names:
-        raise UsageError(f"--agent {text!r}: choose among {', '.join(AGENTS)}")
+        wrong = unknown[0] if unknown else text
+        raise UsageError(f"--agent: {wrong!r} is no agent; {did_you_mean(wrong, AGENTS)}")
     return list(dict.fromkeys(names))

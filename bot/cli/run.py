@@ -3,12 +3,16 @@
 import asyncio
 import faulthandler
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.cli.configured import settings_file
+from bot.cli.configured import daemon_folder, settings_file
 from bot.cli.options import Config
+from bot.cli.places import of_place
+from bot.status.asking import LOCK, works_already
+from sandbox.locks import is_held
 from state.errors import BotError, ConfigurationError, UsageError
 
 EX_CONFIG = 78
@@ -28,13 +32,14 @@ def run(
 
     Example: bot run --config bot.toml
     """
+    file = settings_file(config)
+    _refuse_second(file)
     from bot.cli.status_daemon import look
     from bot.configuration import read_configuration
     from bot.configuration.own_secrets import open_redactor
     from bot.daemon.log import open_log, sayer
     from bot.daemon.service import Options, serve
 
-    file = settings_file(config)
     try:
         configuration = read_configuration(file)
     except ConfigurationError as error:
@@ -59,3 +64,17 @@ def run(
     except BotError as error:
         print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
         raise typer.Exit(1) from None
+    except OSError as error:
+        if (sentence := of_place(error)) is None:
+            raise
+        print(f"bot: {redactor.text(sentence)}", file=sys.stderr)
+        raise typer.Exit(EX_CONFIG) from None
+
+
+def _refuse_second(file: Path | None) -> None:
+    """End at once where another daemon works in the folder: what a daemon needs takes seconds to import."""
+    folder = daemon_folder(file)
+    if folder is None or not (folder / LOCK).is_file() or not is_held(folder / LOCK):
+        return
+    print(f"bot: {works_already(folder)}", file=sys.stderr)
+    raise typer.Exit(EX_CONFIG)

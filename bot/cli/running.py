@@ -1,7 +1,6 @@
 """Running replays one after another, and printing their results, for `bot replay` and `bot resume`."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 
 import typer
 from pydantic_core import to_jsonable_python
@@ -10,11 +9,11 @@ from rich.console import Console
 from bot.cli.output import number, print_json, print_table
 from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
-from bot.replay.progress_line import show_progress
-from bot.replay.run import Show
+from bot.execution.folder import RunFolder
+from bot.replay.runs_table import RunsTable
 from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import interval, made_as
+from bot.report.words import disbelief, interval, made_as, medal
 from sandbox.leases import Leases
 
 _COLUMNS = (
@@ -30,17 +29,15 @@ def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> lis
     """
     console = Console(stderr=True)
     outcomes: list[Outcome] = []
-
-    def shown(job: Job) -> AbstractContextManager[Show]:
-        count = f"[{len(outcomes) + 1}/{len(jobs)}] " if len(jobs) > 1 else ""
-        return show_progress(console, f"{count}{job.run.settings.agent} on {job.run.snapshot.card.slug}")
-
-    for one in run_each(jobs, leases, shown):
-        if isinstance(one.result, Failed):
-            console.print(f"{one.run_id}: {one.result.error}", markup=False, highlight=False, soft_wrap=True)
-        if json:
-            print_outcome(one)
-        outcomes.append(one)
+    table = RunsTable(console, jobs)
+    with table.shown():
+        for one in run_each(jobs, leases, table.started):
+            if isinstance(one.result, Failed):
+                console.print(f"{one.run_id}: {one.result.error}", markup=False, highlight=False, soft_wrap=True)
+            if json:
+                print_outcome(one)
+            outcomes.append(one)
+            table.ended(one)
     if left := len(jobs) - len(outcomes):
         console.print(f"{left} more were not started: `bot resume` with the folder of all runs finishes them")
     return outcomes
@@ -92,7 +89,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"ended early: {result.stopped_by}"
     if result.status != "finished":
         yield f"it can be resumed: bot resume {outcome.run}"
-    yield f"report: {outcome.run}/report.html"
+    if result.submission_exists:
+        yield f"submission: {RunFolder(outcome.run).submission}"
+    yield f"report: {RunFolder(outcome.run).report}"
 
 
 def _row(result: RunResult | Failed) -> tuple[str, ...]:
@@ -100,8 +99,24 @@ def _row(result: RunResult | Failed) -> tuple[str, ...]:
     if isinstance(result, Failed):
         return (*of, "–", "–", "–", "–", "failed", "–")
     lines = " / ".join(number(result.thresholds.get(name)) for name in (*MEDALS, "median"))
-    medal = result.medal or ("above median" if result.above_median else "none")
-    return (*of, number(result.score), _expected(result), lines, f"{result.win_rate:.1%}", medal, _spent(result))
+    return (
+        *of,
+        number(result.score),
+        _expected(result),
+        lines,
+        f"{result.win_rate:.1%}",
+        _medal(result),
+        _spent(result),
+    )
+
+
+def _medal(result: RunResult) -> str:
+    """Return the medal, or what takes its place; a score that is not believed has none."""
+    if result.n_teams < 2:
+        return "one team"
+    if disbelief(result):
+        return "doubted"
+    return medal(result) or ("above median" if result.above_median else "none")
 
 
 def _spent(result: RunResult) -> str:

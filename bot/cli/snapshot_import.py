@@ -22,7 +22,7 @@ from state.errors import UsageError
 
 import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)
 
-_LINE = 5.0
+_LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
 

@@ -64,7 +64,7 @@ def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Out
         worker = Worker(seconds=_SECONDS, memory_bytes=_MEMORY)
 
         def report(slug: str, doing: str) -> None:
-            say(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}")
+            say(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}", len(outcomes) / len(places))
 
         def find_metric(question: Question) -> FoundMetric:
             return runner.run(_find(worker, question))
@@ -72,9 +72,9 @@ def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Out
         importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
         try:
             for number, place in enumerate(places, start=1):
-                say(f"{number} of {len(places)}: {place.slug}: started")
+                say(f"{number} of {len(places)}: {place.slug}: started", len(outcomes) / len(places))
                 outcomes.append(importing.run(place))
-                say(_line(outcomes[-1], number, len(places)))
+                say(_line(outcomes[-1], number, len(places)), number / len(places))
         finally:
             runner.run(worker.aclose())
     return outcomes

@@ -1,19 +1,18 @@
 """`bot status`: the status of the daemon and its competitions, or of runs in folders."""
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import settings_file
+from bot.cli.configured import daemon_folder, settings_file
 from bot.cli.daemon_store import daemon_database
 from bot.cli.options import Config
 from bot.cli.output import print_json
 from bot.cli.status_page import Page, print_page
 from bot.status.asking import Question, ask
+from state.competitions import slug_of
 from state.errors import UsageError
-from state.settings_paths import beside, state_folder
 
 _RUNS = Path("runs")
 
@@ -40,12 +39,13 @@ def status(
 
     Example: bot status runs
     """
+    names = tuple(slug_of(str(path)) for path in paths or ())
     # No name of a competition is a path of several parts.
-    if paths and any(path.is_dir() or path.name != str(path) for path in paths):
+    if paths and any(path.is_dir() or Path(name).name != name for path, name in zip(paths, names, strict=True)):
         _show_runs(paths, json=json)
         return
     file = settings_file(config)
-    question = Question(str(file) if file else None, tuple(path.name for path in paths or ()), json)
+    question = Question(str(file) if file else None, names, json)
     found = _asked(file, question) or _read(config, question)
     if found is None:
         _show_runs([_RUNS], json=json)
@@ -60,12 +60,8 @@ def status(
 
 def _asked(file: Path | None, question: Question) -> dict[str, Any] | None:
     """Return a running daemon's answer; None if none answers, or the file is wrong."""
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8")).get("daemon", {}).get("dir") if file else None
-        folder = state_folder(beside(Path(given), file.parent) if file and given is not None else None)
-    except (OSError, ValueError, TypeError, AttributeError, RuntimeError):
-        return None
-    return ask(folder, question)
+    folder = daemon_folder(file)
+    return None if folder is None else ask(folder, question)
 
 
 def _read(config: Path | None, question: Question) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from bot.status.asking import Question
 from bot.status.status import Status, status_of
 from state.errors import UsageError
 from state.store import Store
+from state.words import did_you_mean
 
 
 def look(store: Store, question: Question) -> dict[str, Any]:
@@ -29,14 +30,14 @@ def look(store: Store, question: Question) -> dict[str, Any]:
     if names:
         known = [one.competition for one in found.competitions]
         if unknown := next((name for name in names if name not in known), None):
-            listed = f"it has {', '.join(known)}" if known else "it has none"
-            raise UsageError(f"{unknown} is neither a folder nor a competition of the daemon: {listed}")
+            near = did_you_mean(unknown, known)
+            raise UsageError(f"{unknown} is neither a folder nor a competition of the daemon: {near}")
         found = replace(found, competitions=tuple(one for one in found.competitions if one.competition in names))
     return as_json(found) if question.json else asdict(_page(found))
 
 
 def _page(found: Status) -> Page:
-    above = list(daemon_lines(found.daemon))
+    above = list(daemon_lines(found.daemon, found.competitions))
     if not found.competitions:
         return Page([*above, "there are no competitions: add a table [competitions.SLUG] to bot.toml"])
     return Page(

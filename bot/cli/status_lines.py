@@ -22,9 +22,9 @@ _LABEL = 10
 _NAME = 22
 
 
-def daemon_lines(one: DaemonStatus) -> Iterator[str]:
-    """Yield the lines on the daemon itself."""
-    yield from _wrapped("daemon", f"{_running(one)}; {_disk(one)}")
+def daemon_lines(one: DaemonStatus, competitions: Sequence[CompetitionStatus] = ()) -> Iterator[str]:
+    """Yield the lines on the daemon itself, and on what came of the competitions once all are over."""
+    yield from _wrapped("daemon", f"{_running(one, competitions)}; {_disk(one)}")
     spent = one.spent
     yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
     for problem in one.problems:
@@ -32,8 +32,9 @@ def daemon_lines(one: DaemonStatus) -> Iterator[str]:
     for task in one.dead:
         yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'no reason is known'}")
     for service, letters in one.letters.items():
-        failing = f", {letters.failing} tried in vain: {letters.error}" if letters.failing else ""
-        yield from _wrapped("letters", f"{letters.waiting} wait{f' for {service}' if service else ''}{failing}")
+        failing = f", {letters.failing} of them failed: {letters.error}" if letters.failing else ""
+        to = f" through {service}" if service else ""
+        yield from _wrapped("notices", f"{letters.waiting} not sent yet{to}{failing}")
     if one.next:
         yield from _wrapped("next", _due(one.next, one.now))
 
@@ -109,10 +110,13 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
     # Foreign text has line ends of its own, and must not control the terminal.
     text = " ".join(clean(text).split())
     first = f"  {label:{_LABEL}}"
-    yield from textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first)) or [first.rstrip()]
+    indent = " " * len(first)
+    # Names of competitions have hyphens, and are to be found and copied whole.
+    lines = textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    yield from lines or [first.rstrip()]
 
 
-def _running(one: DaemonStatus) -> str:
+def _running(one: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> str:
     if one.since is None:
         return "running" if one.running else "never started: `bot run` starts it"
     began = f"{_time(one.since)} ({span(one.now, one.since)}), version {one.version}, process {one.process}"
@@ -120,8 +124,19 @@ def _running(one: DaemonStatus) -> str:
         # A sign of life from before it began is an earlier daemon's.
         alive = f", last sign of life {span(one.now, one.alive)} ago" if one.alive and one.alive >= one.since else ""
         return f"running since {began}{alive}"
-    end = f"ended {_time(one.ended)}" if one.ended else "it did not end in order"
-    return f"NOT RUNNING; it began {began}, and {end}: `bot run` starts it"
+    if one.ended and competitions and all(known.state == "over" for known in competitions):
+        ranks = "; ".join(f"{_ended_with(known)}" for known in competitions)
+        return f"finished {_time(one.ended)}: {ranks}"
+    if one.ended:
+        return f"stopped {_time(one.ended)}, after it had begun {began}; `bot run` goes on"
+    return f"stopped without ending in order (killed, or the machine went down); it began {began}; `bot run` goes on"
+
+
+def _ended_with(one: CompetitionStatus) -> str:
+    """Return what came of a competition that is over."""
+    rank = "no rank" if one.rank.rank is None else f"rank {one.rank.rank} of {one.rank.teams or '?'}"
+    medal = f", {one.rank.medal}" if one.rank.medal else ""
+    return f"{rank}{medal} on {one.competition}"
 
 
 def _disk(one: DaemonStatus) -> str:

@@ -7,8 +7,10 @@ import typer
 
 from bot.cli.output import print_table
 
-WIDTH = 100
+WIDTH = 80
 """Most characters of a line."""
+_TABLE = 100
+"""Most characters of the table's width on a pipe."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,6 @@ def print_page(page: Page) -> None:
         typer.echo(line)
     if page.table:
         columns, *rows = page.table
-        print_table(columns, rows, width=WIDTH)
+        print_table(columns, rows, width=_TABLE)
     for line in page.below:
         typer.echo(line)

@@ -9,15 +9,13 @@ import typer
 
 from bot.cli.configured import configured, settings_file
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
-from bot.cli.options import Config, Json
+from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_json
 from state.errors import UsageError
 from state.steering import LONGEST_NOTE, ControlState, add_note, control, notes, set_control
 from state.store import Store
 from state.tables import Note
-from state.words import iso
-
-Competition = Annotated[str, typer.Argument(help="the competition's name, as in its table in bot.toml")]
+from state.words import did_you_mean, iso
 
 
 def note(
@@ -95,8 +93,7 @@ def _check_configured(config: Path | None, competition: str) -> None:
         return
     if file is None:
         raise UsageError(f"there is no bot.toml here, so {competition} is not configured: name the file with --config")
-    listed = f"it has {', '.join(known)}" if known else "it has none"
-    raise UsageError(f"{competition} is not among the competitions of {file}: {listed}")
+    raise UsageError(f"{competition} is not among the competitions of {file}: {did_you_mean(competition, known)}")
 
 
 def _refuse_secrets(text: str) -> None:

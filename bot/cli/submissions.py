@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_to_read, runs_of
-from bot.cli.options import Config
+from bot.cli.options import Config, OneCompetition
 from bot.cli.output import number, print_json, print_table
 
 _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", "status", "why", "tag")
 
 
 def submissions(
-    competition: Annotated[str | None, typer.Argument(help="one competition; default: all")] = None,
+    competition: OneCompetition = None,
     config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object per submission")] = False,
 ) -> None:

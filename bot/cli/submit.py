@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
-from bot.cli.options import Config, Json
+from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_json
 from bot.cli.steering import who
 from state.errors import UsageError
+from state.words import did_you_mean
 
 if TYPE_CHECKING:
     from state.store import Store
@@ -19,7 +20,7 @@ _PAUSE = 0.2
 
 
 def submit(
-    competition: Annotated[str, typer.Argument(help="the competition's name, as in its table in bot.toml")],
+    competition: Competition,
     node: Annotated[int, typer.Argument(help="the node's number, as in `bot status` and the report")],
     wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon's answer")] = 10.0,
     config: Config = None,
@@ -52,9 +53,9 @@ def _run_of(store: "Store", competition: str, node: int) -> str:
     from state.tables import Node
 
     with store.read() as session:
-        run = latest_runs(session).get(competition)
+        run = (runs := latest_runs(session)).get(competition)
         if run is None:
-            raise UsageError(f"there is no run on {competition}")
+            raise UsageError(f"there is no run on {competition}: {did_you_mean(competition, runs)}")
         row = session.get(Node, (run.id, node))
     if row is None:
         raise UsageError(f"the run on {competition} has no node {node}")

@@ -1,7 +1,7 @@
 """`bot weights`: pretrained weights for the sandbox, fetched by the owner from a pinned list."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,14 +11,14 @@ import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json, print_table, progress_line
+from bot.cli.output import Say, print_json, print_table, progress_line
 from bot.weights.adding import add_weights
 from bot.weights.catalog import WeightFile, Weights
 from bot.weights.folder import WeightsFolder
 from scrapers.http.download import public_opener
 from state.errors import BotError, UsageError
 
-_LINE = 5.0
+_LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
 weights_app = typer.Typer(
@@ -128,7 +128,8 @@ def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
     return weights.model_dump(mode="json") | {"state": folder.state(weights), "bytes": weights.bytes}
 
 
-def _show(say: Callable[[str], None], name: str, file: WeightFile | str, have: int) -> None:
+def _show(say: Say, name: str, file: WeightFile | str, have: int) -> None:
     """Show how much of a file is downloaded; the size of an added file is unknown."""
     label, total = (file, "") if isinstance(file, str) else (file.name, f" of {file.bytes / 1e6:.0f}")
-    say(f"{name}/{label}: {have / 1e6:.0f}{total} MB")
+    share = None if isinstance(file, str) or not file.bytes else have / file.bytes
+    say(f"{name}/{label}: {have / 1e6:.0f}{total} MB", share)

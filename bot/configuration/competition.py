@@ -2,15 +2,16 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from bot.agents import LiveAgentName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
+from state.competitions import slug_of
 from state.settings_paths import SettingsPath
 
-Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")]
-"""The last part of a competition's address."""
+Slug = Annotated[str, BeforeValidator(slug_of), Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")]
+"""The last part of a competition's address; the whole address is accepted."""
 
 
 class CompetitionSettings(CardOverrides):

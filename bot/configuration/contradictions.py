@@ -1,15 +1,15 @@
 """Contradictions between tables of bot.toml that are each valid by themselves."""
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import get_args
 
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.lines import KeyPath
 from bot.configuration.settings import Settings
-from bot.evaluation.metrics.registry import METRICS, PredictionKind
+from bot.evaluation.metrics.registry import METRICS, PredictionKind, nearest_metric
 from bot.models import Usage
 from bot.models.pricing import Pricing
+from bot.models.sections import is_almost_built_in
 from scrapers.kaggle.settings import KAGGLE
 from scrapers.snapshots.card import OWN_GRADER
 
@@ -21,10 +21,24 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
             ("daemon", "rehearsal"),
             "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`",
         )
+    yield from _almost_built_in(settings)
     yield from _prices(settings)
     yield from _uncapped(settings)
     for slug, one in settings.competitions.items():
         yield from _scoring(("competitions", slug), one)
+
+
+def _almost_built_in(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the models whose names are nearly `builtin`, which would be asked for at an endpoint."""
+    models = settings.models
+    named: dict[KeyPath, str | None] = {("models", "model"): models.model}
+    named |= {("models", "roles", role): model for role, model in models.roles.items()}
+    for slug, one in settings.competitions.items():
+        named[("competitions", slug, "model")] = one.model
+        named |= {("competitions", slug, "roles", role): model for role, model in one.roles.items()}
+    for path, model in named.items():
+        if model and is_almost_built_in(model):
+            yield path, 'is the name of no model; did you mean "builtin"?'
 
 
 def _scoring(path: KeyPath, one: CompetitionSettings) -> Iterator[tuple[KeyPath, str]]:
@@ -42,9 +56,8 @@ def _scoring(path: KeyPath, one: CompetitionSettings) -> Iterator[tuple[KeyPath,
 def _unknown_metric(name: str) -> str:
     if "/" in name or name.endswith(".py"):
         return f"must be the path of a file called {OWN_GRADER}, or a metric's name: a grader has no other name"
-    near = get_close_matches(name.lower().replace(" ", "_").replace("-", "_"), METRICS, 1)
-    known = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(METRICS))}"
-    return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {known}"
+    near = nearest_metric(name)
+    return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {near}"
 
 
 def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:

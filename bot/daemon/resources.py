@@ -15,7 +15,7 @@ from bot.live.live_run import choice_of
 from bot.live.shared import Shared
 from bot.live.slots import Slots
 from bot.models.settings import Environment, ModelSettings
-from bot.status.presence import LOCK
+from bot.status.asking import LOCK, works_already
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
@@ -48,7 +48,7 @@ def alone(folder: Path) -> Iterator[None]:
     """
     lock = take(folder / LOCK)
     if lock is None:
-        raise UsageError(f"another daemon works in {folder}: end it first, or name another folder ([daemon] dir)")
+        raise UsageError(works_already(folder))
     try:
         yield
     finally:

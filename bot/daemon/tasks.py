@@ -1,6 +1,7 @@
 """What each kind of task does."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -28,6 +29,7 @@ from state.store import Store
 from state.tables import Task
 from state.tasks import prune_tasks, put_task
 
+_LOG = logging.getLogger(__name__)
 _KEPT = timedelta(days=14)
 """How long ended tasks are kept, so that none is done again under its key."""
 _KEY_REFUSED = "Kaggle"
@@ -71,11 +73,14 @@ class TaskHandlers:
             cycle = await self.shared.poller.cycle(slug)
         except NotAuthenticated as error:
             with store.write() as tx:
-                begin_work_broken(tx, _KEY_REFUSED, "Kaggle", str(error))
+                is_new = begin_work_broken(tx, _KEY_REFUSED, "Kaggle", str(error))
+            if is_new:
+                _LOG.error("%s", error)
             entry.changed()
             return
-        with store.write() as tx:
-            end(tx, _KEY_REFUSED)
+        if cycle.ran:  # where nothing was due, nothing is known of the key
+            with store.write() as tx:
+                end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():
             self.shared.say(slug, f"{part} could not be read: {failure}")
         await self._act_on(entry, cycle.news, task.key)

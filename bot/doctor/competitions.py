@@ -13,6 +13,7 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
 from state.clock import Clock
 from state.errors import BotError, Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
+from state.words import did_you_mean
 
 _MOST_LINES = 3
 
@@ -39,10 +40,20 @@ async def _or_why_not(competitions: Competitions, slug: str, settings: Competiti
         return await _check(competitions, slug, settings, clock)
     except (NotFound, Forbidden):
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
-        fix = f"[competitions.{slug}] in bot.toml must be named by the last part of its address; {_enter(slug)}"
+        fix = f"[competitions.{slug}] in bot.toml must be named by the last part of its address"
+        fix += f"{await _meant(competitions, slug)}; or {_enter(slug)}"
         return Check(slug, "fails", "Kaggle has no competition of this name, or it is not entered", fix)
     except (KaggleError, SiteUnavailable) as error:
         return Check(slug, "warning", f"could not be checked: {error}", "see the check of kaggle, or try again")
+
+
+async def _meant(competitions: Competitions, slug: str) -> str:
+    """Return the entered competition that was meant, or else all of them; nothing where they cannot be listed."""
+    try:
+        entered = [one.slug async for one in competitions.entered()]
+    except (KaggleError, SiteUnavailable):
+        return ""
+    return f" (of those that you have entered: {did_you_mean(slug, entered)})"
 
 
 async def _check(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:

@@ -22,6 +22,8 @@ class RunFolder:
         """The database with the run's rows."""
         self.result = path / "result.json"
         """The run's result."""
+        self.so_far = path / "so-far.json"
+        """What is known of the result while the run goes on; gone once it has ended."""
         self.config = path / "config.json"
         """Every setting used, with versions and a hash."""
         self.submission = path / "submission.csv"

@@ -10,7 +10,7 @@ from typing import Literal
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.folder import RunFolder
 from bot.execution.own_grader import grader_text
-from bot.live.grading import grade_live_run
+from bot.live.grading import grade_live_run, report_live_so_far
 from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
 from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
@@ -19,6 +19,7 @@ from bot.notify.events import CompetitionOver, GraderUnusable
 from bot.notify.outbox import notify
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
+from bot.report.so_far import written_meanwhile
 from bot.status.problems import begin, begin_work_broken, end
 from bot.submission.files import FILES
 from scrapers.kaggle.polling.watch import Part
@@ -44,6 +45,8 @@ State = Literal["waiting", "working", "paused", "stopped", "over"]
 _LOOK_AGAIN = 3600.0
 """Seconds of the clock after which a waiting competition is checked again."""
 _AFTER_FAILURE = 600.0
+_REPORT_AGAIN = 900.0
+"""Real seconds between two reports on a run that goes on."""
 _OVER_BY_ITSELF = timedelta(hours=1)
 _PASSING = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
 _ANOTHER_RUN = "another run was begun"
@@ -204,7 +207,8 @@ class Entry:
             self._problem_over()
             searching = asyncio.create_task(here.search.run())
             try:
-                await self._attend(here, searching)
+                async with written_meanwhile(here.context, lambda: self._report_so_far(here), _REPORT_AGAIN):
+                    await self._attend(here, searching)
             except asyncio.CancelledError:
                 # Nodes in flight are left as they are, and resumed at the next start.
                 here.search.interrupt(_IN_ORDER)
@@ -216,6 +220,12 @@ class Entry:
                 return
             await self.with_run(OpenRun.submit)
             await self._until_deadline(here)
+
+    async def _report_so_far(self, here: OpenRun) -> None:
+        """Write the report of a run that goes on."""
+        machinery = self._shared.machinery
+        ended = EndedRun(here.run.folder, here.context, machinery.sandbox.describe(), here.stopwatch, "running")
+        await report_live_so_far(ended, self._shared.competition(self.slug) / FILES, machinery.worker)
 
     async def _attend(self, here: OpenRun, searching: "asyncio.Task[None]") -> None:
         """Wait for a search to end, and show pauses meanwhile."""

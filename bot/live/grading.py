@@ -11,7 +11,7 @@ from bot.evaluation.client.worker import Worker
 from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.report.result import LiveGrade, RunResult
-from bot.report.run_files import EndedRun, GradedRun, write_run_files
+from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
 from bot.submission.handing_in import HandedIn
 from bot.submission.refit import HandedInAs
 
@@ -31,6 +31,16 @@ async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunRes
         InfrastructureFailure: the worker process failed; only a page that cannot be drawn is passed over.
         OSError: the files cannot be written.
     """
+    handed, graded = await _graded(ended, files, worker)
+    return await write_run_files(ended, handed, graded, worker)
+
+
+async def report_live_so_far(ended: EndedRun, files: Path, worker: Worker) -> None:
+    """Write the page of a run that goes on; arguments and errors as of `grade_live_run`."""
+    await write_so_far(ended, *await _graded(ended, files, worker))
+
+
+async def _graded(ended: EndedRun, files: Path, worker: Worker) -> tuple[HandedIn, GradedRun]:
     context, card = ended.context, ended.context.card
     with context.store.read() as session:
         leaderboard = read_leaderboard(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
@@ -49,8 +59,7 @@ async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunRes
         grader="registry" if context.executor.settings.grader is None else "competition",
     )
     nodes = {node: HiddenScore(score, beaten) for node, (score, beaten) in verdict.nodes().items()}
-    graded = GradedRun(grade, nodes, correlation, verdict.regret())
-    return await write_run_files(ended, _handed(context, verdict), graded, worker)
+    return _handed(context, verdict), GradedRun(grade, nodes, correlation, verdict.regret())
 
 
 def _handed(context: RunContext, verdict: Verdict) -> HandedIn:

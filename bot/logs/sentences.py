@@ -52,6 +52,7 @@ _SENTENCES = {
     "model.changed": "{after} answers in place of {before}: {why}",
     "submission.added": "submission {submission} of node {node} is made",
     "submission.updated": "submission {submission} is {status}, score {score}",
+    "submission.considered": "whether node {node} is submitted: {decision}, {why}",
     "submission.confirmed": "submission {submission} is at Kaggle as {ref}",
     "submission.doubtful": "submission {submission} may have been sent: {message}",
     "submission.refused": "submission {submission} was refused: {message}",

@@ -31,6 +31,13 @@ def _variable(value: str) -> str:
 Address = Annotated[str, AfterValidator(_http_address)]
 
 
+def is_almost_built_in(model: str) -> bool:
+    """Return whether a model's name is a misspelling of `builtin`."""
+    return model != "builtin" and bool(
+        difflib.get_close_matches(model.lower().replace("-", "").replace("_", ""), ["builtin"], 1, 0.8)
+    )
+
+
 def _role(name: str) -> str:
     if name not in ROLES:
         near = difflib.get_close_matches(name, ROLES, 1)

@@ -16,8 +16,9 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bot.models.sections import Address, ModelsSection
+from bot.models.sections import Address, ModelsSection, is_almost_built_in
 from state.errors import UsageError
+from state.words import did_you_mean
 
 DUMMY_KEY = "none"
 """Sent where an address is configured without a key: local servers require some key, and check none."""
@@ -194,7 +195,10 @@ class ModelSettings:
             if not Path(rest).is_dir():
                 raise UsageError(f"there is no folder {rest} with a recording")
             return ModelChoice("recorded", folder=Path(rest))
-        raise UsageError(f"{spec!r} is not a model: use builtin, openai:NAME or recorded:DIR")
+        near = " (did you mean builtin?)" if is_almost_built_in(spec) else ""
+        if not near and rest:
+            near = f" ({did_you_mean(kind, ('openai', 'recorded'))})"
+        raise UsageError(f"{spec!r} is not a model{near}: use builtin, openai:NAME or recorded:DIR")
 
     def _configured(self) -> ModelChoice:
         name = self.environment.openai_model or self.section.model

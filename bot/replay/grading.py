@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from bot.engine.attempts import load_tree
+from bot.evaluation.answers import Grade
 from bot.evaluation.answers.beyond_board import board_finding
 from bot.evaluation.answers.board import read_leaderboard
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED
 from bot.report.result import RunResult
-from bot.report.run_files import EndedRun, GradedRun, write_run_files
+from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
 from bot.submission.handing_in import HandedIn
 
 
@@ -21,6 +22,43 @@ async def grade_and_report(ended: EndedRun, handed: HandedIn, snapshot: Path, wo
     with ended.stopwatch.measure("grading"):
         graded = await _grade(ended, handed, snapshot, worker)
     return await write_run_files(ended, handed, graded, worker)
+
+
+async def report_so_far(ended: EndedRun, teams: int) -> None:
+    """Write the page of a run that goes on; nothing is graded before its end.
+
+    Args:
+        ended: the run, with the status `running`.
+        teams: how many are on the leaderboard.
+    """
+    best = load_tree(ended.context).best_candidate()
+    handed = HandedIn(None if best is None else best.id, None, "the run goes on")
+    await write_so_far(ended, handed, GradedRun(_ungraded(ended, teams)))
+
+
+def _ungraded(ended: EndedRun, teams: int) -> Grade:
+    card = ended.context.card
+    return Grade(
+        competition_id=card.slug,
+        score=None,
+        gold_threshold=None,
+        silver_threshold=None,
+        bronze_threshold=None,
+        median_threshold=None,
+        any_medal=False,
+        gold_medal=False,
+        silver_medal=False,
+        bronze_medal=False,
+        above_median=False,
+        submission_exists=False,
+        valid_submission=False,
+        is_lower_better=card.lower_is_better,
+        created_at=ended.context.clock.now().isoformat(),
+        submission_path="None",
+        win_rate=0.0,
+        n_teams=teams,
+        grader="registry" if ended.context.executor.settings.grader is None else "competition",
+    )
 
 
 async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> GradedRun:

@@ -5,8 +5,9 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,11 +28,12 @@ from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.ablations import variant_of
-from bot.replay.grading import grade_and_report
+from bot.replay.grading import grade_and_report, report_so_far
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
+from bot.report.so_far import pause_of, written_meanwhile
 from bot.report.words import undated_notes
 from bot.submission.ahead import refits_ahead
 from bot.submission.handing_in import HandedIn, hand_in
@@ -96,7 +98,13 @@ async def replay(
             search = Search(context, agent, run.settings.parallel, _pacing(run, context, agent))
             with _interruptible(search):
                 if ended is None:
-                    async with refits_ahead(context, worker) as settle:
+                    so_far = partial(
+                        report_so_far, _as_it_is(run, context, sandbox, stopwatch), len(run.snapshot.leaderboard)
+                    )
+                    async with (
+                        refits_ahead(context, worker) as settle,
+                        written_meanwhile(context, so_far, pause_of(context.budget.seconds)),
+                    ):
                         await search.run()
                         await _unless_stopped(settle(), search, grace=0.0)
                 else:
@@ -127,20 +135,27 @@ async def _end(
     handed = await _hand_in(run, context, search, worker)
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
-    described = sandbox.describe()
-    dated = run.snapshot.manifest.dated_at_deadline
-    ended = EndedRun(
-        run.folder,
-        context,
-        described,
-        stopwatch,
-        search.status,
-        search.stopped_by,
-        search.misconfigured,
-        variant_of(run.settings),
-        None if dated is None else dated.model_dump(),
+    ended = replace(
+        _as_it_is(run, context, sandbox, stopwatch),
+        status=search.status,
+        stopped_by=search.stopped_by,
+        misconfigured=search.misconfigured,
     )
     return await grade_and_report(ended, handed, run.snapshot.path, worker)
+
+
+def _as_it_is(run: PreparedRun, context: RunContext, sandbox: Sandbox, stopwatch: Stopwatch) -> EndedRun:
+    """Return the run for a report while it goes on."""
+    dated = run.snapshot.manifest.dated_at_deadline
+    return EndedRun(
+        run.folder,
+        context,
+        sandbox.describe(),
+        stopwatch,
+        "running",
+        variant=variant_of(run.settings),
+        dated_at_deadline=None if dated is None else dated.model_dump(),
+    )
 
 
 async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker: Worker) -> HandedIn:

@@ -19,7 +19,7 @@ from bot.report.export import read_graph
 from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
 from bot.report.labs import LabStory, lab_stories
 from bot.report.nodes import NodeRow, node_rows
-from bot.report.result import RunResult, read_result
+from bot.report.result import RunResult, read_latest
 from bot.report.spending import ViewSpending, by_view
 from bot.report.stream import PostUse
 from bot.report.words import shortened
@@ -83,7 +83,7 @@ def read_run(folder: RunFolder) -> ReportData:
     Raises:
         UsageError: the folder lacks a file of a finished run, or one cannot be read.
     """
-    result, graph = read_result(folder), read_graph(folder.graph)
+    result, graph = read_latest(folder), read_graph(folder.graph)
     try:
         config = dict(json.loads(folder.config.read_text(encoding="utf-8")))
     except (FileNotFoundError, TypeError, ValueError) as error:

@@ -1,11 +1,13 @@
 """report.html: one self-contained page on a finished run, written in the worker process."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
 from bot.execution.folder import RunFolder
 from bot.report import words
+from bot.report.answers import how_good, how_sure, what_next, why_it_won
 from bot.report.data import ReportData, read_run
 from bot.report.graph import BOX_HEIGHT as GRAPH_BOX
 from bot.report.graph import graph_drawing
@@ -52,9 +54,12 @@ def render(data: ReportData) -> str:
             cautions=words.cautions(result, data.competition.split),
             scripts=[n for n in data.nodes if not n.blend],
             valid_nodes=sum(n.status == "valid" and not n.blend for n in data.nodes),
+            found_by_guards=[one for one in result.guards if one.is_doubt],
             compared=sum(n.validation is not None and n.hidden is not None for n in data.nodes),
             draft_ids={d.id for d in data.knowledge.drafts},
-            board=leaderboard_figure(result, data.board) if data.board else None,
+            answers=_answers(data),
+            board=leaderboard_figure(result, data.board) if len(data.board) > 1 else None,
+            board_narrow=leaderboard_figure(result, data.board, narrow=True) if len(data.board) > 1 else None,
             left_out=left_out(data.board, result) if data.board else 0,
             progress=time_figure(result, data.nodes),
             agreement=agreement_figure(result, data.nodes),
@@ -67,6 +72,16 @@ def render(data: ReportData) -> str:
             size=(BOX_WIDTH, BOX_HEIGHT),
         )
     )
+
+
+def _answers(data: ReportData) -> dict[str, Sequence[str]]:
+    """Return the sentences that answer each of the first screen's questions."""
+    return {
+        "How good": tuple(how_good(data.result)),
+        "How sure": tuple(how_sure(data.result)),
+        "Why it won" if not data.result.goes_on else "What leads": tuple(why_it_won(data)),
+        "What next": what_next(data),
+    }
 
 
 def _anchors(data: ReportData) -> dict[str, str]:

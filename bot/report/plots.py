@@ -18,13 +18,13 @@ from bot.report.result import RunResult
 from bot.report.svg import COLOURS, draw
 from bot.report.words import score as score_text
 
-WIDTH = 12.0
-"""Inches of 72 units."""
+WIDTH, NARROW = 12.0, 5.2
+"""Inches of 72 units; of a figure for a wide window, and for a phone."""
 _TIMES = ((172_800.0, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
-def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
-    """Draw the score among the teams': their histogram, and the share of teams that each score beats."""
+def leaderboard_figure(result: RunResult, board: Sequence[float], *, narrow: bool = False) -> Markup:
+    """Draw the score among the teams': their histogram, and the share of teams that each score beats; narrow for phones."""
     lines = result.thresholds
     ours = [result.score] if result.score is not None else []
     shown = axis_range(board, [*lines.values(), *ours])
@@ -33,11 +33,19 @@ def leaderboard_figure(result: RunResult, board: Sequence[float]) -> Markup:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1.25, 1))
         _histogram(top, board, shown)
         _beaten(bottom, board, shown, result)
+        if result.validation_interval is not None:
+            ends = [shown.clamp(bound) for bound in result.validation_interval]
+            for axes, label in ((top, "expected (95%)"), (bottom, None)):
+                axes.axvspan(*ends, color=COLOURS["good"], alpha=0.13, linewidth=0, label=label)
         _lines(top, bottom, {**lines, **({"this run": result.score} if result.score is not None else {})}, shown)
+        top.legend(
+            loc="lower center", ncols=2 if narrow else 6, frameon=False, bbox_to_anchor=(0.5, 1.0), borderaxespad=0.1
+        )
         bottom.set_xlim(*_ends(shown, result))
         bottom.set_xlabel(f"{words.board(result)} leaderboard score (better to the right)")
 
-    return draw("board", "The score among the scores of the leaderboard's teams", (WIDTH, 5.2), fill)
+    name, size = ("board-narrow", (NARROW, 5.6)) if narrow else ("board", (WIDTH, 5.2))
+    return draw(name, "The score among the scores of the leaderboard's teams", size, fill)
 
 
 def left_out(board: Sequence[float], result: RunResult) -> int:
@@ -75,7 +83,6 @@ def _lines(top: Axes, bottom: Axes, lines: dict[str, float], shown: AxisRange) -
         top.plot([], [], color=colour, label=label, **style)
         for axes in (top, bottom) if inside else ():
             axes.axvline(value, color=colour, **style)
-    top.legend(loc="lower center", ncols=5, frameon=False, bbox_to_anchor=(0.5, 1.0), borderaxespad=0.1)
 
 
 def _ends(shown: AxisRange, result: RunResult) -> tuple[float, float]:

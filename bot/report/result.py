@@ -184,7 +184,8 @@ class RunResult(LiveGrade):
     isolation: str
     sandbox: str
     status: str
-    """`finished`; `stopped` by a person; or `failed` for reasons outside the run. The last two may be resumed."""
+    """`finished`; `stopped` by a person; or `failed` for reasons outside the run. The last two may be resumed. `running`: the
+    run goes on, and this is what is known so far."""
     stopped_by: str | None = None
     misconfigured: bool = False
 
@@ -263,6 +264,11 @@ class RunResult(LiveGrade):
         return self.pace == "live"
 
     @property
+    def goes_on(self) -> bool:
+        """Whether this is what is known while the run goes on."""
+        return self.status == "running"
+
+    @property
     def doubts(self) -> tuple[NodeFinding, ...]:
         """What guards doubt, or could not check, in the data and the chosen node; the table shows other nodes'."""
         return tuple(one for one in self.guards if one.is_doubt and one.node in (None, self.chosen_node))
@@ -293,8 +299,19 @@ def read_result(folder: RunFolder) -> RunResult:
         raise UsageError(f"{folder.result} is not a run's result: {error}") from error
 
 
+def read_latest(folder: RunFolder) -> RunResult:
+    """Read what is known so far of a run that goes on, else result.json; errors as of `read_result`."""
+    try:
+        return RunResult.model_validate_json(folder.so_far.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return read_result(folder)
+
+
 def write_result(folder: RunFolder, result: RunResult) -> None:
-    """Write result.json, completely or not at all."""
-    partial = folder.result.with_suffix(".partial")
+    """Write result.json, or what is known so far of a run that goes on; completely or not at all."""
+    file = folder.so_far if result.goes_on else folder.result
+    partial = file.with_suffix(".partial")
     partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    partial.replace(folder.result)
+    partial.replace(file)
+    if not result.goes_on:
+        folder.so_far.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ import resource
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -82,9 +83,7 @@ async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, 
     export_events(context.store, context.run_id, folder.events)
     export_prompts(context.store, context.run_id, folder.prompts)
     write_solution(context, handed, folder.solution)
-    graph = dependency_graph(
-        context.store, context.run_id, context.community, context.clock.as_of(), context.card.lower_is_better
-    )
+    graph = _graph(context)
     export_graph(graph, folder.graph)
     result = await _result(ended, handed, graded, graph, worker)
     write_result(folder, result)  # the page is made from it
@@ -95,6 +94,32 @@ async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, 
     result = result.model_copy(update={"report_error": error, **times})
     write_result(folder, result)
     return result
+
+
+async def write_so_far(ended: EndedRun, handed: HandedIn, graded: GradedRun) -> None:
+    """Draw the page of a run that goes on, in a process of its own: the run's worker is needed for scores.
+
+    Args:
+        ended: the run, with the status `running`.
+        handed: the node that is best so far.
+        graded: what is known of its grade, which for a replay is nothing.
+
+    Raises:
+        InfrastructureFailure: the page cannot be drawn.
+        OSError: it cannot be written.
+    """
+    context, folder = ended.context, ended.folder
+    graph = _graph(context)
+    export_graph(graph, folder.graph)
+    async with aclosing(Worker()) as worker:
+        write_result(folder, await _result(ended, handed, graded, graph, worker))
+        await worker.write_report(folder.path, folder.database)
+
+
+def _graph(context: RunContext) -> Graph:
+    return dependency_graph(
+        context.store, context.run_id, context.community, context.clock.as_of(), context.card.lower_is_better
+    )
 
 
 async def _report(ended: EndedRun, worker: Worker) -> str | None:

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from bot.community.dependencies.graph import Gain
 from bot.engine.results import members_in_words
+from bot.evaluation.answers.board import Medal
 from bot.evaluation.answers.findings import grouped_findings
 from bot.report.result import RoleFigures, RunResult
 from state.words import plural
@@ -168,23 +169,25 @@ def interval(result: RunResult) -> str:
     return NONE if bounds is None else f"{bounds[0]:.4g} to {bounds[1]:.4g}"
 
 
-def held(result: RunResult) -> str:
-    """State whether the hidden score lay in the expected interval."""
-    if result.validation_interval is None:
-        return result.validation_interval_note or "not computed"
-    if result.score_in_interval is None:
-        return "in 95 of 100 cases"
-    return "95%; it lay inside" if result.score_in_interval else "95%; it lay OUTSIDE"
+def disbelief(result: RunResult) -> str | None:
+    """Return why the score counts for no medal, as a clause; None where nothing speaks against it."""
+    doubting = [one.guard for one in result.doubts if one.verdict == "suspicious" and one.node is not None]
+    if doubting:
+        return f"{'a guard doubts' if len(doubting) == 1 else 'guards doubt'} it ({', '.join(doubting)})"
+    if result.cutoff_note:
+        return "the run may know what was published after the deadline"
+    return "it was shown knowledge of a later time" if result.knowledge.younger else None
 
 
-def guards(result: RunResult) -> str:
-    """Write how many guards passed the data and the chosen node."""
-    asked = [one for one in result.guards if one.node in (None, result.chosen_node)]
-    return f"{sum(one.verdict == 'passed' for one in asked)} of {len(asked)} passed" if asked else "none was run"
+def medal(result: RunResult) -> Medal | None:
+    """Return the medal that may be spoken of: none on a board of one team, or for a score that is not believed."""
+    return result.medal if result.n_teams > 1 and disbelief(result) is None else None
 
 
 def verdict(result: RunResult) -> str:
     """Sum up the run's outcome in one sentence."""
+    if result.goes_on and result.score is None:
+        return _verdict_so_far(result)
     if result.live:
         return _live_verdict(result)
     if result.chosen_node is None and not result.submission_exists:
@@ -192,10 +195,22 @@ def verdict(result: RunResult) -> str:
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
     field = f"strictly better than {percent(result.win_rate)} of {plural(result.n_teams, 'team')}"
+    if result.n_teams < 2:
+        teams = plural(result.n_teams, "team")
+        return f"Scored {score(result.score)}. There is nobody to compare with: the leaderboard has {teams}."
+    if reason := disbelief(result):
+        return f"Scored {score(result.score)}, {field}. It counts for no medal: {reason}."
     if result.medal is not None:
         return f"Scored {score(result.score)}: a {result.medal} medal, {field}."
     where = "above" if result.above_median else "not above"
     return f"Scored {score(result.score)}: {where} the median, no medal, {field}."
+
+
+def _verdict_so_far(result: RunResult) -> str:
+    if result.validation_score is None:
+        return f"The run goes on: {plural(result.nodes, 'script')} so far, and none has a score."
+    best = f"best is node {result.chosen_node} with a validation score of {score(result.validation_score)}"
+    return f"The run goes on: {best}, after {plural(result.nodes, 'script')}. Nothing is graded before its end."
 
 
 def _live_verdict(result: RunResult) -> str:
@@ -206,9 +221,12 @@ def _live_verdict(result: RunResult) -> str:
     of = (
         f"Rank {integer(result.rank)} of {plural(result.n_teams, 'team')}" if result.rank is not None else "No rank yet"
     )
-    medal = f"a {result.medal} medal" if result.medal is not None else "no medal"
+    won = medal(result)
+    worth = f"a {won} medal" if won is not None else "no medal"
     where = f"on the {board(result)} leaderboard with a score of {score(result.score)}"
-    return f"{of} {where}: {medal}{'' if result.score_kind == 'private' else ' as it stands'}."
+    if result.medal is not None and (reason := disbelief(result)):
+        worth = f"it counts for no medal, as {reason}"
+    return f"{of} {where}: {worth}{'' if result.score_kind == 'private' else ' as it stands'}."
 
 
 def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:

@@ -14,10 +14,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+LOCK = "daemon.lock"
+"""In the daemon's folder; held while it runs."""
 SOCKET = "status.sock"
 """In the daemon's folder; a daemon that was killed leaves it behind."""
 _SECONDS = 2.0
 """Time without an answer after which the daemon counts as hung."""
+
+
+def works_already(folder: Path) -> str:
+    """Return why no second daemon starts in a folder."""
+    return f"another daemon works in {folder}: end it first, or name another folder ([daemon] dir)"
 
 
 @dataclass(frozen=True)

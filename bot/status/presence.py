@@ -9,13 +9,12 @@ from typing import Any
 
 from sqlmodel import Session
 
+from bot.status.asking import LOCK
 from sandbox.locks import is_held
 from state.clock import Clock, FastClock, SystemClock
 from state.latest_events import latest
 from state.store import NO_RUN, Transaction
 
-LOCK = "daemon.lock"
-"""In the daemon's folder; held while it runs."""
 PULSE = "daemon"
 """The name in `state.pulses` of the daemon's last sign of life."""
 _BEGAN, _ENDED = "daemon.began", "daemon.ended"

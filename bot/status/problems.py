@@ -27,8 +27,8 @@ class Problem:
     since: datetime
 
 
-def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None, *, asks: bool = False) -> None:
-    """Record that a problem began, and notify the owner; does nothing if it had begun already.
+def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None, *, asks: bool = False) -> bool:
+    """Record that a problem began, and notify the owner; returns False, and does nothing, if it had begun already.
 
     Args:
         tx: the transaction of what was found.
@@ -39,23 +39,29 @@ def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None
     """
     before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
     if before is not None and before.type == _BEGAN and (not asks or before.data["sentence"] == sentence):
-        return
+        return False
     tx.record(_BEGAN, run_id=NO_RUN, key=key, sentence=sentence)
     if event is not None:
         from bot.notify.outbox import notify
 
         notify(tx, event.notice())
+    return True
 
 
-def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> None:
-    """Record what keeps the bot from its work; notifies the owner once it has lasted for `patience`."""
+def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> bool:
+    """Record what keeps the bot from its work; notifies the owner once it has lasted for `patience`.
+
+    Returns:
+        Whether it is new.
+    """
     from bot.notify.events import WorkBroken
     from bot.notify.outbox import notify
 
-    begin(tx, key, f"{of}: {why}")
+    is_new = begin(tx, key, f"{of}: {why}")
     since = next(one.since for one in current(tx.session) if one.key == key)
     if tx.now() - since >= patience:
         notify(tx, WorkBroken(since, of, why).notice())
+    return is_new
 
 
 def end(tx: Transaction, key: str) -> None:

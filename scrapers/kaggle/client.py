@@ -113,6 +113,8 @@ class KaggleClient:
         self._http = http
         self._find_credentials = credentials
         self._credentials: Credentials | None = None
+        self._refusal: str | None = None
+        """What Kaggle answered to the key when it last refused it; None: it has not, or takes it again."""
         self.clock = clock
         self.url = url.rstrip("/")
         self._check = kaggle_addresses(url, hosts)
@@ -186,13 +188,16 @@ class KaggleClient:
         await Upload(self._http, url, file, self._patience.whole, self.clock.sleep).run()
 
     async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: Reading) -> Answered:
+        if self._refusal is not None and not self._pacing.breaker(_LOGIN).admits():
+            raise NotAuthenticated(self._refusal)  # the reason for the rest, which callers act on
         for family in (_LOGIN, method.family):
             self._pacing.ensure_admitted(family)
         with self._pacing.breaker(method.family).call() as number, self._pacing.breaker(_LOGIN).call() as login:
             try:
                 answered = await self._repeated(method, body, reading)
-            except NotAuthenticated:
+            except NotAuthenticated as error:
                 self._credentials = None  # its owner may have replaced it
+                self._refusal = str(error)
                 self._pacing.breaker(_LOGIN).fail(login, lasting=True)
                 raise
             except SiteUnavailable as error:
@@ -206,6 +211,7 @@ class KaggleClient:
             return answered
 
     def _succeed(self, method: Method) -> None:
+        self._refusal = None
         self._pacing.breaker(method.family).succeed()
         self._pacing.breaker(_LOGIN).succeed()
 

@@ -13,9 +13,13 @@ from scrapers.snapshots.leaderboard import LEADERBOARD, read_leaderboard
 from scrapers.snapshots.leaks import check_leaks
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST, Manifest, read_manifest
 from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import ends_within_row, is_table
 from state.errors import Problem
+from state.words import did_you_mean, plural
 
 GRADER = "private/grade.py"
+_SHOWN = 5
+"""Most snapshots named where a folder holds several."""
 _REQUIRED = (DESCRIPTION, SAMPLE, ANSWERS, LEADERBOARD)
 
 
@@ -40,8 +44,8 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
         metrics: the metrics that can be computed, by name, and the direction of each.
     """
     found = Problems()
-    if not path.is_dir():
-        found.add(MANIFEST, f"there is no folder {path}")
+    if missed := _misplaced(path):
+        found.add(MANIFEST, missed)
         return Checked(None, [], Community(), found.problems)
     check_links(path, found)
     manifest = read_manifest(path, found)
@@ -55,6 +59,7 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
     board = read_leaderboard(path, manifest.metric.direction if manifest else None, found)
     community = read_community(path, found)
     damaged = _check_archives(path, found)
+    _check_ends(path, hashes, found)
     if manifest:
         answers = check_answers(path, manifest, found, own_grader=manifest.metric.name not in metrics)
         if answers is not None:
@@ -62,12 +67,45 @@ def check(path: Path, metrics: Mapping[str, Direction]) -> Checked:
     return Checked(manifest, board, community, found.problems)
 
 
+def _misplaced(path: Path) -> str | None:
+    """Return what to do where a path leads beside a snapshot: into one, above some, or nowhere."""
+    if not path.is_dir():
+        beside = [one.name for one in _snapshots_in(path.parent)]
+        near = f"; {did_you_mean(path.name, beside)}" if beside else ""
+        return f"there is no folder {path}{near}"
+    if (path / MANIFEST).exists():
+        return None
+    if within := _snapshots_in(path):
+        shown = ", ".join(str(one) for one in within[:_SHOWN]) + (", ..." if len(within) > _SHOWN else "")
+        return f"{path} holds {plural(len(within), 'snapshot')}, and is none itself: name {shown}"
+    above = next((one for one in path.absolute().parents if (one / MANIFEST).is_file()), None)
+    return None if above is None else f"{path} is a part of the snapshot {above}: name that"
+
+
+def _snapshots_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(manifest.parent for manifest in folder.glob(f"*/{MANIFEST}"))
+    except OSError:
+        return []
+
+
+def _check_ends(root: Path, hashes: Mapping[str, str], found: Problems) -> None:
+    """Report tables that end in the middle of a row, as a download that broke off does; a hash has checked its file."""
+    if not (root / DATA).is_dir():
+        return
+    with found.reading(DATA):
+        for path in walk(root / DATA):
+            name = path.relative_to(root).as_posix()
+            if name not in hashes and path.is_file() and is_table(path.name) and ends_within_row(path):
+                found.add(name, "ends in the middle of a row: its end is missing", kind="truncated")
+
+
 def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Direction], found: Problems) -> None:
     metric = manifest.metric
     expected = metrics.get(metric.name)
     if expected is None and resolve_inside(root, GRADER) is None:
-        known = ", ".join(sorted(metrics))
-        found.add(MANIFEST, f"the metric {metric.name!r} is unknown and there is no {GRADER}; known are {known}")
+        near = did_you_mean(metric.name, metrics)
+        found.add(MANIFEST, f"the metric {metric.name!r} is unknown and there is no {GRADER}; {near}")
     elif expected is not None and expected != metric.direction:
         found.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` is {metric.direction}")
 

@@ -15,6 +15,12 @@ _ARCHIVES = ((b"PK\x03\x04", "a zip archive"), (b"\x1f\x8b", "packed with gzip")
 LONGEST_FIELD = 16_000_000  # characters; a stray quote must not swallow a whole file
 
 
+_END = 1_000_000
+"""Bytes at a table's end in which its last row is looked for."""
+_LONGEST_ROW = 200
+"""Most lines of a row that are tried."""
+
+
 class NotCsv(Exception):
     """A file that cannot be read as a table; the text gives the reason, `line` the place, if known."""
 
@@ -52,6 +58,45 @@ def refuse_packed(head: bytes) -> None:
     for signature, kind in _ARCHIVES:
         if head.startswith(signature):
             raise NotCsv(f"is {kind}, whatever its name: unpack it")
+
+
+def ends_within_row(path: Path) -> bool:
+    """Return whether a plain table ends in the middle of a row, by its last line; one that ends with a line end does not.
+
+    A cut within the last cell of a row cannot be seen.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.name.lower().endswith(".gz"):
+        return False  # gzip has a checksum
+    with path.open("rb") as raw:
+        header = raw.readline(_END)
+        size = raw.seek(0, io.SEEK_END)
+        raw.seek(max(len(header), size - _END))
+        end = raw.read()
+    if not end or end.endswith((b"\n", b"\r")):
+        return False
+    delimiter = delimiter_of(path.name)
+    width = len(_only_row(header, delimiter) or ())
+    lines = end.splitlines(keepends=True)
+    # The last row may be several lines long, where a quoted cell holds line ends.
+    candidates = (b"".join(lines[-count:]) for count in range(1, min(len(lines), _LONGEST_ROW) + 1))
+    return width > 1 and not any(len(_only_row(one, delimiter) or ()) >= width for one in candidates)
+
+
+def _only_row(content: bytes, delimiter: str) -> list[str] | None:
+    """Return the cells of the one row that a content is; None if it is not one whole row."""
+    text = content.decode("utf-8", "replace")
+    try:
+        rows = list(
+            csv.reader(
+                io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=delimiter == " ", strict=True
+            )
+        )
+    except csv.Error:
+        return None
+    return rows[0] if len(rows) == 1 else None
 
 
 def as_text(binary: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:

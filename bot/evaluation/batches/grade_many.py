@@ -72,7 +72,7 @@ def find_snapshots(listed: Sequence[Listed], folder: Path) -> dict[str, Path]:
 
 
 async def grade_many(
-    listed: Sequence[Listed], snapshots: Mapping[str, Path], worker: Worker, say: Callable[[str], None]
+    listed: Sequence[Listed], snapshots: Mapping[str, Path], worker: Worker, say: Callable[[str, float], None]
 ) -> GradedList:
     """Grade submissions competition by competition, each snapshot loaded once.
 
@@ -80,7 +80,7 @@ async def grade_many(
         listed: the submissions to grade.
         snapshots: by competition.
         worker: does the grading; a submission that ends it, or takes too long, is reported as not valid.
-        say: receives a line on the progress.
+        say: receives a line on the progress, and the share that is done.
     """
     reports: dict[int, Grade] = {}
     failures: dict[int, Failure] = {}
@@ -89,7 +89,10 @@ async def grade_many(
         one = _Competition(path, worker)
         while left := [at for at in places if at not in reports and at not in failures]:
             done = len(reports) + len(failures)
-            say(f"{competition} ({position}/{len(snapshots)}) | {done} of {len(listed)} submissions graded")
+            say(
+                f"{competition} ({position}/{len(snapshots)}) | {done} of {len(listed)} submissions graded",
+                done / len(listed),
+            )
             try:
                 some = await one.grade([listed[at].path for at in left])
             except BotError as error:

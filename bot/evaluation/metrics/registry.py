@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from bot.evaluation.metrics.params import Params
 from scrapers.snapshots.card import Direction, TaskCard
 from state.errors import UsageError
+from state.words import did_you_mean
 
 if TYPE_CHECKING:
     from bot.evaluation.metrics.arrays import ScoreFunction, Values
@@ -349,6 +350,31 @@ CLASSIFICATION_METRICS = frozenset(name for name, metric in METRICS.items() if m
 """Metrics whose targets are classes; the others take quantities or texts."""
 
 
+ABBREVIATIONS: Mapping[str, str] = {
+    "acc": "accuracy",
+    "auc": "roc_auc",
+    "auroc": "roc_auc",
+    "rocauc": "roc_auc",
+    "ap": "average_precision",
+    "cross_entropy": "log_loss",
+    "f1": "binary_f1",
+    "jaccard": "word_jaccard",
+    "kappa": "cohen_kappa",
+    "logloss": "log_loss",
+    "qwk": "quadratic_weighted_kappa",
+    "root_mean_squared_error": "rmse",
+    "mean_squared_error": "mse",
+    "mean_absolute_error": "mae",
+}
+"""Other names under which people know metrics."""
+
+
+def nearest_metric(name: str) -> str:
+    """Return `did you mean X?` for a metric that is not known, or the names of all that are."""
+    plain = name.strip().lower().replace(" ", "_").replace("-", "_")
+    return did_you_mean(ABBREVIATIONS.get(plain, name), METRICS)
+
+
 def metric_named(name: str) -> Metric:
     """Return the metric of that name.
 
@@ -356,7 +382,7 @@ def metric_named(name: str) -> Metric:
         UsageError: no metric has that name.
     """
     if name not in METRICS:
-        raise UsageError(f"The metric {name!r} is not known; known are {', '.join(METRICS)}.")
+        raise UsageError(f"The metric {name!r} is not known; {nearest_metric(name)}")
     return METRICS[name]
 
 

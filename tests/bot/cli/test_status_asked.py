@@ -16,8 +16,7 @@ from bot.cli import app
 from bot.cli.status_daemon import look
 from bot.daemon.answering import answering
 from bot.status import presence
-from bot.status.asking import SOCKET, Question, address, ask
-from bot.status.presence import LOCK
+from bot.status.asking import LOCK, SOCKET, Question, address, ask
 from sandbox.locks import take
 from state.clock import FastClock
 from state.errors import BotError

@@ -10,14 +10,15 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from bot.status import presence, problems
-from bot.status.presence import LOCK, PULSE
+from bot.status.asking import LOCK
+from bot.status.presence import PULSE
 from sandbox.locks import take
 from state.clock import FastClock
 from state.errors import UsageError
 from state.progress import create_node
 from state.pulses import write_pulse
 from state.steering import set_control
-from state.store import Store
+from state.store import NO_RUN, Store
 from tests.bot.status import parts
 from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY
 
@@ -74,6 +75,8 @@ def lines(text: str, label: str) -> list[str]:
 def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(folder: Path) -> None:
     parts.busy(folder)
     shown = invoke().stdout
+    texts = [line for line in shown.splitlines() if line[:1] not in "┏┡├└┃│"]
+    assert len(texts) > 20 and max(map(len, texts)) <= 80
     assert max(map(len, shown.splitlines())) <= 100
     assert "84 of 1241" in shown
     assert "bronze" in shown
@@ -91,6 +94,20 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     ]
 
 
+def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: Path) -> None:
+    clock = parts.busy(folder)
+    with parts.opened(folder, clock) as store:
+        with store.write() as tx:
+            presence.ended(tx)
+        assert lines(invoke().stdout, "daemon")[0].startswith("stopped 2026-11-20")
+        with store.write() as tx:
+            for slug in (SPOOKY, NOMAD):
+                tx.record("entry.over", run_id=NO_RUN, competition=slug, why="")
+        (daemon,) = lines(invoke().stdout, "daemon")
+    assert daemon.startswith("finished 2026-11-20") and f"rank 84 of 1241, bronze on {SPOOKY}" in daemon
+    assert f"no rank on {NOMAD}" in daemon
+
+
 def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_there_are(folder: Path) -> None:
     with pytest.raises(UsageError, match=f"no folder {SPOOKY}, and no daemon's database"):
         invoke(SPOOKY)
@@ -99,7 +116,9 @@ def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_t
     assert SPOOKY in shown
     assert lines(shown, "state") == lines(invoke().stdout, "state")[1:]
     assert [one["competition"] for one in json.loads(invoke(SPOOKY, "--json").stdout)["competitions"]] == [SPOOKY]
-    with pytest.raises(UsageError, match=f"titanic is neither a folder nor a competition .*: it has {NOMAD}, {SPOOKY}"):
+    with pytest.raises(
+        UsageError, match=f"titanic is neither a folder nor a competition .*: known are {NOMAD}, {SPOOKY}"
+    ):
         invoke("titanic")
     with pytest.raises(UsageError, match="there is no folder runs/titanic"):
         invoke("runs/titanic")
@@ -135,8 +154,7 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
 
 def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Path) -> None:
     parts.busy(folder)
-    assert "NOT RUNNING" in invoke().stdout
-    assert "did not end in order" in " ".join(invoke().stdout.split())
+    assert "stopped without ending in order" in " ".join(invoke().stdout.split())
     lock = take(folder / LOCK)
     assert lock is not None
     assert status()["daemon"]["running"]

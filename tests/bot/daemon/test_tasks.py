@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from bot.configuration.competition import CompetitionSettings
@@ -36,13 +37,18 @@ async def test_what_a_poll_finds_is_there_at_once_and_is_learnt_from_next(tmp_pa
             assert (learn.kind, learn.competition) == ("learn", slug)
 
 
-async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(tmp_path: Path) -> None:
+async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with served(tiny(tmp_path)) as site:
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:
             entries = {slug: Entry(slug, OWN, here)}
             here.client._find_credentials = lambda: Credentials("KGAT_" + "f" * 32)  # as if another file lay there
-            await TaskHandlers(here, entries).poll(poll(slug))
+            for _ in range(20):
+                await TaskHandlers(here, entries).poll(poll(slug))
+            (logged,) = [one for one in caplog.records if one.levelname == "ERROR"]
+            assert "another token" in logged.getMessage(), "it is logged at once, and once"
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == ["Kaggle"]
                 assert [row.kind for row in session.exec(select(Notification))] == ["problem.work"]

@@ -139,7 +139,7 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         answer = ask(state, asked_by)
         assert answer is not None and answer["daemon"]["running"]
     assert ask(state, asked_by) is None, "it was killed"
-    assert "NOT RUNNING" in _status(other)
+    assert "stopped without ending in order" in _status(other)
 
 
 def _status(folder: Path) -> str:

@@ -68,9 +68,11 @@ def test_one_that_is_not_entered_fails_and_the_page_of_its_rules_is_named(snapsh
 
 def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
-        wrong, right = checked(site, "titanik", SLUG)
-    assert (wrong.part, wrong.status, right.status) == ("titanik", "fails", "ok")
+        wrong, near, right = checked(site, "titanik", SLUG[:-1], SLUG)
+    assert (wrong.part, wrong.status, near.status, right.status) == ("titanik", "fails", "fails", "ok")
     assert "[competitions.titanik] in bot.toml" in (wrong.fix or "")
+    assert f"of those that you have entered: known are {SLUG}" in (wrong.fix or "")
+    assert f"did you mean {SLUG}?" in (near.fix or "")
 
 
 def test_a_folder_of_notes_that_is_not_there_is_a_warning(snapshot: Snapshot, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The page on a finished run: what it shows, that it is safe to open, and that it is never missing."""
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from bot.execution.folder import RunFolder
 from bot.report.page import write_report
-from bot.report.result import RunResult
+from bot.report.result import RunResult, write_result
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, bot, results, tiny
 from tests.bot.report.finished_runs import FakeRun, write_run
@@ -124,7 +126,7 @@ def test_ids_are_unique_and_links_on_the_page_lead_somewhere(usual: Page):
 
 def test_every_figure_names_what_it_shows(usual: Page):
     figures = [a for tag, a in usual.tags if tag == "svg" and "viewbox" in a]
-    assert len(figures) == 5
+    assert len(figures) == 6
     assert all(a.get("role") == "img" and a.get("aria-label") for a in figures)
 
 
@@ -138,6 +140,8 @@ def test_a_page_loads_nothing_and_runs_nothing(which: str, request: pytest.Fixtu
     assert {href for tag, href in links if tag == "a" and not href.startswith("#")} == {
         "https://example.org/wine",
         "https://example.org/t/1",
+        "submission.csv",
+        "solution/README.md",
     }
     assert re.findall(r"@import|url\((?!#)", taken.text) == []
     policy = next(str(a["content"]) for tag, a in taken.tags if a.get("http-equiv") == "Content-Security-Policy")
@@ -229,8 +233,11 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     folder = write_run(tmp_path / "run", FakeRun(changes=changes))
     write_report(folder)
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
-    assert "Hidden score expected 0.4123 to 0.4567 95%; it lay OUTSIDE" in page.prose
-    assert "Guards 1 of 3 passed 2 doubts" in page.prose
+    expects = "Validation expects 0.4123 to 0.4567 on the hidden test in 95 of 100 cases; the score lies OUTSIDE."
+    assert expects in page.prose
+    doubts = "A guard doubts it: time. 1 guard could not look, which is not a pass: folds. 1 other found nothing."
+    assert doubts in page.prose
+    assert "ids do not tell of labels" not in page.prose, "guards that found nothing take no room"
     assert "A guard of the data doubts (time): the future is known" in page.prose
     assert "A guard of node 3 was not run (folds): it broke." in page.prose
     assert "A guard of node 5" not in page.prose, "the table shows the others"
@@ -253,4 +260,33 @@ def test_a_run_without_guards_says_that_none_has_passed(tmp_path: Path) -> None:
     write_report(folder)
     prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
     assert "No guard was run, so none has passed." in prose
-    assert "Guards none was run not passed" in prose
+    assert "What guards found" not in prose
+
+
+def test_a_page_begins_with_the_answers_and_the_picture(usual: Page) -> None:
+    order = ("How good", "How sure", "Why it won", "What next", "Take it", "On the leaderboard", "The run Agent")
+    places = [usual.prose.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", FakeRun())
+    finished = json.loads((folder / "result.json").read_text())
+    unknown = {
+        "score": None,
+        "submission_exists": False,
+        "valid_submission": False,
+        "handed_in": None,
+        "hidden_scores": {},
+    }
+    so_far = RunResult.model_validate(finished | unknown | {"status": "running", "rank_correlation": None})
+    (folder / "result.json").unlink()
+    write_result(RunFolder(folder), so_far)
+    assert not (folder / "result.json").exists()
+    write_report(folder)
+    prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
+    assert "The run goes on: best is node" in prose and "Nothing is graded before its end." in prose
+    assert "What leads" in prose and "Wait:" in prose
+    assert not re.search("(gold|silver|bronze|no) medal", prose.partition("The run Agent")[0])
+    write_result(RunFolder(folder), RunResult.model_validate(finished))
+    assert not (folder / "so-far.json").exists(), "and the end takes its place"

@@ -17,7 +17,7 @@ BASE: dict[str, Any] = BARE | {
     "cutoff": "2020-01-01T00:00:00Z",
     "isolation": "bubblewrap",
     "is_lower_better": True,
-    "n_teams": 1,
+    "n_teams": 10,
     "submission_exists": True,
     "valid_submission": True,
     "score": 0.25,
@@ -26,12 +26,27 @@ BASE: dict[str, Any] = BARE | {
 }
 
 
+DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it is a public file"}
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"silver_medal": True}, "Scored 0.25: a silver medal, strictly better than 100.0% of 1 team."),
-        ({"above_median": True}, "Scored 0.25: above the median, no medal, strictly better than 100.0% of 1 team."),
-        ({"win_rate": 0.0}, "Scored 0.25: not above the median, no medal, strictly better than 0.0% of 1 team."),
+        ({"silver_medal": True}, "Scored 0.25: a silver medal, strictly better than 100.0% of 10 teams."),
+        ({"above_median": True}, "Scored 0.25: above the median, no medal, strictly better than 100.0% of 10 teams."),
+        ({"win_rate": 0.0}, "Scored 0.25: not above the median, no medal, strictly better than 0.0% of 10 teams."),
+        (
+            {"n_teams": 1, "gold_medal": True},
+            "Scored 0.25. There is nobody to compare with: the leaderboard has 1 team.",
+        ),
+        (
+            {"gold_medal": True, "guards": [DOUBT]},
+            "Scored 0.25, strictly better than 100.0% of 10 teams. It counts for no medal: a guard doubts it (copies).",
+        ),
+        (
+            {"status": "running", "score": None, "validation_score": 0.3, "nodes": 2},
+            "The run goes on: best is node 1 with a validation score of 0.3, after 2 scripts. Nothing is graded before its end.",
+        ),
         (
             {"valid_submission": False, "score": None, "message": "row 2 is missing."},
             "The submission is invalid and has no score: row 2 is missing.",
@@ -119,6 +134,16 @@ def test_the_last_line_of_a_traceback_tells_what_went_wrong():
 )
 def test_an_exit_reason_is_written_in_words(reason: str | None, written: str) -> None:
     assert words.reason(reason) == written
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [({}, "gold"), ({"guards": [DOUBT]}, None), ({"guards": [DOUBT | {"node": 2}]}, "gold"), ({"n_teams": 1}, None)],
+)
+def test_a_medal_is_spoken_of_where_the_score_is_believed_and_others_compete(
+    changes: dict[str, Any], expected: str | None
+) -> None:
+    assert words.medal(RunResult.model_validate(BASE | {"gold_medal": True} | changes)) == expected
 
 
 LIVE = {"pace": "live", "cutoff": None, "n_teams": 900, "rank": 12, "score_kind": "public"}

@@ -55,6 +55,16 @@ def _truncate(name: str, share: float = 0.5) -> Change:
     return change
 
 
+def test_a_table_cut_within_a_row_is_named(tmp_path: Path) -> None:
+    def cut(folder: Path) -> None:
+        table = folder / "data/train.csv"
+        table.write_bytes(table.read_bytes()[:-4].rstrip(b"\r\n,"))
+        assert table.read_bytes().splitlines()[-1].count(b",") < 2
+
+    (problem,) = problems_after(tmp_path / "s", cut)
+    assert problem == "data/train.csv: ends in the middle of a row: its end is missing"
+
+
 def _damage(name: str) -> Change:
     def change(folder: Path) -> None:
         data = bytearray((folder / name).read_bytes())

@@ -77,7 +77,7 @@ def listed(files, *entries):
     ]
 
 
-async def graded(many, snapshots, worker=None, say=lambda what: None):
+async def graded(many, snapshots, worker=None, say=lambda what, share: None):
     worker = worker or Worker()
     try:
         return await grade_many(many, find_snapshots(many, snapshots), worker, say)
@@ -89,7 +89,7 @@ async def test_one_broken_file_spoils_only_itself_and_each_snapshot_is_opened_on
     names = ("sample.csv", "image.csv", None, "best.csv", "quote.csv", "gone.csv", "answers.txt")
     many = listed(files, *((competition, name) for name in names for competition in ("one", "two")))
     worker, lines = Counting(), []
-    summary = (await graded(many, snapshots, worker, lines.append)).summary()
+    summary = (await graded(many, snapshots, worker, lambda what, _: lines.append(what))).summary()
     reports = summary["competition_reports"]
     assert [(one["competition_id"], one["submission_path"]) for one in reports] == [
         (one.competition_id, str(one.path)) for one in many

@@ -1,0 +1,141 @@
+"""The first screen's answers in sentences: how good a run is, how sure that is, why its choice won, and what to do next."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from bot.report import words
+from bot.report.data import ReportData
+from bot.report.nodes import NodeRow
+from bot.report.result import RunResult
+from state.words import plural
+
+_LATE = 0.8
+"""A last gain after this share of the time suggests that more time would have brought more."""
+_MANY_FAILED = 0.4
+_SHOWN = 3
+"""Most sources and most next steps."""
+
+
+def how_good(result: RunResult) -> Iterator[str]:
+    """Yield the verdict, and the line of the leaderboard that comes next."""
+    yield words.verdict(result)
+    if result.score is not None and result.n_teams > 1:
+        better = [
+            (name, line)
+            for name, line in result.thresholds.items()
+            if result.oriented(line) > result.oriented(result.score)
+        ]
+        if better:
+            name, line = min(better, key=lambda one: result.oriented(one[1]))
+            yield f"The next line, {name}, is at {words.score(line)}."
+
+
+def how_sure(result: RunResult) -> Iterator[str]:
+    """Yield how the score compares with what was expected, and what the guards say."""
+    if result.self_reported:
+        yield "Not sure: validation scores are what scripts printed about themselves."
+    elif result.validation_interval is None:
+        yield words.sentence(f"no interval was expected: {result.validation_interval_note or 'none was computed'}")
+    else:
+        expected = f"Validation expects {words.interval(result)} on the {words.test(result)} in 95 of 100 cases"
+        inside = {None: ".", True: "; the score lies inside.", False: "; the score lies OUTSIDE."}
+        yield expected + inside[result.score_in_interval]
+    yield from _guards(result)
+
+
+def _guards(result: RunResult) -> Iterator[str]:
+    asked = [one for one in result.guards if one.node in (None, result.chosen_node)]
+    if not asked:
+        yield "No guard was run, so none has passed."
+        return
+    doubting = list(dict.fromkeys(one.guard for one in asked if one.verdict == "suspicious"))
+    blind = list(dict.fromkeys(one.guard for one in asked if one.is_doubt and one.verdict == "not run"))
+    passed = sum(one.passed for one in asked)
+    if doubting:
+        yield f"{'A guard doubts' if len(doubting) == 1 else 'Guards doubt'} it: {', '.join(doubting)}."
+    if blind:
+        yield f"{plural(len(blind), 'guard')} could not look, which is not a pass: {', '.join(blind)}."
+    if passed:
+        who = f"{passed:,} other{'s' if passed > 1 else ''}" if doubting or blind else plural(passed, "guard")
+        yield f"{who} found nothing."
+    if idle := sum(one.had_nothing for one in asked):
+        yield f"{idle:,} had nothing to compare yet."
+
+
+def why_it_won(data: ReportData) -> Iterator[str]:
+    """Yield what was chosen, from what it came, and by what it beats the rest."""
+    result = data.result
+    chosen = next((node for node in data.nodes if node.id == result.chosen_node), None)
+    if chosen is None:
+        yield "No node has a score." if result.goes_on else "Nothing was chosen."
+        return
+    if chosen.id == 1 and not chosen.blend:
+        yield "Nothing was better than the safe baseline, which fixed rules write."
+    elif chosen.blend:
+        yield words.sentence(words.blend(result).removesuffix("."))
+    else:
+        yield from _draft(data, chosen)
+    if result.selection is not None:
+        yield words.sentence(result.selection.why)
+    baseline = next((node for node in data.nodes if node.id == 1 and node.validation is not None), None)
+    if baseline is not None and baseline.id != chosen.id and chosen.validation is not None:
+        yield (
+            f"On validation it scores {words.score(chosen.validation)}, the safe baseline "
+            f"{words.score(baseline.validation)}."
+        )
+
+
+def _draft(data: ReportData, chosen: NodeRow) -> Iterator[str]:
+    draft = next((one for one in data.knowledge.drafts if one.id == chosen.draft_id), None)
+    if draft is None:
+        yield f"Node {chosen.id} has the best validation score."
+        return
+    yield f"Node {chosen.id} works on draft {draft.id}: {words.first_words(draft.title, 160)}."
+    sources = {
+        source.item: f"{source.item}{f' by {words.first_words(source.author, 40)}' if source.author else ''}"
+        for idea in data.knowledge.ideas
+        if idea.id in draft.ideas
+        for source in idea.sources
+    }
+    if sources:
+        more = f" and {plural(len(sources) - _SHOWN, 'other post')}" if len(sources) > _SHOWN else ""
+        yield f"Its ideas come from {', '.join(islice(sources.values(), _SHOWN))}{more}."
+
+
+def what_next(data: ReportData) -> Sequence[str]:
+    """Return what a person might do now, the most urgent first."""
+    return tuple(islice(_next_steps(data), _SHOWN))
+
+
+def _next_steps(data: ReportData) -> Iterator[str]:
+    result = data.result
+    if result.goes_on:
+        limit = f" of {words.duration(result.time_limit)}" if result.time_limit else ""
+        yield f"Wait: {words.duration(result.wall_seconds)}{limit} have passed. Open this page again for news."
+        return
+    if result.misconfigured:
+        yield "Correct the model's key or name, and run again: `bot doctor` checks both."
+    elif result.status != "finished":
+        yield "Go on with `bot resume` and this run's folder: what is done is not done again."
+    if any(one.verdict == "suspicious" for one in result.doubts):
+        yield "Look at what the guards doubt before you believe the score."
+    if result.live and result.submission_exists and result.score_kind != "private":
+        yield "Select the final submissions on the website: the bot never does."
+    if result.failed_share is not None and result.failed_share > _MANY_FAILED:
+        yield f"Read the errors of the {words.percent(result.failed_share, 0)} of scripts that have no score."
+    yield from _more_time(result)
+    if result.model == "builtin":
+        yield "Try a language model with --model: the built-in one follows fixed rules."
+    unused = sum(not idea.drafts and idea.reason == "" for idea in data.knowledge.ideas)
+    if unused:
+        yield f"{plural(unused, 'idea')} of the pool {'was' if unused == 1 else 'were'} not tried."
+
+
+def _more_time(result: RunResult) -> Iterator[str]:
+    if result.live or not result.best_over_time or result.wall_seconds <= 0:
+        return
+    last = result.best_over_time[-1][0]
+    if last >= _LATE * result.wall_seconds:
+        yield f"Give it longer: it was still gaining after {words.duration(last)} of {words.duration(result.wall_seconds)}."
+    elif len(result.best_over_time) > 1:
+        yield f"The last gain came after {words.duration(last)}: more time alone may not help."

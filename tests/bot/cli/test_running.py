@@ -1,0 +1,36 @@
+"""What is printed of replays that have ended."""
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from bot.cli.running import report
+from bot.replay.several import Outcome
+from bot.report.result import RunResult
+from tests.bot.report.test_words import BASE, DOUBT
+
+
+def printed(capsys: pytest.CaptureFixture[str], **changes: object) -> str:
+    outcome = Outcome(Path("runs/a"), "a", RunResult.model_validate(BASE | {"gold_medal": True} | changes))
+    with pytest.raises(typer.Exit):
+        report([outcome], json=False)
+    return capsys.readouterr().out
+
+
+def test_the_submission_and_the_report_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys).splitlines()
+    assert lines[-2:] == ["submission: runs/a/submission.csv", "report: runs/a/report.html"]
+    assert any("gold" in line and "100.0%" in line for line in lines)
+
+
+def test_no_submission_is_named_where_there_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "submission.csv" not in printed(capsys, submission_exists=False, valid_submission=False, score=None)
+
+
+@pytest.mark.parametrize(("changes", "word"), [({"guards": [DOUBT]}, "doubted"), ({"n_teams": 1}, "one team")])
+def test_a_medal_that_may_not_be_spoken_of_is_not_printed(
+    capsys: pytest.CaptureFixture[str], changes: dict[str, object], word: str
+) -> None:
+    row = next(line for line in printed(capsys, **changes).splitlines() if "wine" in line)
+    assert word in row and "│ gold" not in row
