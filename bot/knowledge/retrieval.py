@@ -132,8 +132,7 @@ class Retriever:
     async def for_lab(self, node: int, about: str = "") -> Found:
         """Return a dozen entries of all kinds for a lab, known by its first node's number.
 
-        Its coder picks among them by the index, so that labels by rules do, with what is similar beside: no lab waits for a
-        model to label the task.
+        Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task.
         """
         return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB, by_rules=True)
 
@@ -147,7 +146,7 @@ class Retriever:
             query = f"{about}\n{self._task.query}"
             by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
-            found = await ranked(visible, labels, query, self._similarity, most, fill=by_rules)
+            found = await ranked(visible, labels, query, self._similarity, most)
             with self._store.write() as tx:
                 facts = [
                     {"id": one.item, "known_at": iso(one.known_at), "competitions": list(one.competitions)}
@@ -189,7 +188,7 @@ async def ranked(
 
     Within a label those go first that name it earlier among their own, then by similarity. A label brings at most half of all,
     so that the second one has a say; one that no entry has brings what its top category has. Without any label similarity
-    alone decides, and it fills what the labels left free where that is asked for.
+    alone decides.
     """
     scores = await similarity.scores(query, [entry.searched for entry in entries])
     pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
@@ -198,9 +197,7 @@ async def ranked(
     for label in wanted:
         new = [entry for entry in _within(by_score, label) if entry.id not in chosen]
         chosen |= {entry.id: entry for entry in new[: (most + 1) // 2]}
-    if fill or not chosen:
-        chosen |= {entry.id: entry for entry in by_score if entry.id not in chosen}
-    return list(chosen.values())[:most]
+    return list((chosen or {entry.id: entry for entry in by_score}).values())[:most]
 
 
 def _within(by_score: Sequence[Entry], label: str) -> list[Entry]:

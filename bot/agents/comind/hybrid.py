@@ -116,6 +116,8 @@ class HybridLabs(LabsBriefing):
         seconds = lab_seconds(settings, total, deep=action.deep)
         if not action.deep:
             return LabWay(seconds, seconds, LOOKS, _advice(False, False, seconds))
+        if not action.parents:  # there is nothing yet that could be gone on with
+            return LabWay(seconds)
         usable = context.budget.usable(best_seconds(context, tree))
         return LabWay(seconds, advice=_advice(True, settings.seconds(total, usable, seconds) >= usable, None))
 
@@ -149,6 +151,8 @@ class HybridScripts(CoMindBriefing):
 
     def start(self, action: Action, tree: Tree) -> str:
         """Return what is fixed of a draft: what it starts from, and what its phase asks for."""
+        if action.deep and not action.parents:
+            return start_of(action.parents)
         last = self._rounds.is_last(self._remaining(tree))
         return f"{start_of(action.parents)} {_advice(action.deep, last, None)}"
 

@@ -29,6 +29,8 @@ _PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""
 _LEAST = 15.0
 """Seconds below which none is begun: most would be killed."""
+_LEAST_SHARED = 60.0
+"""The same where it shares its core with a coder: of six that were begun with 40 to 120 s, none ended in time."""
 _MOST_FILES = 3_000
 """Paths of data that are looked at; of more, pictures mostly, their folders are enough."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -73,7 +75,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
 
     async def choose() -> dict[str, Any]:
         try:
-            _seconds(context)
+            _seconds(context, shares_cores)
         except BudgetExceeded as error:
             return {"kernels": [], "why": str(error)}
         chosen = _choose(context, files, context.settings_of(ReproductionSettings).kernels)
@@ -220,7 +222,7 @@ async def _reproduce(
 
 async def _run(context: RunContext, node: int, item: str, script: str, attempt: int, shares_cores: bool) -> Execution:
     async def limit() -> dict[str, Any]:
-        return {"seconds": _seconds(context)}
+        return {"seconds": _seconds(context, shares_cores)}
 
     # A step, so that a resumed run has the same limit.
     seconds = float((await context.steps.once("limits", limit, node=node, attempt=attempt))["seconds"])
@@ -236,7 +238,7 @@ async def _run(context: RunContext, node: int, item: str, script: str, attempt: 
     )
 
 
-def _seconds(context: RunContext) -> float:
+def _seconds(context: RunContext, shares_cores: bool) -> float:
     """Return the time limit of a kernel that begins now.
 
     Raises:
@@ -249,8 +251,9 @@ def _seconds(context: RunContext) -> float:
         spent = session.exec(ran).one() or 0.0
     run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     limit = min(_PER_KERNEL * share, share - spent, run or 0.0)
-    if limit < _LEAST:
-        raise BudgetExceeded(f"{limit:.0f} s are left for them, and one needs {_LEAST:.0f} s at least")
+    least = _LEAST_SHARED if shares_cores else _LEAST
+    if limit < least:
+        raise BudgetExceeded(f"{limit:.0f} s are left for them, and one needs {least:.0f} s at least")
     return limit
 
 
@@ -288,7 +291,7 @@ async def _repaired(
         seconds=done.limit or 0.0,
     )
     try:
-        _seconds(context)
+        _seconds(context, shares_cores)
         code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
         script = with_head(code, post.item, files, context.card.slug)
         return _Ran(script, await _run(context, node, post.item, script, 1, shares_cores), repaired=True)

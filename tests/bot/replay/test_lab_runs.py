@@ -78,7 +78,7 @@ def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_fo
     assert (again["llm"]["calls"], again["llm"]["cost_usd"]) == (len(rows(live, kept[0])), 0)
 
 
-@pytest.mark.parametrize(("option", "cap", "kind"), [("--max-tokens", 100_000, "tokens"), ("--max-cost", 1.0, "money")])
+@pytest.mark.parametrize(("option", "cap", "kind"), [("--max-tokens", 110_000, "tokens"), ("--max-cost", 1.1, "money")])
 def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch, option: str, cap: float, kind: str
 ) -> None:
