@@ -10,7 +10,6 @@ from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.answers.board import Medal, medal_at
 from bot.leaderboard.board import number
 from bot.status.accounts import midnight
-from scrapers.kaggle.submissions import Limits
 from state.live import deadline_of
 from state.series import last_reading, last_readings
 from state.submissions import OPEN, may_be_there
@@ -116,7 +115,8 @@ def _left(
     today = sum(at >= midnight(now) for at in times)
     daily = facts.data.get("max_daily_submissions") if facts is not None else None
     bounds: list[int] = []
-    if limits is not None and limits.at >= midnight(now) and Limits.model_validate(limits.data).known:
+    # All are zero for a user without a team, which says nothing of the day.
+    if limits is not None and limits.at >= midnight(now) and any(limits.data.values()):
         # The site's count does not yet include what was sent since we asked.
         bounds.append(int(limits.data["num_allowed_now"]) - sum(at > limits.at for at in times))
     elif daily:

@@ -68,7 +68,8 @@ def of_type(annotation: Any, bounds: dict[str, Any]) -> st.SearchStrategy[Any]:
         return st.integers(least, most)
     if annotation is float:
         least = bounds.get("ge", bounds.get("gt"))
-        return st.floats(least, bounds.get("le", 1e300), exclude_min="gt" in bounds, allow_nan=False)
+        most = bounds.get("le", bounds.get("lt", 1e300))
+        return st.floats(least, most, exclude_min="gt" in bounds, exclude_max="lt" in bounds, allow_nan=False)
     if annotation in (datetime, AwareDatetime):
         return st.datetimes(timezones=st.just(UTC))
     made = {
@@ -85,7 +86,7 @@ def values(model: type[BaseModel]) -> st.SearchStrategy[dict[str, Any]]:
     for name, field in model.model_fields.items():
         bounds = {}
         for one in field.metadata:
-            bounds |= {key: getattr(one, key) for key in ("ge", "gt", "le") if hasattr(one, key)}
+            bounds |= {key: getattr(one, key) for key in ("ge", "gt", "le", "lt") if hasattr(one, key)}
         # How often the list of competitions is read has the name of the table of competitions.
         named = name in BY_NAME and field.annotation is not float
         made = BY_NAME[name] if named else of_type(field.annotation, bounds)

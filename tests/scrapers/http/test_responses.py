@@ -64,15 +64,14 @@ async def test_a_download_that_leads_nowhere_or_astray_is_an_error_of_ours(locat
                 await client.content(GET, {})
 
 
-async def test_an_upload_goes_to_no_strange_address() -> None:
-    async def content() -> AsyncIterator[bytes]:
-        yield b"x"
-
+async def test_an_upload_goes_to_no_strange_address(tmp_path: Path) -> None:
+    file = tmp_path / "submission.csv"
+    file.write_text("x")
     with ScriptedEndpoint([""]) as site:
         async with client_at(site.url) as client:
             for url in ("http://evil.example/x", "http://10.0.0.1/x", "http://[", ""):
                 with pytest.raises(BotError, match="address"):
-                    await client.put(url, content(), 1)
+                    await client.put(url, file)
 
 
 async def test_a_download_that_trickles_is_given_up_and_one_that_flows_is_not() -> None:

@@ -68,6 +68,10 @@ NAMED = {
     "submissions.Upload": "ApiStartSubmissionUploadResponse",
     "submissions.Created": "ApiCreateSubmissionResponse",
     "account.Introspection": "IntrospectTokenResponse",
+    "client._Renewed": "GenerateAccessTokenResponse",
+    "competitions.FileType": "ApiFileExtensionSummaryInfo",
+    "competitions._FileSummary": "ApiFileSummaryInfo",
+    "competitions.DataSummary": "ApiFilesSummary",
 }
 """Ours, by module and name, and theirs."""
 OURS: dict[str, type[Wire]] = {
