@@ -212,7 +212,7 @@ class ExactlyOnce:
         except SiteUnavailable as error:
             return self._advance(row, "doubtful", message=str(error))
         except TimeoutError:
-            return self._advance(row, "doubtful", message=f"the site did not answer within {seconds:.3g} s")
+            return self._advance(row, "doubtful", message=f"the site did not answer within {round(seconds, 1):g} s")
         return self._confirm(row, ref)
 
     async def _looked_up(self, row: Submission) -> Submission:
