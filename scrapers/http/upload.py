@@ -75,7 +75,7 @@ class Upload:
         if start:
             headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
         async with self.http.stream("PUT", self.url, content=self._rest(start), headers=headers) as response:
-            self._check(response.status_code)
+            await self._check(response)
             if response.status_code == _INCOMPLETE:
                 raise _Interrupted("only a part has arrived")
 
@@ -83,13 +83,17 @@ class Upload:
         """Return how many bytes have arrived."""
         headers = {"Content-Length": "0", "Content-Range": f"bytes */{size}"}
         async with self.http.stream("PUT", self.url, headers=headers) as response:
-            self._check(response.status_code)
+            await self._check(response)
             found = _ARRIVED.fullmatch(response.headers.get("Range", ""))
             if response.status_code in _DONE:
                 return size
             return min(int(found[1]) + 1, size) if found else 0
 
-    def _check(self, status: int) -> None:
+    async def _check(self, response: httpx2.Response) -> None:
+        status = response.status_code
+        await response.aread()  # one that breaks off in the middle says nothing
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            raise _Interrupted(f"it was answered with {status} and a web page, which says nothing of the file")
         if status in _AGAIN:
             raise _Interrupted(f"it was answered with {status}")
         if status not in (*_DONE, _INCOMPLETE):

@@ -120,7 +120,7 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("agent", "steps"), [("comind", 2), ("hybrid", 6), ("aide", 3), ("automind", 3)])
+@pytest.mark.parametrize(("agent", "steps"), [("comind", 2), ("aide", 3)])
 def test_the_same_seed_gives_the_same_tree_with_the_builtin_model_and_its_events_alone_tell_how_it_stands(
     bot: Bot, tiny: Path, agent: str, steps: int
 ):
@@ -131,9 +131,6 @@ def test_the_same_seed_gives_the_same_tree_with_the_builtin_model_and_its_events
     assert tree_of(one["run"]) == tree_of(two["run"])
     assert one["score"] == two["score"]
     check_told_by_events(one)
-    phases = "wide from draft 1 on, with 83% of the steps left; deep from draft 3 on, with 50% of the steps left."
-    page = (Path(one["run"]) / "report.html").read_text(encoding="utf-8")
-    assert (f"Phases: {phases}" in page) == (agent == "hybrid")
 
 
 def check_told_by_events(result: dict[str, Any]) -> None:
