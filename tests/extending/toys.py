@@ -77,7 +77,7 @@ class Copy:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -34,7 +34,7 @@ def grade(submission, answers):
 """
 
 
-async def until(what: Callable[[], object], working: "asyncio.Task[None]", seconds: float = 60.0) -> None:
+async def until(what: Callable[[], object], working: "asyncio.Task[None]", seconds: float = 240.0) -> None:
     async with asyncio.timeout(seconds):
         while not what():
             assert not working.done(), working
