@@ -30,7 +30,7 @@ _PER_KERNEL = 2 / 3
 _LEAST = 15.0
 """Seconds below which none is begun: most would be killed."""
 _LEAST_SHARED = 60.0
-"""The same where it shares its core with a coder: of six that were begun with 40 to 120 s, none ended in time."""
+"""The same where it shares its core with a coder: of four that were begun with 40 to 120 s, none ended in time."""
 _MOST_FILES = 3_000
 """Paths of data that are looked at; of more, pictures mostly, their folders are enough."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")

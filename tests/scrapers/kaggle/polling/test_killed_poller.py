@@ -188,6 +188,6 @@ def account(database: Path, faults: CountingFaults) -> None:
     asked, most = faults.by_day.total(), max(faults.by_day.values())
     print(f"{asked} requests, at most {most} a day, {counted} counted; {len(faults.injected)} went wrong")
     assert most <= CAP
-    assert len(faults.injected) > asked // 200  # on a busy machine fewer requests fit into these days
+    assert len(faults.injected) > min(10, asked // 100)  # on a busy machine fewer requests fit into these days
     # Counted before it is made: what an end has cut short may never have come to the site.
     assert asked <= counted
