@@ -7,12 +7,10 @@ import typer
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json
-from bot.cli.steering import who
 from state.errors import UsageError
 
 if TYPE_CHECKING:
     from state.store import Store
-    from state.tables import Approval
 
 
 def approve(
@@ -33,11 +31,14 @@ def approve(
     """
     if rules and refuse:
         raise UsageError("--rules accepts changed rules; --refuse is for a submission")
+    # Imported here: no other command should pay for these imports.
+    from bot.status.orders import decide, who
+
     with open_daemon_store(config) as store:
         if rules:
             _accept_rules(store, id, json=json)
             return
-        row = _decide(store, id, "refused" if refuse else "approved")
+        row = decide(store, id, "refused" if refuse else "approved", who())
         running = daemon_is_running(store)
     if json:
         answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
@@ -48,19 +49,8 @@ def approve(
     typer.echo(f"submission {row.id} {what}{later}")
 
 
-def _decide(store: "Store", name: str, verdict: str) -> "Approval":
-    from state.approvals import decide_approval, find_approval, undecided
-
-    with store.write() as tx:
-        held = find_approval(tx.session, name)
-        if held is None or held.id is None:
-            waiting = ", ".join(str(row.id) for row in undecided(tx.session))
-            known = f"waiting: {waiting}" if waiting else "none is waiting"
-            raise UsageError(f"no submission {name} is waiting for approval; {known}")
-        return decide_approval(tx, held.id, verdict, who())  # type: ignore[arg-type]  # one of the two
-
-
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
+    from bot.status.orders import who
     from bot.status.work import latest_runs
     from bot.submission.facts import ACCEPTED
     from state.series import last_reading
