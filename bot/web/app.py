@@ -45,7 +45,7 @@ class Application:
             routes.append(Route(path, partial(self._page, find)))
             routes.append(Route(f"/stream{path}", partial(self._stream, find)))
         self.starlette = Starlette(
-            routes=routes, exception_handlers={HTTPException: _not_found, BotError: _failed}
+            routes=routes, exception_handlers={HTTPException: _not_found, BotError: _failed, Exception: _broken}
         )
 
     def _pages(self) -> Mapping[str, Callable[[Request], Found]]:
@@ -134,3 +134,8 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 async def _failed(_: Request, error: Exception) -> Response:
     return refuse(404 if isinstance(error, UsageError) else 503, str(error), "/")
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    """Answer for a mistake of the page itself, which its log holds with the traceback."""
+    return refuse(500, f"The page has a fault: {type(error).__name__}. What the bot does is not touched by it.", "/")

@@ -9,7 +9,7 @@ from bot.report.words import duration, score
 
 WIDTH, HEIGHT = 720, 240
 SMALL_WIDTH, SMALL_HEIGHT = 160, 40
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 10, 22
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 12, 10, 26
 _MARKS = 4
 """Lines of the grid."""
 

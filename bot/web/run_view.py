@@ -104,11 +104,11 @@ def run_view(store: Store, run: Run, outcome: Outcome, now: datetime) -> RunView
         store: the database with its rows.
         run: the run.
         outcome: what is known of its outcome.
-        now: by the run's clock; nothing that became known later is shown.
+        now: by the clock of its work, a replay's is the machine's; what became known by a replay's own clock is shown.
     """
-    lower = lower_is_better(run.config)
-    pool = ideas_of(store, run, now)
-    posts = CommunityView(store, run.competition, now).newest(MOST_POSTS, now - _A_DAY)
+    lower, as_of = lower_is_better(run.config), run.cutoff or now
+    pool = ideas_of(store, run, as_of)
+    posts = CommunityView(store, run.competition, as_of).newest(MOST_POSTS, as_of - _A_DAY)
     with store.read() as session:
         in_all, drawn = _drawn(session, run.id, outcome)
         labs = session.exec(select(Lab).where(Lab.run_id == run.id)).all()

@@ -3,21 +3,21 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TypeVar
+
+from markupsafe import escape
 
 from bot.web.rendering import Page, Part
 from bot.web.sources import Version
+from state.errors import BotError
 
-PAUSE = 0.5
-"""Seconds between two looks at whether something was written."""
+PAUSE = 0.8
+"""Seconds between two looks at whether something was written, and two events at least."""
 OLDEST = 15.0
 """Seconds after which a page is sent its changes even if nothing was written: it says how long ago things were."""
 MOST_STREAMS = 24
 """Open pages; browsers that ask for more are asked to come back."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEARTBEAT = b": \n\n"
-
-T = TypeVar("T")
 
 
 async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:
@@ -29,17 +29,30 @@ async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> A
     """
     sent: dict[str, str] = {}
     while True:
-        seen = await asyncio.to_thread(version)
-        shown = await asyncio.to_thread(read)
-        changed = [part for part in shown.parts if sent.get(part.id) != part.digest]
-        sent = {part.id: part.digest for part in shown.parts}
+        seen, parts = await asyncio.to_thread(_look, read, version)
+        changed = [part for part in parts if sent.get(part.id) != part.digest]
+        sent |= {part.id: part.digest for part in changed}
         yield event(changed) if changed else _HEARTBEAT
-        waited = 0.0
-        while waited < OLDEST:
+        for _ in range(round(OLDEST / PAUSE)):
             await asyncio.sleep(PAUSE)
-            waited += PAUSE
-            if waited >= 2 * PAUSE and await asyncio.to_thread(version) != seen:
+            if await asyncio.to_thread(_version, version) != seen:
                 break
+
+
+def _look(read: Callable[[], Page], version: Callable[[], Version]) -> tuple[Version | None, list[Part]]:
+    """Return a page's parts and its state; of one that cannot be read now, only why."""
+    seen = _version(version)
+    try:
+        return seen, [*read().parts, Part("state", "live")]
+    except BotError as error:
+        return seen, [Part("state", str(escape(f"cannot be read: {error}")))]
+
+
+def _version(version: Callable[[], Version]) -> Version | None:
+    try:
+        return version()
+    except BotError:
+        return None
 
 
 def event(parts: Sequence[Part]) -> bytes:

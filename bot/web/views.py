@@ -29,9 +29,9 @@ LONGEST_CODE = 60_000
 LONGEST_LOG = 20_000
 LONGEST_TURN = 6_000
 HOME = ("/", "All competitions")
-_RUN, _LEARNT = ("progress", "tree", "labs"), ("ideas", "posts")
-_REPLAY = ("replay", *_RUN, *_LEARNT, "events")
-_COMPETITION = ("standing", "held", *_RUN, "submissions", "board", *_LEARNT, "steering", "events")
+_LEARNT = ("ideas", "posts")
+_REPLAY = ("replay", "progress", "tree", "labs", *_LEARNT, "events")
+_COMPETITION = ("standing", "held", "progress", "board", "tree", "labs", "submissions", *_LEARNT, "steering", "events")
 """Parts, in order; one that there is nothing to show in yet is empty, and has its place."""
 
 
@@ -96,13 +96,17 @@ class Views:
         """One replay, while it runs or afterwards."""
         folder, now = self.sources.run(name), datetime.now(UTC)
         values: dict[str, Any] = {"name": name, "status": run_status(folder, now), "now": now}
-        values |= {"result": result_of(folder), "files": _files(folder), "view": None}
+        values |= {"result": result_of(folder), "files": _files(folder), "view": None, "problem": None}
         if not folder.database.is_file() or values["status"].status in ("not started", "unreadable"):
             return page(name, _REPLAY, values, (HOME,))
-        with Store.open_to_read(folder.database, SystemClock()) as store:
-            run = _run(store, name)
-            view = run_view(store, run, _outcome(folder, run), run.cutoff or now)
-        return page(name, _REPLAY, values | _of_run(view, f"/run/{name}"), (HOME,))
+        try:
+            with Store.open_to_read(folder.database, SystemClock()) as store:
+                run = _run(store, name)
+                values |= _of_run(run_view(store, run, _outcome(folder, run), now), f"/run/{name}")
+        except UsageError as error:
+            # Another version of the bot made it: its result can still be read.
+            values["problem"] = str(error)
+        return page(name, _REPLAY, values, (HOME,))
 
     def node(self, place: Place, name: str, id: int) -> Page:
         """One node: its plan, script, error and what it printed."""
