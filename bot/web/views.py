@@ -96,7 +96,7 @@ class Views:
         """One replay, while it runs or afterwards."""
         folder, now = self.sources.run(name), datetime.now(UTC)
         values: dict[str, Any] = {"name": name, "status": run_status(folder, now), "now": now}
-        values |= {"result": result_of(folder), "files": _files(folder), "view": None, "problem": None}
+        values |= {"graded": result_of(folder), "files": _files(folder), "view": None, "problem": None}
         if not folder.database.is_file() or values["status"].status in ("not started", "unreadable"):
             return page(name, _REPLAY, values, (HOME,))
         try:
