@@ -15,6 +15,7 @@ from bot.report import templates as report_templates
 from bot.web.guard import Keys, html, read_form, refuse, same
 from bot.web.hands import Hands
 from bot.web.rendering import Page, document
+from bot.web.shelf import Shelf
 from bot.web.sources import Version
 from bot.web.stream import MOST_STREAMS, changes
 from bot.web.views import Place, Views
@@ -38,7 +39,7 @@ class Application:
 
     def __init__(self, views: Views, hands: Hands, keys: Keys) -> None:
         self._views, self._hands, self._keys = views, hands, keys
-        self._streams = 0
+        self._streams, self._shelf = 0, Shelf()
         routes = [Route("/static/{name}", self._static), Route("/act/{name}", self._act, methods=["POST"])]
         routes.append(Route("/run/{name}/file/{file}", self._file))
         for path, find in self._pages().items():
@@ -64,14 +65,17 @@ class Application:
         return found
 
     async def _page(self, find: Callable[[Request], Found], request: Request) -> Response:
-        read, _ = find(request)
-        stream = f"/stream{request.url.path}"
-        return html(document(await run_in_threadpool(read), stream))
+        address = request.url.path
+        shown = await run_in_threadpool(self._shelf.last, address, *find(request))
+        return html(document(shown, f"/stream{address}"))
 
     async def _stream(self, find: Callable[[Request], Found], request: Request) -> Response:
         if self._streams >= MOST_STREAMS:
             return refuse(503, "Too many pages are open.")
-        return StreamingResponse(self._counted(*find(request)), media_type="text/event-stream")
+        read, version = find(request)
+        address = request.url.path.removeprefix("/stream")
+        shown = partial(self._shelf.now, address, read, version)
+        return StreamingResponse(self._counted(shown, version), media_type="text/event-stream")
 
     async def _counted(self, read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:
         self._streams += 1
@@ -108,6 +112,7 @@ class Application:
         if not same(form.get("csrf", ""), self._keys.csrf):
             return refuse(403, "The form is of an earlier start of the page: load the page again.")
         await run_in_threadpool(self._hands.act, request.path_params["name"], form)
+        self._shelf.clear()
         return RedirectResponse(_back(form), status_code=303)
 
 

@@ -96,7 +96,8 @@ def chart(
 def _drawn(one: Series, places: Sequence[tuple[float, float]]) -> Drawn:
     path = ""
     if one.line:
-        (x, y), *rest = places
+        # Of several changes within one unit of the drawing only the last can be seen.
+        (x, y), *rest = {round(across): (across, down) for across, down in places}.values()
         path = f"M{x} {y}" + "".join(f"H{across}V{down}" for across, down in rest)
     named = zip(places, one.points, strict=True)
     dots = () if one.line else tuple((x, y, f"{score(value)} at {at:%Y-%m-%d %H:%M}") for (x, y), (at, value) in named)

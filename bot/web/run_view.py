@@ -25,7 +25,7 @@ from state.tables import Draft, Execution, Lab, Node, Run
 
 MOST_BOXES = 90
 """Nodes in the drawing of a tree; of more, those that matter most are drawn."""
-MOST_POINTS = 400
+MOST_POINTS = 200
 """Single scores in the chart, the newest; the line of the best has all."""
 MOST_LABS = 6
 LAST_TURNS = 3
@@ -127,7 +127,7 @@ def run_view(store: Store, run: Run, outcome: Outcome, now: datetime) -> RunView
             ideas=tuple(pool[:MOST_IDEAS]),
             ideas_in_all=len(pool),
             posts=tuple(reversed(posts)),
-            events=tuple(reversed(EventLog(store, run.competition).newest(MOST_EVENTS))),
+            events=tuple(reversed(EventLog(store).newest_of(run.id, MOST_EVENTS))),
         )
 
 

@@ -1,8 +1,8 @@
 """What there is to look at: the daemon's database, and the runs in folders. Nothing here writes."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,8 @@ from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
 
+_MOST_OPEN = 8
+"""Databases that are kept open."""
 Version = tuple[tuple[int, int] | None, ...]
 """Times of change and sizes of files; it differs when something was written."""
 
@@ -40,6 +42,8 @@ class Sources:
     folders: Sequence[Path] = ()
     _known: dict[str, tuple[Version, RunLine]] = field(default_factory=dict)
     _settings: tuple[Version, Settings] | None = None
+    _stores: dict[Path, tuple[tuple[int, int] | None, Store]] = field(default_factory=dict)
+    _opening: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def settings(self) -> Settings:
@@ -64,9 +68,8 @@ class Sources:
         path = self.settings.daemon.folder / "bot.db"
         return path if path.is_file() else None
 
-    @contextmanager
-    def daemon(self) -> Iterator[Store]:
-        """Open the daemon's database for reading.
+    def daemon(self) -> Store:
+        """Return the daemon's database, opened for reading.
 
         Raises:
             UsageError: there is none.
@@ -74,8 +77,26 @@ class Sources:
         """
         if (path := self.database) is None:
             raise UsageError("there is no daemon's database yet: it is made when `bot run` starts")
-        with Store.open_to_read(path, SystemClock()) as store:
-            yield store
+        return self.store(path)
+
+    def store(self, path: Path) -> Store:
+        """Return a database, opened for reading; it stays open, as what asks it is compiled once for each opening.
+
+        Raises:
+            UsageError: there is none, or another version of the bot made it.
+            StateUnavailable: it cannot be used now.
+        """
+        identity = _identity(path)
+        with self._opening:
+            known = self._stores.pop(path, None)
+            if known is None or known[0] != identity:
+                # A database that was replaced, as by `bot restore`, is another file.
+                known = identity, Store.open_to_read(path, SystemClock())
+            self._stores[path] = known
+            while len(self._stores) > _MOST_OPEN:
+                # Whoever still reads it keeps it open.
+                del self._stores[next(iter(self._stores))]
+        return known[1]
 
     def runs(self) -> dict[str, RunFolder]:
         """Return the replays in the folders by name, the newest last; live runs are in the daemon's database."""
@@ -140,3 +161,11 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

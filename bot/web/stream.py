@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from markupsafe import escape
 
 from bot.web.rendering import Page, Part
+from bot.web.shelf import OLDEST
 from bot.web.sources import Version
 from state.errors import BotError
 
 PAUSE = 0.8
 """Seconds between two looks at whether something was written, and two events at least."""
-OLDEST = 15.0
-"""Seconds after which a page is sent its changes even if nothing was written: it says how long ago things were."""
 MOST_STREAMS = 24
 """Open pages; browsers that ask for more are asked to come back."""
 _LINE_END = re.compile(r"\r\n|\r|\n")

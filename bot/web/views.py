@@ -1,7 +1,6 @@
 """The pages: what each reads, and of which parts it is made."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -17,7 +16,6 @@ from bot.web.rendering import Page, page
 from bot.web.run_view import RunView, ending, one_node, progress, run_view, turns_of
 from bot.web.sources import Sources, Version, result_of, run_version
 from sandbox.gpu import Gpus
-from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store, read_blob
 from state.submissions import submissions_of
@@ -60,36 +58,35 @@ class Views:
         """All competitions, and all runs in folders."""
         values: dict[str, Any] = {"lines": self.sources.lines(), "status": None, "charts": {}, "csrf": self.csrf}
         if self.sources.database is not None:
-            with self.sources.daemon() as store:
-                values["status"] = status = status_of(store, self.sources.allowance)
-                with store.read() as session:
-                    values["charts"] = {
-                        slug: progress(session, run, status.daemon.now, small=True)
-                        for slug, run in latest_runs(session).items()
-                    }
+            store = self.sources.daemon()
+            values["status"] = status = status_of(store, self.sources.allowance)
+            with store.read() as session:
+                values["charts"] = {
+                    slug: progress(session, run, status.daemon.now, small=True)
+                    for slug, run in latest_runs(session).items()
+                }
         return page("All competitions", ("problems", "competitions", "runs"), values)
 
     def system(self) -> Page:
         """The daemon and the machine: slots, GPUs, polls, tasks, disk."""
         values: dict[str, Any] = {"status": None, "settings": self.sources.settings, "gpus": self._gpus()}
         if self.sources.database is not None:
-            with self.sources.daemon() as store:
-                values["status"] = status_of(store, self.sources.allowance)
+            values["status"] = status_of(self.sources.daemon(), self.sources.allowance)
         return page("System", ("daemon", "machine", "polls", "tasks"), values, (HOME,))
 
     def competition(self, slug: str) -> Page:
         """One competition of the daemon."""
-        with self.sources.daemon() as store:
-            status = status_of(store, self.sources.allowance, (slug,))
-            if not status.competitions:
-                raise UsageError(f"the daemon knows no competition {slug}")
-            now = status.daemon.now
-            with store.read() as session:
-                run = latest_runs(session).get(slug)
-                board, outcome = board_view(session, slug, run), None if run is None else _live(session, run)
-            values = {"one": status.competitions[0], "now": now, "csrf": self.csrf, "board": board, "view": None}
-            if run is not None and outcome is not None:
-                values |= _of_run(run_view(store, run, outcome, now), f"/competition/{slug}")
+        store = self.sources.daemon()
+        status = status_of(store, self.sources.allowance, (slug,))
+        if not status.competitions:
+            raise UsageError(f"the daemon knows no competition {slug}")
+        now = status.daemon.now
+        with store.read() as session:
+            run = latest_runs(session).get(slug)
+            board, outcome = board_view(session, slug, run), None if run is None else _live(session, run)
+        values = {"one": status.competitions[0], "now": now, "csrf": self.csrf, "board": board, "view": None}
+        if run is not None and outcome is not None:
+            values |= _of_run(run_view(store, run, outcome, now), f"/competition/{slug}")
         return page(slug, _COMPETITION, values, (HOME,))
 
     def run(self, name: str) -> Page:
@@ -100,9 +97,9 @@ class Views:
         if not folder.database.is_file() or values["status"].status in ("not started", "unreadable"):
             return page(name, _REPLAY, values, (HOME,))
         try:
-            with Store.open_to_read(folder.database, SystemClock()) as store:
-                run = _run(store, name)
-                values |= _of_run(run_view(store, run, _outcome(folder, run), now), f"/run/{name}")
+            store = self.sources.store(folder.database)
+            run = _run(store, name)
+            values |= _of_run(run_view(store, run, _outcome(folder, run), now), f"/run/{name}")
         except UsageError as error:
             # Another version of the bot made it: its result can still be read.
             values["problem"] = str(error)
@@ -110,7 +107,8 @@ class Views:
 
     def node(self, place: Place, name: str, id: int) -> Page:
         """One node: its plan, script, error and what it printed."""
-        with self._opened(place, name) as (store, run, outcome), store.read() as session:
+        store, run, outcome = self._opened(place, name)
+        with store.read() as session:
             found = one_node(session, run, outcome, id)
             if found is None:
                 raise UsageError(f"there is no node {id} in this run")
@@ -128,7 +126,8 @@ class Views:
 
     def lab(self, place: Place, name: str, id: int) -> Page:
         """One lab's whole conversation."""
-        with self._opened(place, name) as (store, run, _), store.read() as session:
+        store, run, _ = self._opened(place, name)
+        with store.read() as session:
             lab = session.get(Lab, (run.id, id))
             if lab is None:
                 raise UsageError(f"there is no lab {id} in this run")
@@ -136,21 +135,17 @@ class Views:
         values["at"] = f"/{place}/{name}"
         return page(f"Lab {id}", ("lab",), values, (HOME, (f"/{place}/{name}", name)))
 
-    @contextmanager
-    def _opened(self, place: Place, name: str) -> Iterator[tuple[Store, Run, Outcome]]:
+    def _opened(self, place: Place, name: str) -> tuple[Store, Run, Outcome]:
         if place == "run":
             folder = self.sources.run(name)
-            with Store.open_to_read(folder.database, SystemClock()) as store:
-                run = _run(store, name)
-                yield store, run, _outcome(folder, run)
-            return
-        with self.sources.daemon() as store:
-            with store.read() as session:
-                found = latest_runs(session).get(name)
-                outcome = None if found is None else _live(session, found)
-            if found is None or outcome is None:
+            store = self.sources.store(folder.database)
+            run = _run(store, name)
+            return store, run, _outcome(folder, run)
+        store = self.sources.daemon()
+        with store.read() as session:
+            if (found := latest_runs(session).get(name)) is None:
                 raise UsageError(f"there is no run on {name} yet")
-            yield store, found, outcome
+            return store, found, _live(session, found)
 
     def _gpus(self) -> Sequence[dict[str, Any]]:
         return [
