@@ -53,9 +53,7 @@ class Chart:
     left: int
 
 
-def chart(
-    series: Sequence[Series], *, lower_is_better: bool, small: bool = False, whole: bool = False
-) -> Chart | None:
+def chart(series: Sequence[Series], *, lower_is_better: bool, small: bool = False, whole: bool = False) -> Chart | None:
     """Draw series that share their axes; None if there is no point.
 
     Args:
@@ -82,12 +80,12 @@ def chart(
         return round(left + across * (width - left - right), 1), round(top + down * (height - top - bottom), 1)
 
     steps = [axis.low + (axis.high - axis.low) * number / (_MARKS + 1) for number in range(1, _MARKS + 1)]
-    write = (lambda value: f"{value:,.0f}") if whole else (lambda value: f"{value:.4g}")
+    form = "{:,.0f}" if whole else "{:.4g}"
     return Chart(
         width=width,
         height=height,
         series=tuple(_drawn(one, [place(point) for point in one.points]) for one in shown),
-        marks=() if small else tuple((place((begin, value))[1], write(value)) for value in steps),
+        marks=() if small else tuple((place((begin, value))[1], form.format(value)) for value in steps),
         span=duration(seconds),
         left=left,
     )

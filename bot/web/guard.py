@@ -10,10 +10,11 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -101,7 +102,9 @@ class Guard:
             answer = self._welcome(request.query_params["token"])
         if answer is None and not self._knows(request):
             answer = ask_for_token(401)
-        await (answer or self._inner)(scope, receive, _guarded(send))
+        # A client that takes in nothing has given up, and is given up: its connection is closed.
+        with suppress(TimeoutError):
+            await (answer or self._inner)(scope, receive, _guarded(send))
 
     def _refusal(self, request: Request) -> Response | None:
         """Return why a request is refused whoever sends it; None: it is not."""

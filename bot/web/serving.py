@@ -121,5 +121,7 @@ def _listening(settings: WebSettings) -> socket.socket:
     except OSError as error:
         listening.close()
         why = error.strerror or error
-        raise UsageError(f"{settings.listen}:{settings.port} cannot be had ({why}): choose another with --port") from error
+        raise UsageError(
+            f"{settings.listen}:{settings.port} cannot be had ({why}): choose another with --port"
+        ) from error
     return listening

@@ -1,6 +1,5 @@
 """What there is to look at: the daemon's database, and the runs in folders. Nothing here writes."""
 
-import os
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -157,7 +156,7 @@ def stamps(paths: Iterable[Path]) -> Version:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
@@ -165,7 +164,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino

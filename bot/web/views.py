@@ -175,7 +175,14 @@ def _live(session: Any, run: Run) -> Outcome:
 def _of_run(view: RunView, at: str) -> dict[str, Any]:
     """Return what the templates of a run's parts are given."""
     test = "public leaderboard" if view.outcome.live else "hidden test"
-    return {"view": view, "tree": view.tree, "result": view.outcome, "test": test, "at": at, "node_address": f"{at}/node/"}
+    return {
+        "view": view,
+        "tree": view.tree,
+        "result": view.outcome,
+        "test": test,
+        "at": at,
+        "node_address": f"{at}/node/",
+    }
 
 
 def _files(folder: RunFolder) -> list[str]:

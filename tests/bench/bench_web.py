@@ -1,8 +1,8 @@
 """The page over a daemon of twenty competitions, one of them with 5,000 nodes, and over a run of 5,000 nodes in a folder.
 
 Printed is for each page the median time in milliseconds from the request to the last byte, through the server's guard and a
-socket, and its size; then how long after a commit an open page was sent the change, and how much memory a thousand changes
-took. Each time something is written in between, so that nothing is answered from what was read before.
+socket: it is answered as it was last read, and its stream brings it up to date. The first time it is read before it is answered.
+Then how long after a commit an open page was sent the change, and how much memory the changes took.
 """
 
 import asyncio
@@ -62,7 +62,13 @@ def filled(path: Path, slugs: tuple[str, ...], cutoff: datetime | None = None) -
                 "seconds) VALUES (?, ?, 'improve', ?, ?, ?, '[]', ?, ?, ?, ?, 60)",
                 [
                     (
-                        *(slug, n, json.dumps([] if n % 25 == 1 else [n - 1]), str(n // 25), "a plan of some words " * 20),
+                        *(
+                            slug,
+                            n,
+                            json.dumps([] if n % 25 == 1 else [n - 1]),
+                            str(n // 25),
+                            "a plan of some words " * 20,
+                        ),
                         *("valid" if n % 5 else "buggy", 1 / (n + 1) if n % 5 else None, at(n, nodes), at(n, nodes)),
                     )
                     for n in range(1, nodes + 1)
@@ -78,9 +84,17 @@ def filled(path: Path, slugs: tuple[str, ...], cutoff: datetime | None = None) -
                 [(slug, n, at(n, LABS), at(n, LABS) if n < LABS - 1 else None) for n in range(1, LABS)],
             )
             many(
-                "INSERT INTO step (run_id, node, name, attempt, status, result, started_at) VALUES (?, ?, ?, ?, 'finished', ?, ?)",
+                "INSERT INTO step (run_id, node, name, attempt, status, result, started_at) "
+                "VALUES (?, ?, ?, ?, 'finished', ?, ?)",
                 [
-                    (slug, LABS - 1, name, turn if name == "lab.turn" else 0, json.dumps({"text": "line\n" * 200}), at(1, 1))
+                    (
+                        slug,
+                        LABS - 1,
+                        name,
+                        turn if name == "lab.turn" else 0,
+                        json.dumps({"text": "line\n" * 200}),
+                        at(1, 1),
+                    )
                     for turn in range(1, 21)
                     for name in ("lab.turn", f"turn:{turn}")
                 ],
@@ -184,7 +198,9 @@ def main() -> None:
         database, run = folder / "state" / "bot.db", folder / "runs" / SLUGS[0]
         filled(database, SLUGS)
         filled(run / "state.db", SLUGS[:1], datetime.now(UTC))
-        (run / "config.json").write_text(json.dumps({"run_id": SLUGS[0], "settings": {"seconds": 60}}), encoding="utf-8")
+        (run / "config.json").write_text(
+            json.dumps({"run_id": SLUGS[0], "settings": {"seconds": 60}}), encoding="utf-8"
+        )
         with page(folder) as (port, token, process):
             cookie = asked(port, f"/?token={token}")[2]
             for name, path, file in (
@@ -195,14 +211,15 @@ def main() -> None:
                 ("one of its nodes", f"/run/{SLUGS[0]}/node/4999", run / "state.db"),
                 ("the system", "/system", database),
             ):
-                asked(port, path, cookie)
+                first, _, _ = asked(port, path, cookie)
                 times, size = [], 0
                 for _ in range(REPEATS):
                     touch(file)
                     took, body, _ = asked(port, path, cookie)
                     times.append(took)
                     size = len(body)
-                print(f"{name:32} {statistics.median(times):7.1f} ms {max(times):7.1f} at most {size / 1000:7.1f} kB")
+                usual = f"{statistics.median(times):7.1f} ms, {max(times):.1f} at most"
+                print(f"{name:32} {usual}, {first:.0f} the first time; {size / 1000:.0f} kB")
             found, grown = delays(port, cookie, database, process)
             print(f"an event after a commit          {statistics.median(found):7.2f} s  {max(found):7.2f} at most")
             print(f"memory after {CHANGES} changes {grown:+.1f} MB, in all {resident(process):.0f} MB")
