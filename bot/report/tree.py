@@ -60,7 +60,10 @@ Place = tuple[int, int]
 
 
 def tree_drawing(nodes: Sequence[NodeRow], titles: Mapping[str, str], result: Outcome) -> TreeDrawing:
-    """Lay out nodes, under the titles of their drafts; a node is in the row of its first parent or below, one column to the right of it."""
+    """Lay out nodes, under the titles of their drafts.
+
+    A node is in the row of its first parent or below, one column to the right of it.
+    """
     children = _children(nodes)
     by_id = {n.id: n for n in nodes}
     places: dict[int, Place] = {}

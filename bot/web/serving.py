@@ -17,7 +17,7 @@ from bot.web.guard import Guard, Keys
 from bot.web.hands import Hands
 from bot.web.sources import Sources
 from bot.web.views import Views
-from sandbox.gpu import open_gpus
+from sandbox.gpu import Gpus, open_gpus
 from state.errors import UsageError
 
 TOKEN = "web-token"  # noqa: S105 - the name of its file
@@ -77,10 +77,8 @@ def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[
     """
     with _listening(settings) as listening, open_gpus() as gpus:
         port = listening.getsockname()[1]
-        keys = Keys(token, port)
-        application = Application(Views(sources, gpus, keys.csrf), Hands(sources), keys)
         config = uvicorn.Config(
-            Guard(application.starlette, keys, hosts_of(settings, port)),
+            guarded(sources, settings, Keys(token, port), gpus),
             http=_Protocol,
             ws="none",
             loop="asyncio",
@@ -97,6 +95,12 @@ def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[
         host = settings.listen if settings.listen not in ("0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
         began(address(host, port, token))
         asyncio.run(uvicorn.Server(config).serve([listening]))
+
+
+def guarded(sources: Sources, settings: WebSettings, keys: Keys, gpus: Gpus) -> Guard:
+    """Return the application behind its guard."""
+    application = Application(Views(sources, gpus, keys.csrf), Hands(sources), keys)
+    return Guard(application.starlette, keys, hosts_of(settings, keys.port))
 
 
 def address(host: str, port: int, token: str) -> str:
