@@ -111,7 +111,10 @@ class Application:
             return refuse(413, "This is no form of the page, or too long, or it came too slowly.")
         if not same(form.get("csrf", ""), self._keys.csrf):
             return refuse(403, "The form is of an earlier start of the page: load the page again.")
-        await run_in_threadpool(self._hands.act, request.path_params["name"], form)
+        try:
+            await run_in_threadpool(self._hands.act, request.path_params["name"], form)
+        except UsageError as error:
+            return refuse(400, str(error), _back(form))
         self._shelf.clear()
         return RedirectResponse(_back(form), status_code=303)
 

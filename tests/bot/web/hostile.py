@@ -10,7 +10,6 @@ from state import labs
 from state.polling import mark_failed
 from state.store import NO_RUN, Store
 from state.submissions import add_submission
-from tests.bot.report.finished_runs import FakeRun, write_run
 from tests.bot.status import parts
 from tests.bot.status.parts import NOW, RUN, SPOOKY
 from tests.bot.web.conftest import TOML
@@ -60,8 +59,7 @@ def hostile_day(folder: Path) -> tuple[Store, Views]:
         tx.connection.exec_driver_sql("UPDATE topic SET posted_at = ?", ("2026-11-20 08:00:00.000000",))
         tx.connection.exec_driver_sql("UPDATE kernelversion SET created_at = ?", ("2026-11-20 09:00:00.000000",))
     assert clock.now() == NOW
-    write_run(folder / "runs" / "wine", FakeRun(nodes=4))
-    return store, Views(Sources(folder / "bot.toml", (folder / "runs",)), Gpus(), "csrf")
+    return store, Views(Sources(folder / "bot.toml"), Gpus(), "csrf")
 
 
 def write_everywhere(store: Store, text: str) -> None:

@@ -1,6 +1,7 @@
 """The guard: nothing without the token, nothing from other sites, nothing under another name, nothing endless."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
@@ -8,7 +9,7 @@ import pytest
 
 from bot.web.guard import LONGEST_BODY
 from state.steering import control, notes
-from tests.bot.status.parts import NOW, SPOOKY
+from tests.bot.status.parts import SPOOKY
 from tests.bot.web.conftest import HOST, KEYS, reopened
 
 PAGES = (
@@ -36,7 +37,9 @@ async def test_nothing_is_shown_without_the_token(stranger: httpx2.AsyncClient, 
     assert SPOOKY not in answer.text and "Token" in answer.text
 
 
-async def test_the_token_in_the_address_becomes_a_cookie_that_only_this_site_sends(stranger: httpx2.AsyncClient) -> None:
+async def test_the_token_in_the_address_becomes_a_cookie_that_only_this_site_sends(
+    stranger: httpx2.AsyncClient,
+) -> None:
     answer = await stranger.get("/?token=a-token")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"]
@@ -55,7 +58,9 @@ async def test_the_token_can_be_pasted(stranger: httpx2.AsyncClient) -> None:
     assert (await stranger.post("/token", data={"token": "a-token"}, headers=OWN)).status_code == 303
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "localhost.evil:8765"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "localhost.evil:8765"]
+)
 async def test_a_site_whose_name_leads_here_is_refused(owner: httpx2.AsyncClient, host: str) -> None:
     answer = await owner.get("/", headers={"Host": host})
     assert answer.status_code == 421 and SPOOKY not in answer.text
@@ -86,7 +91,9 @@ async def test_a_form_that_another_site_sent_changes_nothing(
 
 
 @pytest.mark.parametrize("csrf", ["", "x", KEYS.session, KEYS.token])
-async def test_a_form_without_its_own_secret_changes_nothing(owner: httpx2.AsyncClient, folder: Path, csrf: str) -> None:
+async def test_a_form_without_its_own_secret_changes_nothing(
+    owner: httpx2.AsyncClient, folder: Path, csrf: str
+) -> None:
     assert (await owner.post("/act/control", data=PAUSE | {"csrf": csrf}, headers=OWN)).status_code == 403
     assert not is_paused(folder)
 
@@ -120,7 +127,7 @@ async def test_a_form_that_never_ends_is_cut_off(owner: httpx2.AsyncClient, fold
     assert (await owner.post("/act/note", content=endless(), headers=headers)).status_code == 413
     assert sent <= 2 * LONGEST_BODY
     with reopened(folder) as store, store.read() as session:
-        assert len(notes(session, SPOOKY, NOW)) == 2
+        assert len(notes(session, SPOOKY, datetime.max.replace(tzinfo=UTC))) == 2
 
 
 async def test_every_answer_forbids_scripts_that_are_not_the_pages_own(owner: httpx2.AsyncClient) -> None:

@@ -1,12 +1,12 @@
 """Strangers' texts are shown as texts: whatever they hold, a page has the elements that it has with harmless words."""
 
 from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
 
 import pytest
-from bs4 import BeautifulSoup
 
 from bot.report.templates import page_environment
-from bot.web.rendering import Page, document
+from bot.web.rendering import Page, Part, document, page
 from bot.web.stream import event
 from bot.web.views import Views
 from state.store import Store
@@ -40,13 +40,22 @@ def harmless(day: tuple[Store, Views]) -> dict[tuple[str, str], list[tuple[str, 
     for words in ("harmless words", "https://example.com/harmless"):
         write_everywhere(store, words)
         for name, read in PAGES.items():
-            found[words.partition(":")[0], name] = elements(document(read(views), "/stream"))
+            found[words.partition(":")[0], name] = Elements(document(read(views), "/stream")).found
     return found
 
 
-def elements(markup: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return each element of a document with the names of its attributes, in order."""
-    return [(one.name, tuple(sorted(one.attrs))) for one in BeautifulSoup(markup, "html.parser").find_all(True)]
+class Elements(HTMLParser):
+    """Each element of a document with the names of its attributes, in order, and where its links lead."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, tuple[str, ...]]] = []
+        self.links: list[str] = []
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, tuple(sorted(name for name, _ in attrs))))
+        self.links += [value or "" for name, value in attrs if name == "href"]
 
 
 def plain(text: str) -> str:
@@ -61,18 +70,19 @@ def test_a_text_adds_no_element_and_no_attribute(
     store, views = day
     write_everywhere(store, attempt)
     kind = "https" if attempt.startswith("https:") else "harmless words"
-    for name, read in PAGES.items():
+    # Pages with few texts of strangers are tried with some of them: in a browser all are.
+    few = () if ATTEMPTS.index(attempt) % 6 else ("home", "system")
+    for name in ("competition", "node", "lab", *few):
+        read = PAGES[name]
         shown = document(read(views), "/stream")
-        assert elements(shown) == harmless[kind, name], name
+        there = Elements(shown)
+        assert there.found == harmless[kind, name], name
         assert "".join(shown.split()).count(plain(attempt)) >= LEAST[name], f"{name} does not show it"
-        for link in BeautifulSoup(shown, "html.parser").find_all("a"):
-            assert str(link["href"]).startswith(("/", "#", "https://"))
+        assert all(link.startswith(("/", "#", "https://")) for link in there.links)
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_a_text_begins_no_field_of_an_event(day: tuple[Store, Views], attempt: str) -> None:
-    store, views = day
-    write_everywhere(store, attempt)
-    sent = event(views.competition(SPOOKY).parts).decode()
+def test_a_text_begins_no_field_of_an_event(attempt: str) -> None:
+    sent = event([page("x", ("message",), {"text": attempt, "back": None}).parts[0], Part("raw", attempt)]).decode()
     assert sent.endswith("\n\n") and "\r" not in sent
     assert all(line.startswith("data: ") for line in sent.removesuffix("\n\n").split("\n"))
