@@ -12,7 +12,7 @@ from bot.web.chart import Chart, Series, chart
 from state.series import history
 from state.tables import Run
 
-MOST_SUBMISSIONS = 20
+MOST_SUBMISSIONS = 12
 MOST_MOVES = 8
 
 
@@ -70,10 +70,13 @@ def _standing(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _moves(known: list[tuple[datetime, Mapping[str, Any]]]) -> list[Move]:
+    """Return the changes of rank or medal; that teams have joined is none."""
     found, before = list[Move](), None
     for at, one in known:
-        rank = one.get("rank")
+        rank, medal = one.get("rank"), one.get("medal")
+        if found and (found[-1].rank, found[-1].medal) == (rank, medal):
+            continue
         by = before - rank if before and rank else None
-        found.append(Move(at, rank, one.get("teams"), one.get("medal"), one.get("score"), by))
+        found.append(Move(at, rank, one.get("teams"), medal, one.get("score"), by))
         before = rank or before
     return found

@@ -7,9 +7,9 @@ from datetime import datetime
 from bot.report.range import axis_range
 from bot.report.words import duration, score
 
-WIDTH, HEIGHT = 720, 240
+WIDTH, HEIGHT = 560, 220
 SMALL_WIDTH, SMALL_HEIGHT = 160, 40
-_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 12, 10, 26
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 12, 10, 26
 _MARKS = 4
 """Lines of the grid."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -33,15 +34,26 @@ _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class _Protocol(H11Protocol):
-    """Ends a connection that has not sent a whole request in time: uvicorn waits for a first one as long as it takes."""
+    """Ends a connection whose request does not come whole in time: uvicorn waits for it as long as it takes."""
+
+    _limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(FIRST_REQUEST, self._end_if_silent)
+        self._watch()
 
-    def _end_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
-            self.transport.close()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Set the limit when a request begins, and lift it once its headers are there; its body has a limit of its own."""
+        if self.conn.their_state is not h11.IDLE:
+            if self._limit is not None:
+                self._limit.cancel()
+            self._limit = None
+        elif self._limit is None:
+            self._limit = self.loop.call_later(FIRST_REQUEST, self.transport.close)
 
 
 def read_token(folder: Path) -> str:

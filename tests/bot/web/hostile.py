@@ -46,7 +46,8 @@ def hostile_day(folder: Path) -> tuple[Store, Views]:
         labs.add_hint(tx, RUN, 4, {"name": "a", "score": 0.5, "error": None, "gain": None})
         for name in ("turn:1", "lab.turn"):
             tx.connection.exec_driver_sql(
-                "INSERT INTO step (run_id, node, name, attempt, status, result, started_at) VALUES (?, 4, ?, 1, 'finished', '{}', ?)",
+                "INSERT INTO step (run_id, node, name, attempt, status, result, started_at) "
+                "VALUES (?, 4, ?, 1, 'finished', '{}', ?)",
                 (RUN, name, "2026-11-20 09:00:00.000000"),
             )
         labs.end_turn(tx, RUN, 4, 1)

@@ -136,4 +136,4 @@ async def test_every_answer_forbids_scripts_that_are_not_the_pages_own(owner: ht
             headers = (await owner.get(path)).headers
             assert "script-src 'self'" in headers["content-security-policy"]
             assert "unsafe" not in headers["content-security-policy"]
-            assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+            assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
