@@ -9,7 +9,9 @@ from sqlmodel import Session
 
 from bot.status.submissions import NotSubmitted, SubmissionShown, not_submitted, shown_submissions
 from bot.web.chart import Chart, Series, chart
+from state.latest_events import latest
 from state.series import history
+from state.submissions import chosen_final
 from state.tables import Run
 
 MOST_SUBMISSIONS = 12
@@ -38,6 +40,12 @@ class BoardView:
     submissions: tuple[SubmissionShown, ...]
     """The newest first."""
     in_all: int
+    may_count: tuple[SubmissionShown, ...]
+    """Submissions that the site has taken, the newest first: two of them count in the end."""
+    chosen: tuple[str, ...]
+    """Tags of those that the owner wants to count."""
+    proposed: tuple[str, ...]
+    """Tags of those that were proposed last."""
     undecided: NotSubmitted | None
     """The last decision, if it made no submission."""
     ranks: Chart | None
@@ -53,10 +61,14 @@ def board_view(session: Session, competition: str, run: Run | None) -> BoardView
     known = [(row.at, _standing(row.data)) for row in history(session, competition, "watch") if row.sha256 is not None]
     ranks = [(at, float(standing["rank"])) for at, standing in known if standing.get("rank")]
     series = [Series("rank", "rank", ranks, line=True), Series("rank as read", "each", ranks)]
+    proposal = None if run is None else latest(session, run.id, ("selection.proposed",))
     return BoardView(
         held=tuple(one for one in sent if one.status == "held"),
         submissions=tuple(sent[: -MOST_SUBMISSIONS - 1 : -1]),
         in_all=len(sent),
+        may_count=tuple(one for one in reversed(sent) if one.status == "confirmed"),
+        chosen=() if run is None else chosen_final(session, run.id),
+        proposed=() if proposal is None else tuple(proposal.data["tags"]),
         undecided=None if run is None else not_submitted(session, run),
         ranks=chart(series, lower_is_better=True, whole=True) if len(ranks) > 1 else None,
         moves=tuple(reversed(_moves(known)))[:MOST_MOVES],

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from bot.status.orders import Verdict, decide, leave_note, open_for_orders, order, who
+from bot.status.work import latest_runs
 from bot.web.sources import Sources
 from state.errors import UsageError
 from state.steering import ControlState
 from state.store import Store
+from state.submissions import choose_final
 from state.words import did_you_mean
 
 _STATES = ("running", "paused", "stopped")
@@ -23,6 +25,7 @@ class Hands:
             "note": self._note,
             "control": self._control,
             "approve": self._approve,
+            "final": self._final,
         }
 
     def act(self, name: str, form: Mapping[str, str]) -> None:
@@ -51,6 +54,14 @@ class Hands:
     def _approve(self, store: Store, form: Mapping[str, str]) -> None:
         verdict = _one_of(form, "verdict", _VERDICTS)
         decide(store, _field(form, "id"), cast(Verdict, verdict), _by())
+
+    def _final(self, store: Store, form: Mapping[str, str]) -> None:
+        name = self._competition(form)
+        tags = [tag for field in ("first", "second") if (tag := form.get(field, ""))]
+        with store.write() as tx:
+            if (run := latest_runs(tx.session).get(name)) is None:
+                raise UsageError(f"there is no run on {name} yet")
+            choose_final(tx, run.id, tags, _by())
 
     def _competition(self, form: Mapping[str, str]) -> str:
         """Return the competition of a form, which a daemon must know, or it would never read the order."""

@@ -1,4 +1,4 @@
-"""The page in a real browser: it changes by itself, is used by keyboard, fits a phone, and nothing of a stranger's text is run."""
+"""The page in a real browser: it changes by itself, needs no mouse, fits a phone, and runs nothing that strangers wrote."""
 
 from pathlib import Path
 

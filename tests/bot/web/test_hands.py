@@ -9,8 +9,9 @@ from bs4 import BeautifulSoup
 from sqlmodel import Session, col, select
 
 from state.steering import control, notes
+from state.submissions import chosen_final
 from state.tables import Approval, Event
-from tests.bot.status.parts import NOMAD, NOW, SPOOKY
+from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY
 from tests.bot.web.conftest import HOST, KEYS, reopened
 
 BY = "ada (page)"
@@ -76,6 +77,20 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
     assert f"is {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
 
 
+async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.AsyncClient, folder: Path) -> None:
+    for fields, chosen in (
+        ({"first": "t2", "second": "t1"}, ("t2", "t1")),
+        ({"first": "", "second": "t1"}, ("t1",)),
+        ({}, ()),
+    ):
+        assert (await send(owner, "final", competition=SPOOKY, **fields)).status_code == 303
+        with reopened(folder) as store, store.read() as session:
+            assert chosen_final(session, RUN) == chosen
+            assert last_event(session, "selection.chosen").data["by"] == BY
+        page = BeautifulSoup((await owner.get(f"/competition/{SPOOKY}")).text, "html.parser")
+        assert tuple(str(one["value"]) for one in page.select("option[selected]")) == chosen
+
+
 @pytest.mark.parametrize(
     ("act", "fields", "why"),
     [
@@ -87,6 +102,8 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
         ("approve", {"id": "9", "verdict": "approved"}, "no submission 9 is waiting"),
         ("approve", {"id": "1", "verdict": "expired"}, "verdict is none of"),
         ("submit", {}, "nothing called submit"),
+        ("final", {"competition": SPOOKY, "first": "t3"}, "t3 is no submission of this run that the site has taken"),
+        ("final", {"competition": NOMAD, "first": "t1"}, "there is no run on"),
     ],
 )
 async def test_what_cannot_be_done_is_refused_in_one_sentence(
