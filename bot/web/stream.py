@@ -12,8 +12,10 @@ from bot.web.shelf import OLDEST
 from bot.web.sources import Version
 from state.errors import BotError
 
-PAUSE = 0.4
-"""Seconds between two looks at whether something was written, and two events at least."""
+PAUSE = 0.2
+"""Seconds between two looks at whether something was written."""
+REST = 2.0
+"""Between two readings of a page, as a multiple of the processor's time that one took: looking costs a third of a core."""
 MOST_STREAMS = 24
 """Open pages; browsers that ask for more are asked to come back."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -29,26 +31,25 @@ async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> A
     """
     sent: dict[str, str] = {}
     while True:
-        began = time.monotonic()
-        seen, parts = await asyncio.to_thread(_look, read, version)
-        # A page that takes long to read is read less often, so that looking costs at most a third of a core.
-        pause = max(PAUSE, 2 * (time.monotonic() - began))
+        seen, parts, took = await asyncio.to_thread(_look, read, version)
         changed = [part for part in parts if sent.get(part.id) != part.digest]
         sent |= {part.id: part.digest for part in changed}
         yield event(changed) if changed else _HEARTBEAT
-        for _ in range(max(1, round(OLDEST / pause))):
-            await asyncio.sleep(pause)
+        await asyncio.sleep(REST * took)
+        for _ in range(round(OLDEST / PAUSE)):
             if await asyncio.to_thread(_version, version) != seen:
                 break
+            await asyncio.sleep(PAUSE)
 
 
-def _look(read: Callable[[], Page], version: Callable[[], Version]) -> tuple[Version | None, list[Part]]:
-    """Return a page's parts and its state; of one that cannot be read now, only why."""
-    seen = _version(version)
+def _look(read: Callable[[], Page], version: Callable[[], Version]) -> tuple[Version | None, list[Part], float]:
+    """Return a page's version, its parts and its state (of one that cannot be read now, only why), and the seconds it took."""
+    seen, began = _version(version), time.thread_time()
     try:
-        return seen, [*read().parts, Part("state", "live")]
+        parts = [*read().parts, Part("state", "live")]
     except BotError as error:
-        return seen, [Part("state", str(escape(f"cannot be read: {error}")))]
+        parts = [Part("state", str(escape(f"cannot be read: {error}")))]
+    return seen, parts, time.thread_time() - began
 
 
 def _version(version: Callable[[], Version]) -> Version | None:

@@ -69,7 +69,12 @@ def filled(path: Path, slugs: tuple[str, ...], cutoff: datetime | None = None) -
                             str(n // 25),
                             "a plan of some words " * 20,
                         ),
-                        *("valid" if n % 5 else "buggy", 1 / (n + 1) if n % 5 else None, at(n, nodes), at(n, nodes)),
+                        *(
+                            "valid" if n % 5 else "buggy",
+                            1 - (n * 37 % 1_009) / 2_000 if n % 5 else None,
+                            at(n, nodes),
+                            at(n, nodes),
+                        ),
                     )
                     for n in range(1, nodes + 1)
                 ],
