@@ -80,6 +80,7 @@ def chart(series: Sequence[Series], *, lower_is_better: bool, small: bool = Fals
         return round(left + across * (width - left - right), 1), round(top + down * (height - top - bottom), 1)
 
     steps = [axis.low + (axis.high - axis.low) * number / (_MARKS + 1) for number in range(1, _MARKS + 1)]
+    steps = sorted({float(round(value)) for value in steps}) if whole else steps
     form = "{:,.0f}" if whole else "{:.4g}"
     return Chart(
         width=width,
