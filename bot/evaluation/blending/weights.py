@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from bot.evaluation.metrics.params import Params, number
 from bot.evaluation.metrics.probabilities import EPS
+from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Metric, metric_named
 from scrapers.snapshots.card import TaskCard
 
@@ -109,8 +109,8 @@ def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
 
 def _of_ranks(truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
     """Return Spearman's correlation, mean over the columns, of each prediction; the truth is ranked once for all of them."""
-    own = _standardised(rankdata(truth[rows], axis=0))
-    return np.array([(own * _standardised(rankdata(one, axis=0))).sum(axis=0).mean() for one in stack])
+    own = _standardised(mean_ranks(truth[rows]))
+    return np.array([(own * _standardised(mean_ranks(one))).sum(axis=0).mean() for one in stack])
 
 
 def _standardised(columns: Values) -> Values:
