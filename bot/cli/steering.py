@@ -37,9 +37,10 @@ def note(
         with open_daemon_store(config) as store:
             _show_notes(store, competition, json=json)
         return
-    from bot.status.orders import leave_note, who
+    from bot.status.orders import leave_note, refuse_secrets, who
 
     words = _words(text or [])
+    refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
         added = leave_note(store, competition, words, who())
         _report(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)

@@ -30,17 +30,25 @@ def open_for_orders(database: Path) -> Store:
     return store
 
 
+def refuse_secrets(text: str) -> None:
+    """Refuse a note that would reveal a secret to a model.
+
+    Raises:
+        UsageError: it holds one; the error does not repeat it.
+    """
+    for secret in find_secrets(text):
+        raise UsageError(
+            f"the note holds {secret.what}, and notes go into prompts: leave it out ({secret.place} is its place)"
+        )
+
+
 def leave_note(store: Store, competition: str, text: str, by: str) -> Note:
     """Keep a note on a competition.
 
     Raises:
-        UsageError: it holds a secret, which would be shown to a model; or it is no note, see `state.steering.add_note`.
+        UsageError: it holds a secret, or is no note, see `state.steering.add_note`.
     """
-    for secret in find_secrets(text):
-        # The error does not repeat it.
-        raise UsageError(
-            f"the note holds {secret.what}, and notes go into prompts: leave it out ({secret.place} is its place)"
-        )
+    refuse_secrets(text)
     with store.write() as tx:
         return add_note(tx, competition, text, by)
 
