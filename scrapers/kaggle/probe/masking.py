@@ -12,7 +12,7 @@ _KEPT = frozenset(
     (
         *("extension", "mimeType", "category", "hostSegment", "evaluationMetric", "documentType", "tier"),
         *("status", "language", "kernelType", "sourceType", "topicType", "type"),
-        *("sortBy", "group", "canonicalOrderBy", "documentTypes"),
+        *("competitionName", "sortBy", "group", "canonicalOrderBy", "documentTypes"),
     )
 )
 """Fields whose text is the site's or the competition's; all other text is masked, of fields that nobody knows too."""

@@ -17,6 +17,7 @@ from scrapers.kaggle.account import who_am_i
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.kernels import Kernels
+from scrapers.kaggle.probe.asking import _Whole
 from scrapers.kaggle.search import Search
 from scrapers.kaggle.submissions import Status, Submissions
 from scrapers.kaggle.wire import Answer, Wire
@@ -79,7 +80,7 @@ OURS: dict[str, type[Wire]] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": kind
     for module in modules(scrapers.kaggle)
     for name, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, Wire) and kind.__module__ == module.__name__ and kind not in (Wire, Answer)
+    if issubclass(kind, Wire) and kind.__module__ == module.__name__ and kind not in (Wire, Answer, _Whole)
 }
 
 

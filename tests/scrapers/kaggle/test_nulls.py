@@ -56,6 +56,7 @@ FOUND = {
     **{"id": 1, "documentType": "KERNEL", "title": "A", "slug": "a", "votes": 1},
     "ownerUser": {"id": 5, "userName": "ann", "displayName": "Ann", "tier": "MASTER"},
     "kernelDocument": {"bestPublicScore": 0.5, "hasLinkedSubmission": True},
+    "competitionDocument": {"isEnvironmentEvaluation": True, "onlyAllowKernelSubmissions": True},
 }
 TOPIC = {
     **{"id": 1, "title": "t", "topicUrl": "u", "authorName": "ann", "commentCount": 1, "votes": 1, "postDate": T},
