@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
-from bot.cli.options import Config, Json
+from bot.cli.options import Config, Json, OneCompetition
 from bot.cli.output import print_json
 from bot.configuration import Settings
+from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
 from bot.doctor.daemon import (
     check_backups,
@@ -39,17 +40,20 @@ from state.errors import ConfigurationError
 
 
 def doctor(
+    competition: OneCompetition = None,
     out: Annotated[Path, typer.Option(help="folder that runs are written to")] = Path("runs"),
     config: Config = None,
     json: Json = False,
 ) -> None:
     """Check every part: sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
 
-    Exits with 1 if something needed fails.
+    With a competition, configured or not, only Kaggle's key and that one are checked: whether it is entered, of a kind that
+    the bot works on, and certain. Exits with 1 if something needed fails.
 
-    Example: bot doctor --out runs
+    Example: bot doctor spooky-author-identification
     """
-    checks = list(_checks(out, settings_file(config)))
+    file = settings_file(config)
+    checks = list(_checks(out, file) if competition is None else _of_competition(competition, file))
     ok = all(check.status != "fails" for check in checks)
     if json:
         print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
@@ -59,6 +63,14 @@ def doctor(
             typer.echo(f"{check.status:8} {check.part:15} {check.found}{fix}")
     if not ok:
         raise typer.Exit(1)
+
+
+def _of_competition(slug: str, file: Path | None) -> list[Check]:
+    configuration, settings = _configuration(file)
+    table = {slug: settings.competitions.get(slug, CompetitionSettings())}
+    wrong = [one for one in configuration if one.status != "ok"]
+    daemon = settings.daemon
+    return [*wrong, *check_kaggle(settings.kaggle, table, rehearsal=daemon.rehearsal, state=daemon.folder)]
 
 
 def _checks(out: Path, file: Path | None) -> Iterator[Check]:
@@ -77,7 +89,8 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_devices(gpus)
             yield check_toolkit(_engine())
     yield from check_models(models)
-    yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=settings.daemon.rehearsal)
+    daemon = settings.daemon
+    yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=daemon.rehearsal, state=daemon.folder)
     yield check_notify(settings.notify)
     yield check_daemon(settings.daemon, settings.disk)
     yield check_daemon_database(settings.daemon.folder)

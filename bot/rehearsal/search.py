@@ -119,9 +119,9 @@ def _competition(competition: Competition, now: datetime) -> Json:
         "competitionDocument": {
             "hostSegment": competition.settings.host_segment.upper().replace(" ", "_"),
             "deadline": wire_time(competition.deadline(now)),
-            "isEnvironmentEvaluation": False,
+            "isEnvironmentEvaluation": competition.settings.kind == "simulation",
             "isLaunched": True,
-            "onlyAllowKernelSubmissions": card.kind == "code",
+            "onlyAllowKernelSubmissions": competition.takes_notebooks,
         },
         "_at": card.enabled_at,
         "_competition": card.title,
