@@ -17,8 +17,9 @@ from state.errors import UsageError
 if TYPE_CHECKING:
     from scrapers.kaggle.probe.exchange import Exchange
     from scrapers.kaggle.probe.judging import Judged
+    from scrapers.kaggle.probe.points import Verdict
 
-_ORDER = ("different", "OK", "could not tell")
+_ORDER: "tuple[Verdict, ...]" = ("different", "OK", "could not tell")
 
 
 def probe(

@@ -44,7 +44,8 @@ def rehearse(
     ] = False,
     token: Annotated[str | None, typer.Option(help="the API token that it accepts")] = None,
     kind: Annotated[
-        CompetitionKind, typer.Option(help="how the competitions look: a kind that the bot does not work on, or not as on others")
+        CompetitionKind,
+        typer.Option(help="how the competitions look: a kind that the bot does not work on, or not as on others"),
     ] = "files",
     seed: Annotated[int, typer.Option(help="seed of everything random: teams' arrival, the public part, delays")] = 0,
     faults: Annotated[Path | None, typer.Option(help="a file of faults to inject (TOML)")] = None,

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
 from typing import Any, TypeVar
 
 import httpx2
@@ -59,8 +58,17 @@ async def ask_all(
         meter = Tally()
 
         def recorder() -> _Recorder:
-            given = {"url": section.url, "hosts": section.hosts, "pace": pace, "patience": patience}
-            return _Recorder(http, lambda: credentials, clock, meter, **given).into(recorded, say)
+            found = _Recorder(
+                http,
+                lambda: credentials,
+                clock,
+                meter,
+                url=section.url,
+                hosts=section.hosts,
+                pace=pace,
+                patience=patience,
+            )
+            return found.into(recorded, say)
 
         # A refused key closes a client: the question without a key has a client of its own.
         await _ask(recorder(), recorder(), slug, pace)
@@ -74,14 +82,12 @@ async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace)
         return
     title = found.title or slug
     await client.tried("pages", site.pages(slug))
-    async with aclosing(site.files(slug)) as files:
-        await client.tried("files", anext(files, None))
+    await client.tried("files", anext(site.files(slug), None))
     await client.tried("data-summary", site.data_summary(slug))
     await client.tried("download", site.data_address(slug))
     await client.tried("leaderboard", site.top(slug, size=BOARD_ROWS))
     await client.tried("quota", submissions.limits())
-    async with aclosing(submissions.all()) as sent:
-        await client.tried("submissions", anext(sent, None))
+    await client.tried("submissions", anext(submissions.all(), None))
     topics = await client.tried("topics", forum.topics(slug))
     if topic := _telling(topics.topics if topics else ()):
         await client.tried("messages", forum.messages(slug, topic.id))

@@ -133,7 +133,9 @@ POINTS: tuple[Point, ...] = (
         "A daily limit that is used up is refused with words that the bot knows.",
         "sending one file more than the limit allows",
     ),
-    _never("tag", "A submission is found by its description at once.", "a first submission: `bot logs` has the look-up"),
+    _never(
+        "tag", "A submission is found by its description at once.", "a first submission: `bot logs` has the look-up"
+    ),
     _never(
         "hosts",
         "No field says whether an author is the competition's host.",

@@ -183,7 +183,9 @@ def _tiers(seen: Seen) -> Finding:
     if not owners:
         return unsure("no document names its author's tier")
     unknown = sorted({one.tier for one in owners if one.tier_name is None})
-    return told(not unknown, f"{len(owners)} tiers" + (f", unknown: {', '.join(unknown)}" if unknown else ", all known"))
+    return told(
+        not unknown, f"{len(owners)} tiers" + (f", unknown: {', '.join(unknown)}" if unknown else ", all known")
+    )
 
 
 def _needs_key(seen: Seen) -> Finding:

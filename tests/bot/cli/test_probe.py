@@ -89,7 +89,7 @@ def test_a_folder_with_something_in_it_is_not_written_to(snapshot: Snapshot) -> 
 
 
 def test_a_key_that_is_refused_is_said_at_once(snapshot: Snapshot) -> None:
-    with served(snapshot, SiteSettings(token="KGAT_another")) as site:  # noqa: S106 - of a stand-in
+    with served(snapshot, SiteSettings(token="KGAT_another")) as site:
         _, error = probed(site, site.competition.slug)
         assert sum(site.site.requests.values()) <= 1
     assert "give the bot another token" in error

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.kaggle.account import Introspection
-from scrapers.kaggle.competitions import Competition, DataSummary, Standing, _Competitions, DataFiles, Pages
-from scrapers.kaggle.forum import TopicMessages, TopicPage, OneTopic
+from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing, _Competitions
+from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage, KernelSource, OutputPage
 from scrapers.kaggle.search import SearchPage
-from scrapers.kaggle.submissions import Created, Limits, SentFile, Upload, SentFiles
+from scrapers.kaggle.submissions import Created, Limits, SentFile, SentFiles, Upload
 from scrapers.kaggle.wire import Answer
 from tests.scrapers.kaggle.parts import START
 

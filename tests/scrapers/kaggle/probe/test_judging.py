@@ -82,7 +82,11 @@ OTHERWISE: dict[str, tuple[str, Change, dict[str, Any]]] = {
     "opening-post": ("topic", put("topic", "postDate", value="2019-01-01T00:00:00Z"), {}),
     "replies": ("messages", deeper, {}),
     "deleted": ("messages", put("messages", 0, "isDeleted", value=True), {}),
-    "texts": ("messages", lambda answer: [answer["messages"][0].pop(key, None) for key in ("content", "rawMarkdown")], {}),
+    "texts": (
+        "messages",
+        lambda answer: [answer["messages"][0].pop(key, None) for key in ("content", "rawMarkdown")],
+        {},
+    ),
     "get-topic": ("topic", nothing, {"status": 403}),
     "kernel-page": ("kernels", nothing, {}),
     "kernel-order": ("kernels", swapped("kernels"), {}),
@@ -136,9 +140,7 @@ def test_a_wrong_name_is_settled_by_what_the_competition_was_answered_with(statu
 
 @pytest.mark.parametrize("name", sorted({question for question, _, _ in OTHERWISE.values()} - {"wrong-name"}))
 def test_without_an_answer_no_point_is_taken_for_settled(name: str) -> None:
-    silent = [
-        replace(one, status=None, answer=None) if one.name == name else one for one in read_exchanges(EXAMPLE)
-    ]
+    silent = [replace(one, status=None, answer=None) if one.name == name else one for one in read_exchanges(EXAMPLE)]
     before, after = verdicts(list(read_exchanges(EXAMPLE))), verdicts(silent)
     assert all(after[one] in (before[one], "could not tell") for one in before)
     assert after != before
