@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapers.kaggle.probe.exchange import Exchange
     from scrapers.kaggle.probe.judging import Judged
     from scrapers.kaggle.probe.points import Verdict
+    from scrapers.kaggle.settings import KaggleSection
 
 _ORDER: "tuple[Verdict, ...]" = ("different", "OK", "could not tell")
 
@@ -33,32 +34,41 @@ def probe(
     """Ask Kaggle at most 15 questions that change nothing, and show which of the bot's assumptions hold.
 
     The answers are kept in a folder without keys, and with the names, texts and numbers of people masked: tests read such
-    folders. Exits with 1 if Kaggle differs from an assumption.
+    folders. A folder that has answers is judged again, and nothing is asked. Exits with 1 if Kaggle differs from an assumption.
 
     Example: bot probe spooky-author-identification
     """
     # Imported here: no other command should pay for these imports.
-    from scrapers.kaggle.credentials import find_credentials
-    from scrapers.kaggle.probe.asking import ask_all
-    from scrapers.kaggle.probe.exchange import write_exchanges
+    from scrapers.kaggle.probe.exchange import read_exchanges
     from scrapers.kaggle.probe.judging import judge
-    from scrapers.kaggle.probe.masking import Masking
 
-    folder = out or Path(f"probe-{competition}")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is not empty: remove it, or name another folder with --out")
-    section = configured(config).kaggle
-    key = find_credentials()
-    with progress_line() as say:
-        exchanges = asyncio.run(ask_all(section, competition, SystemClock(), key, say))
+    folder, section = out or Path(f"probe-{competition}"), configured(config).kaggle
+    exchanges = read_exchanges(folder)
+    if not exchanges:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder} is not empty: remove it, or name another folder with --out")
+        exchanges = _asked(section, competition, folder)
     judged = judge(exchanges)
-    write_exchanges(folder, Masking(competition, key.hide).masked(exchanges))
     if json:
         print_json(_as_json(section.url, competition, exchanges, judged, folder))
     else:
         _show(judged, exchanges, folder)
     if any(one.finding.verdict == "different" for one in judged):
         raise typer.Exit(1)
+
+
+def _asked(section: "KaggleSection", competition: str, folder: Path) -> "tuple[Exchange, ...]":
+    """Put the questions, keep the answers in the folder, and return them as they came."""
+    from scrapers.kaggle.credentials import find_credentials
+    from scrapers.kaggle.probe.asking import ask_all
+    from scrapers.kaggle.probe.exchange import write_exchanges
+    from scrapers.kaggle.probe.masking import Masking
+
+    key = find_credentials()
+    with progress_line() as say:
+        exchanges = asyncio.run(ask_all(section, competition, SystemClock(), key, say))
+    write_exchanges(folder, Masking(competition, key.hide).masked(exchanges))
+    return exchanges
 
 
 def _show(judged: "Sequence[Judged]", exchanges: "Sequence[Exchange]", folder: Path) -> None:

@@ -51,6 +51,9 @@ def test_it_asks_little_changes_nothing_and_leaves_no_name_and_no_key(snapshot: 
     assert (code, found["requests"], found["folder"]) == (0, 15, folder.name)
     assert [one["point"] for one in found["points"]] == [one.name for one in POINTS]
     assert {one["verdict"] for one in found["points"]} == {"OK", "could not tell"}
+    before = sum(site.site.requests.values())
+    assert probed(site, site.competition.slug, "--json") == (0, output), "a second time the folder is judged"
+    assert sum(site.site.requests.values()) == before
     kept = read_exchanges(folder)
     assert [one.finding.verdict for one in judge(kept)] == [one["verdict"] for one in found["points"]]
     text = "".join(file.read_text() for file in folder.iterdir())
