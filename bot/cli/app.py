@@ -97,6 +97,11 @@ COMMANDS = {
         "bot.cli.doctor:doctor",
         "Check every part: sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.",
     ),
+    "init": (
+        "bot.cli.init:init",
+        "Write a bot.toml for a competition that you have entered, check it, and name the next command.",
+    ),
+    "keys": ("bot.cli.keys:keys_app", "The bot's keys: where they are kept."),
     "probe": (
         "bot.cli.probe:probe",
         "Ask Kaggle at most 15 questions that change nothing, and show which of the bot's assumptions hold.",

@@ -1,6 +1,6 @@
 """`bot doctor`: check every part, and show how to fix what fails."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,16 +53,21 @@ def doctor(
     Example: bot doctor spooky-author-identification
     """
     file = settings_file(config)
-    checks = list(_checks(out, file) if competition is None else _of_competition(competition, file))
+    checks = list(all_checks(out, file) if competition is None else _of_competition(competition, file))
+    if not show_checks(checks, json=json):
+        raise typer.Exit(1)
+
+
+def show_checks(checks: Sequence[Check], *, json: bool = False) -> bool:
+    """Print the checks; return whether none fails."""
     ok = all(check.status != "fails" for check in checks)
     if json:
         print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
-    else:
-        for check in checks:
-            fix = f" -> {check.fix}" if check.fix else ""
-            typer.echo(f"{check.status:8} {check.part:15} {check.found}{fix}")
-    if not ok:
-        raise typer.Exit(1)
+        return ok
+    for check in checks:
+        fix = f" -> {check.fix}" if check.fix else ""
+        typer.echo(f"{check.status:8} {check.part:15} {check.found}{fix}")
+    return ok
 
 
 def _of_competition(slug: str, file: Path | None) -> list[Check]:
@@ -73,7 +78,8 @@ def _of_competition(slug: str, file: Path | None) -> list[Check]:
     return [*wrong, *check_kaggle(settings.kaggle, table, rehearsal=daemon.rehearsal, state=daemon.folder)]
 
 
-def _checks(out: Path, file: Path | None) -> Iterator[Check]:
+def all_checks(out: Path, file: Path | None) -> Iterator[Check]:
+    """Check every part, by a bot.toml (None: the defaults) and the folder that runs are written to."""
     configuration, settings = _configuration(file)
     models = model_settings(settings)
     yield from configuration
