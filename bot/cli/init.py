@@ -64,11 +64,10 @@ def init(
     if config.exists():
         raise UsageError(f"{config} exists: edit it, or name another file with --config")
     asks = sys.stdin.isatty() and not yes
-    section = KaggleSection(url=url)
-    entered = asyncio.run(_entered(section, _credentials(asks=asks and url == SITE)))
-    slug = _chosen(competition, entered, asks=asks)
-    choice = _model(model, asks=asks)
     is_rehearsal = url != SITE
+    key = _credentials(asks=asks and not is_rehearsal)
+    choice = _model(model, asks=asks)
+    slug = _chosen(competition, asyncio.run(_entered(KaggleSection(url=url), key)), asks=asks)
     first = FirstFile(
         competition=slug,
         model=choice.name if choice.kind == "openai" else "builtin",

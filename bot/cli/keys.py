@@ -43,7 +43,9 @@ def set_key(
     known = _names(config)
     if name not in known:
         near = did_you_mean(name, known)
-        raise UsageError(f"nothing reads a key called {name} ({near}); bot.toml must name it first, or it is one of these")
+        raise UsageError(
+            f"nothing reads a key called {name} ({near}); bot.toml must name it first, or it is one of these"
+        )
     place = Layout().credentials / name if service else place_of(name)
     keep(place, asked(name))
     typer.echo(f"{name}: kept in {place}")
