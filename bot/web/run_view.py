@@ -21,7 +21,7 @@ from bot.web.chart import Chart, Series, chart
 from state.community import CommunityView, Post
 from state.store import Store
 from state.submissions import submissions_of
-from state.tables import Draft, Execution, Lab, Node, Run
+from state.tables import Draft, Event, Execution, Lab, Node, Run
 
 MOST_BOXES = 90
 """Nodes in the drawing of a tree; of more, those that matter most are drawn."""
@@ -136,17 +136,23 @@ def progress(session: Session, run: Run, now: datetime, *, small: bool = False) 
     lower = lower_is_better(run.config)
     if lower is None:
         return None
-    best = best_over_time(session, run.id, now, lower=lower)
+    best, until = best_over_time(session, run.id, now, lower=lower), _until(session, run, now)
     query = select(Node.ended_at, Node.score).where(Node.run_id == run.id, Node.status == "valid")
     query = query.where(Node.action != "reproduce", col(Node.score).is_not(None)).order_by(col(Node.id).desc())
     points = [] if small else [(at, score) for at, score in session.exec(query.limit(MOST_POINTS)) if at is not None]
     public = [(one.sent_at or one.at, one.score) for one in submissions_of(session, run.id) if one.score is not None]
     series = [
-        Series("validation, best so far", "best", [*best, *([(now, best[-1][1])] if best else [])], line=True),
+        Series("validation, best so far", "best", [*best, *([(until, best[-1][1])] if best else [])], line=True),
         Series("validation, each script", "each", [(at, score) for at, score in points if score is not None]),
         Series("public leaderboard", "public", public),
     ]
     return chart(series, lower_is_better=lower, small=small)
+
+
+def _until(session: Session, run: Run, now: datetime) -> datetime:
+    """Return when a run ended, or now."""
+    ended = select(Event.at).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
+    return now if run.status == "running" else session.exec(ended).first() or now
 
 
 def one_node(session: Session, run: Run, outcome: Outcome, id: int) -> NodeShown | None:

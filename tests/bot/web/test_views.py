@@ -1,6 +1,7 @@
 """The pages: what `bot status` and the report know of competitions and runs, also where there is little or much."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -12,7 +13,7 @@ from bot.web.run_view import MOST_BOXES, run_view
 from bot.web.sources import Sources
 from bot.web.views import Views
 from sandbox.gpu import Gpus
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, create_run, end_node, end_run
 from state.series import take_reading
 from state.store import Store
 from state.tables import Run
@@ -140,3 +141,17 @@ def test_of_a_large_tree_the_best_the_running_and_the_newest_nodes_are_drawn(sto
     assert view.in_all == 300 and len(drawn) <= MOST_BOXES
     assert {11, 17, 41, 50, 291, 300} <= drawn, "the best and what runs, with what they grew from, and the newest"
     assert 150 not in drawn
+    with store.write() as tx:
+        end_run(tx, "r", "finished")
+    shown = [
+        view.progress
+        for run in (run, ended(store))
+        for view in [run_view(store, run, GoesOn(True, live=True), store.clock.now() + timedelta(days=9))]
+    ]
+    goes_on, over = (chart.span if chart else "" for chart in shown)
+    assert goes_on.startswith("9") and not over.startswith("9"), "the scores of a run that is over end with it"
+
+
+def ended(store: Store) -> Run:
+    with store.read() as session:
+        return session.get_one(Run, "r")
