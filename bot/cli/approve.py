@@ -1,4 +1,4 @@
-"""`bot approve`: approve or refuse a held submission; or accept a changed rules page."""
+"""`bot approve`: approve or refuse a held submission; confirm a proposed task card; or accept a changed rules page."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 def approve(
     id: Annotated[
         str,
-        typer.Argument(help="the number in the request, or the submission's tag; with --rules, a competition"),
+        typer.Argument(
+            help="the number in the request, or the submission's tag; with --card or --rules, a competition"
+        ),
     ],
     refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
+    card: Annotated[
+        bool, typer.Option("--card", help="confirm how a competition is scored, as it was proposed")
+    ] = False,
     rules: Annotated[
         bool, typer.Option("--rules", help="accept a competition's changed rules, which you have read")
     ] = False,
@@ -31,9 +36,12 @@ def approve(
 
     Example: bot approve 7
     """
-    if rules and refuse:
-        raise UsageError("--rules accepts changed rules; --refuse is for a submission")
+    if refuse + card + rules > 1:
+        raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
     with open_daemon_store(config) as store:
+        if card:
+            _confirm_card(store, id, json=json)
+            return
         if rules:
             _accept_rules(store, id, json=json)
             return
@@ -58,6 +66,17 @@ def _decide(store: "Store", name: str, verdict: str) -> "Approval":
             known = f"waiting: {waiting}" if waiting else "none is waiting"
             raise UsageError(f"no submission {name} is waiting for approval; {known}")
         return decide_approval(tx, held.id, verdict, who())  # type: ignore[arg-type]  # one of the two
+
+
+def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
+    from bot.live.reading.proposals import confirm
+
+    with store.write() as tx:
+        proposal = confirm(tx, competition, who())
+    if json:
+        print_json({"competition": competition, **proposal.model_dump(mode="json")})
+    else:
+        typer.echo(f"{competition}: confirmed: {', '.join(proposal.lines)}")
 
 
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:

@@ -4,14 +4,13 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from bot.agents import blends
 from bot.agents.comind.policy import RoundsSettings, usual_coder
 from bot.agents.settings import AgentRunSettings
 from bot.configuration.competition import CompetitionSettings
-from bot.configuration.contradictions import cost_without_cap
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.services import RunPlan, open_context
@@ -21,10 +20,11 @@ from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import OwnerNote
 from bot.leaderboard.board import read_board
 from bot.live.budget import open_run
+from bot.live.models import choice_of, ensure_capped
 from bot.live.preparing import Task, deadline_of
 from bot.live.shared import Shared
 from bot.models import Item
-from bot.models.settings import ModelChoice, ModelSettings
+from bot.models.settings import ModelChoice
 from sandbox.share import share_of
 from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
@@ -88,7 +88,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     _ensure_contained(shared, choice)
-    _ensure_capped(shared, slug, own, choice)
+    ensure_capped(shared, slug, own, choice)
     settings = _settings(shared, own, choice)
     config = {
         "live": True,
@@ -197,15 +197,6 @@ def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
     return tuple(board.scores) if board is not None and board.complete else ()
 
 
-def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
-    """Return the models for a competition. Raises UsageError: there is no key, or no such model."""
-    spec = own.model
-    if spec is not None and spec != "builtin" and ":" not in spec:
-        spec = f"openai:{spec}"
-    choice = models.resolve(spec)
-    return replace(choice, roles={**(choice.roles or {}), **own.roles})
-
-
 def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
     """Refuse a model that was added to a daemon that runs without a sandbox, as its other models needed none."""
     isolated = shared.machinery.sandbox.describe().isolation != "none"
@@ -214,12 +205,6 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
             f"there is no sandbox for what {choice.spec} writes: install bubblewrap or Docker and restart the daemon, or "
             'set sandbox = "process" under [daemon], which contains nothing'
         )
-
-
-def _ensure_capped(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> None:
-    """Refuse a model that costs money without a cap a day; `bot config check` knows none that a variable names."""
-    if choice.kind == "openai" and (reason := cost_without_cap(shared.settings, own, choice.models)):
-        raise UsageError(f"competitions.{slug} {reason}")
 
 
 def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:

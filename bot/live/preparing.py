@@ -1,13 +1,12 @@
 """Preparing: whether a competition can be worked on, and if not, what a person has to do."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
+from bot.live.reading.card import Question, settle
 from bot.live.shared import Shared
 from bot.notify.events import Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
 from bot.status.problems import begin, end
@@ -61,14 +60,10 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         progress=_ProgressLog(shared, slug),
         warn=lambda sentence: shared.say(slug, sentence),
     )
-    fetch: Callable[[], Awaitable[Path]] = data.fetch
-    task = KaggleTask(Competitions(shared.client), slug, fetch, METRIC_DIRECTIONS, own.card)
-    derived = await task.derived()
-    if derived.card is None:
-        lines = tuple(one.line for one in derived.missing)
-        card = TaskCardIncomplete(slug, str(shared.file or "bot.toml"), lines)
-        why = "; ".join(map(str, derived.missing))
-        return _problem(shared, f"card/{slug}", Waiting(why, lines), card)
+    task = KaggleTask(Competitions(shared.client), slug, data.fetch)
+    card = await settle(shared, own, await task.evidence())
+    if isinstance(card, Question):
+        return _problem(shared, f"card/{slug}", *_asked(shared, slug, card))
     _over(shared, f"card/{slug}")
     if own.grader is not None:
         try:
@@ -76,7 +71,21 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         except UsageError as error:
             unusable = GraderUnusable(slug, str(error))
             return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
-    return Task(derived.card, await task.files())
+    return Task(card, await data.fetch())
+
+
+def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Event]:
+    """Return what the owner is asked of the task, and the notice."""
+    file, proposal = str(shared.file or "bot.toml"), question.proposal
+    if proposal is None:
+        lines = tuple(one.line for one in question.derived.missing)
+        why = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
+        return Waiting(why, lines), TaskCardIncomplete(slug, file, lines, note=question.note)
+    lines, command = proposal.lines, f"bot approve {slug} --card"
+    why = f"{slug}: {', '.join(lines)} is proposed ({proposal.source}): confirm it by `{command}`, or write into bot.toml "
+    why += f"what is right; read {SITE}{slug}/overview/evaluation first"
+    event = TaskCardIncomplete(slug, file, lines, question.note, proposal.by, proposal.quotes, command)
+    return Waiting(why, lines), event
 
 
 class _ProgressLog:

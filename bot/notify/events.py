@@ -372,7 +372,7 @@ class RulesNotAccepted(Event):
 
 @dataclass(frozen=True)
 class TaskCardIncomplete(Event):
-    """The competition's pages contradict each other or leave something out: the owner writes the missing lines."""
+    """The task is not certain: the owner confirms what is proposed, or writes the missing lines."""
 
     kind: ClassVar[str] = "problem.card"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "lines")
@@ -383,6 +383,14 @@ class TaskCardIncomplete(Event):
     """Where the lines go."""
     lines: tuple[str, ...]
     """Exactly as they must be written, each with what the owner has to decide."""
+    note: str = ""
+    """What was found in the way of a proposal."""
+    by: str = ""
+    """Who proposes the lines; empty: nobody does."""
+    quotes: tuple[str, ...] = ()
+    """The sentences of the pages that say so."""
+    command: str = ""
+    """What confirms the lines as they are."""
 
 
 @dataclass(frozen=True)
