@@ -76,7 +76,7 @@ async def _check(competitions: Competitions, slug: str, settings: CompetitionSet
             slug, "ok", "entered; its card is certain" + (" except for what the data will show" if missing else "")
         )
     if settings.metric is None and {one.field for one in open_} == {"metric"}:
-        fix = f"answer when you are asked (`bot approve {slug} --card`), or write into bot.toml: {open_[0].brief or open_[0].line}"
+        fix = f"confirm it when you are asked, or write into bot.toml: {open_[0].brief or open_[0].line}"
         return Check(slug, "warning", f"entered; how it is scored is to be confirmed: {open_[0].why}", fix)
     lines = "; ".join(f"{one.field}: {one.why}" for one in open_[:_MOST_LINES])
     fix = f"write into bot.toml, below [competitions.{slug}]: {', '.join(one.line for one in open_)}"
