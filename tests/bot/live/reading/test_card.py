@@ -45,7 +45,7 @@ def site(tmp_path: Path) -> Iterator[Served]:
 
 @asynccontextmanager
 async def asking(site: Served, folder: Path, endpoint: ScriptedEndpoint) -> AsyncIterator[Shared]:
-    section = ModelsSection(base_url=endpoint.url, prices={"reader": {"input": 0, "output": 0}})  # type: ignore[dict-item]
+    section = ModelsSection(base_url=endpoint.url, prices={"reader": {"input": 0, "output": 0}})
     async with shared(site, folder, Settings(models=section)) as here:
         models = ModelSettings(Environment(), section)
         machinery = here.machinery
