@@ -1,4 +1,4 @@
-"""`bot approve`: approve or refuse a held submission; confirm a proposed task card; or accept a changed rules page."""
+"""`bot approve`: approve or refuse a held submission; confirm a proposed task card; or accept a competition's rules."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,9 +26,7 @@ def approve(
     card: Annotated[
         bool, typer.Option("--card", help="confirm how a competition is scored, as it was proposed")
     ] = False,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="accept a competition's changed rules, which you have read")
-    ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="accept a competition's rules, which you have read")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -80,16 +78,13 @@ def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
 
 
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
-    from bot.status.work import latest_runs
-    from bot.submission.facts import ACCEPTED
-    from state.series import last_reading
+    from bot.submission.rules import accept_rules
 
     with store.write() as tx:
-        run, page = latest_runs(tx.session).get(competition), last_reading(tx.session, competition, "page", "rules")
-        if run is None or page is None or page.sha256 is None:
-            raise UsageError(f"there is no run on {competition} whose rules page was read")
-        tx.record(ACCEPTED, run_id=run.id, sha256=page.sha256, by=who())
+        sha, lines = accept_rules(tx, competition, who())
     if json:
-        print_json({"competition": competition, "rules": page.sha256})
-    else:
-        typer.echo(f"{competition}: the rules page as read on {page.at:%Y-%m-%d %H:%M} UTC is accepted")
+        print_json({"competition": competition, "rules": sha, "lines": [one.model_dump(mode="json") for one in lines]})
+        return
+    typer.echo(f"{competition}: {'the rules page as last read' if sha else 'that there is no rules page'} is accepted")
+    for one in lines:
+        typer.echo(f"- {one}")

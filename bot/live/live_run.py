@@ -25,6 +25,7 @@ from bot.live.preparing import Task, deadline_of
 from bot.live.shared import Shared
 from bot.models import Item
 from bot.models.settings import ModelChoice
+from bot.submission.rules import rules_of
 from sandbox.share import share_of
 from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
@@ -89,7 +90,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     _ensure_contained(shared, choice)
     ensure_capped(shared, slug, own, choice)
-    settings = _settings(shared, own, choice)
+    settings = _settings(shared, slug, own, choice)
     config = {
         "live": True,
         "competition": slug,
@@ -188,7 +189,12 @@ def _meaning(card: TaskCard, own: CompetitionSettings) -> str:
 def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     with shared.store.read() as session:
         found = notes(session, slug, shared.clock.as_of())
-    return tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+        rules = rules_of(session, slug, read=False)
+    written = tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+    if not rules.lines or rules.confirmed_at is None:
+        return written
+    said = "Keep to the rules of the competition: " + "; ".join(line.short for line in rules.lines)
+    return (OwnerNote(Item("rules", rules.confirmed_at), said), *written)
 
 
 def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
@@ -207,7 +213,12 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
         )
 
 
-def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
+def _no_pretrained(shared: Shared, slug: str) -> bool:
+    with shared.store.read() as session:
+        return rules_of(session, slug, read=False).forbid("pretrained models")
+
+
+def _settings(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
     settings, daemon = shared.settings, shared.settings.daemon
     described = shared.machinery.sandbox.describe()
     rounds = RoundsSettings(
@@ -238,5 +249,5 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         tree_search=settings.tree_search,
         adaptive_coding=settings.adaptive_coding,
         budget=settings.budget,
-        weights=settings.weights.folder if settings.weights.offer else None,
+        weights=settings.weights.folder if settings.weights.offer and not _no_pretrained(shared, slug) else None,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.own_grader import check_grader
 from bot.live.reading.card import Question, settle
+from bot.live.reading.rules import ask_rules
 from bot.live.shared import Shared
 from bot.notify.events import Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
 from bot.status.problems import begin, end
@@ -61,7 +62,9 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         warn=lambda sentence: shared.say(slug, sentence),
     )
     task = KaggleTask(Competitions(shared.client), slug, data.fetch)
-    card = await settle(shared, own, await task.evidence())
+    evidence = await task.evidence()
+    await ask_rules(shared, own, evidence, f"{SITE}{slug}/rules")
+    card = await settle(shared, own, evidence)
     if isinstance(card, Question):
         return _problem(shared, f"card/{slug}", *_asked(shared, slug, card))
     _over(shared, f"card/{slug}")

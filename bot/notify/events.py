@@ -371,6 +371,38 @@ class RulesNotAccepted(Event):
 
 
 @dataclass(frozen=True)
+class RulesToConfirm(Event):
+    """The owner must confirm a competition's rules once; nothing is sent before."""
+
+    kind: ClassVar[str] = "problem.confirm"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "lines")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    url: str
+    command: str
+    """What confirms them."""
+    lines: tuple[str, ...]
+    """What they say, each with its quoted sentence; none: nobody has read them."""
+    page: bool
+    """Whether there is a page of rules."""
+    note: str = ""
+    """Why the model has not read them."""
+
+
+@dataclass(frozen=True)
+class SamplesToModel(Event):
+    """Samples of a competition's data go to a model's endpoint."""
+
+    kind: ClassVar[str] = "model.samples"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "endpoint")
+
+    competition: str
+    endpoint: str
+    """Its host and port."""
+
+
+@dataclass(frozen=True)
 class TaskCardIncomplete(Event):
     """The task is not certain: the owner confirms what is proposed, or writes the missing lines."""
 

@@ -123,7 +123,8 @@ def rehearsal(
             clock = FastClock(datetime.fromisoformat(found["start"]), found["speed"], found["began"])
             made = Rehearsal(folder, slugs, announced["url"], mail, hook, site, clock)
             tables = "".join(
-                f'[competitions.{one["slug"]}]\nsubmit = true\nmodel = "{model}"\nmetric = "{one["metric"]["name"]}"\n'
+                f'[competitions.{one["slug"]}]\nsubmit = true\nmodel = "{model}"\n'
+                f'rules_read = true\nmetric = "{one["metric"]["name"]}"\n'
                 "max_submissions = 200\nreserved_submissions = 4\n"
                 for one in played
             )

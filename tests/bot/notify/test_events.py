@@ -26,6 +26,8 @@ from bot.notify.events import (
     QuotaUnknown,
     RankChanged,
     RulesNotAccepted,
+    RulesToConfirm,
+    SamplesToModel,
     ScoresDisagree,
     SubmissionDelayed,
     SubmissionFailed,
@@ -57,6 +59,10 @@ ALL: tuple[Event, ...] = (
     BudgetReached("day", "2026-01-02", Kind.MONEY, 100, 5.0, 5.0),
     RulesNotAccepted("wine", "https://www.kaggle.com/competitions/wine/rules"),
     TaskCardIncomplete("wine", "cards/wine.toml", LINES),
+    RulesToConfirm(
+        "wine", "https://www.kaggle.com/competitions/wine/rules", "bot approve wine --rules", (NASTY,), True
+    ),
+    SamplesToModel("wine", "models.example:8000"),
     DataReplaced("wine", "/var/lib/bot/wine", T, 3, 1000, 4, 1200, "ab12"),
     GraderUnusable("wine", f"grade.py is no Python: {NASTY}"),
     DiskLow(T, "/var/lib/bot", 1.25, 10.0),

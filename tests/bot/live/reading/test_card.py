@@ -62,7 +62,7 @@ async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Se
                 assert found.lines == ('metric = "log_loss"',)
                 assert f"confirm it by `bot approve {SLUG} --card`" in found.why
                 assert f'"{QUOTE}"' in found.why
-            assert (len(endpoint.requests), notices(here.store)) == (1, ["problem.card"])
+            assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples", "problem.card"])
             with here.store.write() as tx:
                 confirm(tx, SLUG, "ada")
             task = await prepare(here, SLUG, OWN)
@@ -91,7 +91,7 @@ async def test_field_and_reading_that_agree_settle_it_without_a_question(tmp_pat
         async with asking(site, tmp_path / "state", endpoint) as here:
             for _ in range(2):
                 assert isinstance(await prepare(here, SLUG, OWN), Task)
-            assert (len(endpoint.requests), notices(here.store)) == (1, [])
+            assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples"])
 
 
 async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_proposed(
