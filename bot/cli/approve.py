@@ -78,10 +78,13 @@ def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
 
 
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
+    from bot.live.reading.rules import to_confirm
+    from bot.status.problems import end
     from bot.submission.rules import accept_rules
 
     with store.write() as tx:
         sha, lines = accept_rules(tx, competition, who())
+        end(tx, to_confirm(competition))
     if json:
         print_json({"competition": competition, "rules": sha, "lines": [one.model_dump(mode="json") for one in lines]})
         return

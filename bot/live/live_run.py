@@ -193,7 +193,7 @@ def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     written = tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
     if not rules.lines or rules.confirmed_at is None:
         return written
-    said = "Keep to the rules of the competition: " + "; ".join(line.short for line in rules.lines)
+    said = "Keep to the rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
     return (OwnerNote(Item("rules", rules.confirmed_at), said), *written)
 
 

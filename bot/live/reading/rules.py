@@ -21,7 +21,7 @@ async def ask_rules(shared: Shared, own: CompetitionSettings, evidence: Evidence
     _tell_of_samples(shared, own, slug)
     with shared.store.read() as session:
         confirmed = rules_of(session, slug, read=own.rules_read).confirmed
-    key = f"rules to confirm/{slug}"
+    key = to_confirm(slug)
     if confirmed or not own.submit:
         with shared.store.write() as tx:
             end(tx, key)
@@ -36,6 +36,11 @@ async def ask_rules(shared: Shared, own: CompetitionSettings, evidence: Evidence
     with shared.store.write() as tx:
         note_reading(tx, slug, lines)
         begin(tx, key, sentence, event, asks=True)
+
+
+def to_confirm(slug: str) -> str:
+    """Return the key of the problem that rules are not confirmed."""
+    return f"rules to confirm/{slug}"
 
 
 async def _read(

@@ -65,7 +65,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
             run = begin_run(here, task, CompetitionSettings(model="builtin", metric="log_loss"))
             async with open_run_context(here, run, Stopwatch()) as context:
                 (note,) = context.task.notes
-            assert "external data (with conditions): Only public data." in note.text
+            assert "external data (with conditions): Only public data; daily" in note.text
             assert DATA not in note.text, "a stranger's words are no word of the owner's"
 
 
