@@ -8,7 +8,7 @@ from bot.doctor import Check
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
 from scrapers.kaggle.card.derive import derive
-from scrapers.kaggle.card.task import KaggleTask
+from scrapers.kaggle.card.task import read_evidence
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
 from state.clock import Clock
@@ -68,7 +68,7 @@ async def _check(competitions: Competitions, slug: str, settings: CompetitionSet
     if settings.notes is not None and not os.access(settings.notes, os.R_OK | os.X_OK):
         fix = f"create it, or let the bot's user read it, or name another one below [competitions.{slug}]"
         return Check(slug, "warning", f"the folder of notes {settings.notes} cannot be read", fix)
-    evidence = await KaggleTask(competitions, slug, None).evidence()
+    evidence = await read_evidence(competitions, slug)
     missing = derive(evidence, METRIC_DIRECTIONS, settings.card).missing
     open_ = [one for one in missing if one.field not in _OF_DATA]
     if not open_:

@@ -11,7 +11,7 @@ from bot.live.reading.rules import ask_rules
 from bot.live.shared import Shared
 from bot.notify.events import Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
 from bot.status.problems import begin, end
-from scrapers.kaggle.card.task import KaggleTask
+from scrapers.kaggle.card.task import read_evidence, with_data
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.data import CompetitionData, Progress
 from scrapers.snapshots.card import TaskCard
@@ -43,7 +43,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
     """Ask Kaggle for all that is needed to begin; the owner is notified once of what needs a person.
 
     Raises:
-        KaggleError, SiteUnavailable, DownloadFailed, DataChanged, UsageError: see `KaggleTask` and `CompetitionData`.
+        KaggleError, SiteUnavailable, DownloadFailed, UsageError: see `read_evidence`, `CompetitionData`, `open_reader`.
     """
     facts = await Competitions(shared.client).get(slug)
     if not facts.user_has_entered:
@@ -61,10 +61,10 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         progress=_ProgressLog(shared, slug),
         warn=lambda sentence: shared.say(slug, sentence),
     )
-    task = KaggleTask(Competitions(shared.client), slug, data.fetch)
-    evidence = await task.evidence()
+    evidence = await read_evidence(Competitions(shared.client), slug)
     await ask_rules(shared, own, evidence, f"{SITE}{slug}/rules")
-    card = await settle(shared, own, evidence)
+    folder = await data.fetch()
+    card = await settle(shared, own, await with_data(evidence, folder))
     if isinstance(card, Question):
         return _problem(shared, f"card/{slug}", *_asked(shared, slug, card))
     _over(shared, f"card/{slug}")
@@ -74,7 +74,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         except UsageError as error:
             unusable = GraderUnusable(slug, str(error))
             return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
-    return Task(card, await data.fetch())
+    return Task(card, folder)
 
 
 def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Event]:

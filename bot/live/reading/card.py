@@ -123,8 +123,10 @@ def _derived(evidence: Evidence, own: CompetitionSettings, proposal: CardProposa
 
 
 def stands(proposal: CardProposal, evidence: Evidence) -> bool:
-    """Return whether what a proposal quotes still stands on the pages."""
-    return not not_found(proposal.quotes, [ReadPage(page.name, page.content) for page in evidence.pages])
+    """Return whether what a proposal quotes still stands on the pages; if there is no page at all, the answer is wrong."""
+    return not evidence.pages or not not_found(
+        proposal.quotes, [ReadPage(page.name, page.content) for page in evidence.pages]
+    )
 
 
 def _objection(metric: str, evidence: Evidence) -> str:

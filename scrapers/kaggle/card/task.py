@@ -1,8 +1,7 @@
-"""A competition that is running on Kaggle, and all that is known of its task."""
+"""All that is known of the task of a competition that is running on Kaggle."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from scrapers.kaggle.card.board import read_order
@@ -14,33 +13,26 @@ from scrapers.posts.cleaners import Cleaners
 from state.errors import NotFound
 
 
-@dataclass(frozen=True)
-class KaggleTask:
-    """The task of one competition; errors as of `KaggleClient`, besides those that are named."""
+async def read_evidence(competitions: Competitions, slug: str) -> Evidence:
+    """Ask Kaggle for all that tells of a task but the data; errors as of `KaggleClient`."""
+    fields = await competitions.get(slug)
+    async with Cleaners(1) as cleaners:
+        pages = await in_markdown(await competitions.pages(slug), cleaners)
+    return Evidence(slug, fields, pages, None, await _scores(competitions, slug))
 
-    competitions: Competitions
-    """Asks Kaggle."""
-    slug: str
-    """The competition, by the last part of its address."""
-    fetch: Callable[[], Awaitable[Path]] | None
-    """Brings the data, once; see `CompetitionData.fetch`, whose errors it may raise. None: the data is left out."""
 
-    async def evidence(self) -> Evidence:
-        """Ask Kaggle for all that tells of the task."""
-        fields = await self.competitions.get(self.slug)
-        async with Cleaners(1) as cleaners:
-            pages = await in_markdown(await self.competitions.pages(self.slug), cleaners)
-        scores = await self._scores()
-        tables = None if self.fetch is None else await asyncio.to_thread(read_tables, await self.fetch())
-        return Evidence(self.slug, fields, pages, tables, scores)
+async def with_data(evidence: Evidence, folder: Path) -> Evidence:
+    """Return it with what the competition's data in a folder says."""
+    return replace(evidence, tables=await asyncio.to_thread(read_tables, folder))
 
-    async def _scores(self) -> tuple[str, ...]:
-        """Return the board's scores, its top's if that shows an order already."""
-        try:
-            top = tuple(entry.score for entry in (await self.competitions.top(self.slug)).submissions)
-            if read_order(top).direction or not top:
-                return top
-            rows, _ = await self.competitions.board(self.slug)
-            return tuple(str(row.score) for row in rows if row.score is not None)
-        except NotFound:  # none is shown
-            return ()
+
+async def _scores(competitions: Competitions, slug: str) -> tuple[str, ...]:
+    """Return the board's scores, its top's if that shows an order already."""
+    try:
+        top = tuple(entry.score for entry in (await competitions.top(slug)).submissions)
+        if read_order(top).direction or not top:
+            return top
+        rows, _ = await competitions.board(slug)
+        return tuple(str(row.score) for row in rows if row.score is not None)
+    except NotFound:  # none is shown
+        return ()

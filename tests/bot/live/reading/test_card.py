@@ -79,7 +79,10 @@ async def test_a_confirmed_card_holds_only_as_long_as_its_quotes_stand(site: Ser
             await prepare(here, SLUG, OWN)
             with here.store.write() as tx:
                 confirm(tx, SLUG, "ada")
-            site.competition.pages.content["description"] = "Now by a jury."
+            pages = dict(site.competition.pages.content)
+            site.competition.pages.content.clear()
+            assert isinstance(await prepare(here, SLUG, OWN), Task), "no page at all is a wrong answer of the site's"
+            site.competition.pages.content.update(pages, description="Now by a jury.")
             site.competition.pages.content.pop("evaluation", None)
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, Waiting)

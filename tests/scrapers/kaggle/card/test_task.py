@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -12,7 +11,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.settings import SiteSettings
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.overrides import CardOverrides
-from scrapers.kaggle.card.task import KaggleTask
+from scrapers.kaggle.card.task import read_evidence, with_data
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials
@@ -34,14 +33,13 @@ def site(tmp_path: Path) -> Iterator[Served]:
 
 
 @asynccontextmanager
-async def task(site: Served, folder: Path) -> AsyncIterator[KaggleTask]:
-    """Yield the site's competition."""
+async def reading(site: Served, folder: Path) -> AsyncIterator[tuple[Competitions, CompetitionData]]:
+    """Yield what reads the site's competition and its data."""
     slug, key = site.competition.card.slug, Credentials(site.site.settings.token)
     async with httpx2.AsyncClient(verify=False, timeout=10) as http:
         url = f"{site.client.url}/v1"
         client = KaggleClient(http, lambda: key, site.clock, Tally(), url=url, pace=PACE, patience=Patience())
-        data = CompetitionData(client, slug, folder, None)
-        yield KaggleTask(Competitions(client), slug, data.fetch)
+        yield Competitions(client), CompetitionData(client, slug, folder, None)
 
 
 def same(card: TaskCard, of: TaskCard) -> None:
@@ -54,9 +52,13 @@ def same(card: TaskCard, of: TaskCard) -> None:
 
 
 async def test_the_card_and_the_files_are_those_that_are_played_back(site: Served, tmp_path: Path) -> None:
-    async with task(site, tmp_path / "live") as source:
-        evidence = await source.evidence()
-    metric = site.competition.card.metric
+    slug, metric = site.competition.card.slug, site.competition.card.metric
+    async with reading(site, tmp_path / "live") as (competitions, data):
+        without = await read_evidence(competitions, slug)
+        assert {page.name for page in without.pages} >= {"description", "evaluation", "rules"}
+        assert not (tmp_path / "live").exists()
+        folder = await data.fetch()
+        evidence = await with_data(without, folder)
     assert derive(evidence, METRIC_DIRECTIONS).card is None
     card = derive(evidence, METRIC_DIRECTIONS, CardOverrides(metric=metric.name)).card
     assert card is not None
@@ -64,19 +66,11 @@ async def test_the_card_and_the_files_are_those_that_are_played_back(site: Serve
     played = site.competition.snapshot.data
     names = [path.relative_to(played) for path in played.rglob("*") if path.is_file()]
     assert names
-    assert all((tmp_path / "live" / "data" / name).read_bytes() == (played / name).read_bytes() for name in names)
-
-
-async def test_without_a_way_to_fetch_it_the_data_is_left_out(site: Served, tmp_path: Path) -> None:
-    async with task(site, tmp_path / "live") as source:
-        evidence = await replace(source, fetch=None).evidence()
-    assert evidence.tables is None
-    assert {page.name for page in evidence.pages} >= {"description", "evaluation", "rules"}
-    assert not (tmp_path / "live").exists()
+    assert all((folder / name).read_bytes() == (played / name).read_bytes() for name in names)
 
 
 async def test_who_has_not_entered_is_told_so(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(entered=False)) as site:
-        async with task(site, tmp_path / "live") as source:
+        async with reading(site, tmp_path / "live") as (_, data):
             with pytest.raises(NotEntered, match="accept its rules on the website"):
-                await source.evidence()
+                await data.fetch()
