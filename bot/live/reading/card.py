@@ -52,7 +52,7 @@ async def settle(shared: Shared, own: CompetitionSettings, evidence: Evidence) -
         if by_known.card is not None:
             return by_known.card
     reading, by, note = await _read(shared, own, evidence)
-    found = settled_by(evidence, own, derived, reading, by)
+    found = question_of(evidence, own, derived, reading, by)
     if found.proposal is not None:
         with shared.store.write() as tx:
             propose(tx, slug, found.proposal)
@@ -75,7 +75,7 @@ async def _read(shared: Shared, own: CompetitionSettings, evidence: Evidence) ->
             return None, "", f"the model could not read the pages: {error}"
 
 
-def settled_by(
+def question_of(
     evidence: Evidence, own: CompetitionSettings, derived: Derived, reading: CardReading | None, by: str
 ) -> Question:
     """Return what is proposed of all that is open, and whether the owner need be asked.
@@ -89,13 +89,13 @@ def settled_by(
     """
     named = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
     if reading is None:
-        if named is None:
+        if named is None or _objection(named[0], evidence):
             return Question(derived)
         return _proposed(evidence, own, derived, CardReading(metric=named[0], params=dict(named[1])), FIELD)
-    if reading.metric is not None and (objection := _objection(reading.metric, evidence)):
+    open_ = {one.field for one in derived.missing}
+    if reading.metric is not None and "metric" in open_ and (objection := _objection(reading.metric, evidence)):
         return Question(derived, note=objection)
     found = _proposed(evidence, own, derived, reading, by)
-    open_ = {one.field for one in derived.missing}
     return replace(found, agreed=named == (reading.metric, _unusual(reading)) and open_ == {"metric"})
 
 

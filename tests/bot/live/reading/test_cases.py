@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.live.reading.card import settled_by
+from bot.live.reading.card import question_of
 from bot.live.reading.card_prompt import ReadCard
 from scrapers.kaggle.card.derive import derive
 from tests.scrapers.kaggle.card.cases import DEFAULTS, load_cases
@@ -23,7 +23,7 @@ def test_nothing_is_settled_wrongly_and_all_but_a_few_answers_are_proposed() -> 
         # Where the reader gave no answer it was null.
         reply = json.dumps(answers.get(case.name, {"metric": None}))
         reading = ReadCard.of(case.evidence, READ_AT).parse(reply)
-        found = settled_by(case.evidence, CompetitionSettings(), derived, reading, "the reader")
+        found = question_of(case.evidence, CompetitionSettings(), derived, reading, "the reader")
         if found.proposal is None:
             counted["lines to write" if not case.answerable else "lines to write, though there is an answer"] += 1
             continue
@@ -42,3 +42,18 @@ def test_nothing_is_settled_wrongly_and_all_but_a_few_answers_are_proposed() -> 
         "lines to write": 241,
         "lines to write, though there is an answer": 3,
     }
+
+
+def test_without_a_reader_what_the_field_names_is_proposed_and_nothing_is_settled() -> None:
+    counted: Counter[str] = Counter()
+    for case in load_cases():
+        found = question_of(
+            case.evidence, CompetitionSettings(), derive(case.evidence, METRIC_DIRECTIONS), None, "nobody"
+        )
+        assert not found.agreed
+        if found.proposal is None:
+            counted["lines to write"] += 1
+        else:
+            right = found.proposal.overrides.metric == case.metric
+            counted["the answer" if right else "half of the truth"] += 1
+    assert counted == {"lines to write": 361, "the answer": 44, "half of the truth": 29}
