@@ -19,7 +19,7 @@ from scrapers.snapshots.card import TaskCard
 from state.errors import BudgetExceeded, ModelError
 
 FIELD = "Kaggle's field"
-AGREED = "Kaggle's field and the model, which agree"
+AGREED = "Kaggle's field, with the model,"
 _USUAL = {"eps": 1e-15, "normalize": True}
 """A log loss's own parameters: to name them changes nothing."""
 _COLUMNS = frozenset(("id_column", "key_columns", "prediction_columns"))
