@@ -52,7 +52,7 @@ class ReadCard(TemplatePrompt[CardReading]):
     test: tuple[str, ...]
     pages: tuple[ReadPage, ...]
     read_at: datetime
-    metrics: tuple[str, ...] = tuple(METRIC_DIRECTIONS)
+    known_metrics: tuple[str, ...] = tuple(METRIC_DIRECTIONS)
     longest: int = _LONGEST
 
     @classmethod

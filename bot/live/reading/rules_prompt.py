@@ -34,7 +34,7 @@ class ReadRules(TemplatePrompt[RulesReading]):
     title: str
     page: ReadPage
     read_at: datetime
-    topics: tuple[str, ...] = get_args(Topic)
+    known_topics: tuple[str, ...] = get_args(Topic)
     longest: int = _LONGEST
 
     def items(self) -> tuple[Item, ...]:
