@@ -403,6 +403,24 @@ class SamplesToModel(Event):
 
 
 @dataclass(frozen=True)
+class CompetitionKind(Event):
+    """The competition is of a kind that the bot does not work on, or not as on others."""
+
+    kind: ClassVar[str] = "competition.kind"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "name", "worked_on")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    name: str
+    """Such as `simulation`."""
+    sentence: str
+    """What the kind is, and what the bot does there; without the competition's name."""
+    source: str
+    """What says so."""
+    worked_on: bool
+
+
+@dataclass(frozen=True)
 class TaskCardIncomplete(Event):
     """The task is not certain: the owner confirms what is proposed, or writes the missing lines."""
 

@@ -14,6 +14,7 @@ from bot.notify.events import (
     BudgetReached,
     Choice,
     CompetitionDay,
+    CompetitionKind,
     CompetitionOver,
     DailySummary,
     DataReplaced,
@@ -58,6 +59,7 @@ ALL: tuple[Event, ...] = (
     ScoresDisagree("wine", "wine-aide", 6, NASTY),
     BudgetReached("day", "2026-01-02", Kind.MONEY, 100, 5.0, 5.0),
     RulesNotAccepted("wine", "https://www.kaggle.com/competitions/wine/rules"),
+    CompetitionKind("wine", "simulation", "is a simulation: the bot only reads", NASTY, worked_on=False),
     TaskCardIncomplete("wine", "cards/wine.toml", LINES),
     RulesToConfirm(
         "wine", "https://www.kaggle.com/competitions/wine/rules", "bot approve wine --rules", (NASTY,), True
