@@ -7,12 +7,10 @@ import typer
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json
-from bot.cli.steering import who
 from state.errors import UsageError
 
 if TYPE_CHECKING:
     from state.store import Store
-    from state.tables import Approval
 
 
 def approve(
@@ -36,6 +34,9 @@ def approve(
     """
     if refuse + card + rules > 1:
         raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
+    # Imported here: no other command should pay for these imports.
+    from bot.status.orders import decide, who
+
     with open_daemon_store(config) as store:
         if card:
             _confirm_card(store, id, json=json)
@@ -43,7 +44,7 @@ def approve(
         if rules:
             _accept_rules(store, id, json=json)
             return
-        row = _decide(store, id, "refused" if refuse else "approved")
+        row = decide(store, id, "refused" if refuse else "approved", who())
         running = daemon_is_running(store)
     if json:
         answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
@@ -54,20 +55,9 @@ def approve(
     typer.echo(f"submission {row.id} {what}{later}")
 
 
-def _decide(store: "Store", name: str, verdict: str) -> "Approval":
-    from state.approvals import decide_approval, find_approval, undecided
-
-    with store.write() as tx:
-        held = find_approval(tx.session, name)
-        if held is None or held.id is None:
-            waiting = ", ".join(str(row.id) for row in undecided(tx.session))
-            known = f"waiting: {waiting}" if waiting else "none is waiting"
-            raise UsageError(f"no submission {name} is waiting for approval; {known}")
-        return decide_approval(tx, held.id, verdict, who())  # type: ignore[arg-type]  # one of the two
-
-
 def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
     from bot.live.reading.proposals import confirm
+    from bot.status.orders import who
 
     with store.write() as tx:
         proposal = confirm(tx, competition, who())
@@ -79,6 +69,7 @@ def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
 
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
     from bot.live.reading.rules import to_confirm
+    from bot.status.orders import who
     from bot.status.problems import end
     from bot.submission.rules import accept_rules
 

@@ -77,6 +77,7 @@ _SENTENCES = {
     "tick.failed": "the tick {tick} failed: {error}",
     "loop.failed": "the loop {loop} failed, and is begun again: {error}",
     "selection.proposed": "the final selection was proposed: {tags}",
+    "selection.chosen": "{by} chose what is to count in the end: {tags}",
     "submission.wished": "{by} asked for node {node} to be submitted",
     "submission.wish_seen": "the wish for node {node} is {state}: {why}",
     "community.pruned": "what was collected for {competition} was removed: {posts} posts",

@@ -9,7 +9,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.submission.rules import accept_rules
 from state.approvals import ask_approval, decide_approval
 from state.progress import create_node, create_run, end_node
-from state.submissions import advance_submission, intend_submission, submissions_of, update_submission
+from state.submissions import advance_submission, choose_final, intend_submission, submissions_of, update_submission
 from state.tables import Submission
 from tests.bot.rehearsal.parts import DEADLINE, START
 from tests.bot.submission.desk_parts import Live
@@ -123,6 +123,12 @@ async def test_what_an_earlier_run_sent_may_count_in_the_end_by_its_public_score
     mine = run.submissions()
     assert [tag in notice.body for tag in (before.tag, mine[-1].tag, mine[0].tag)] == [True, True, False]
     assert notice.body.index(before.tag) < notice.body.index(mine[-1].tag)
+    with run.store.write() as tx:
+        choose_final(tx, run.context.run_id, [mine[0].tag], "ada")
+    desk.scores.propose()
+    notice = run.notices("selection.proposed")[-1]
+    assert [tag in notice.body for tag in (mine[0].tag, before.tag, mine[-1].tag)] == [True, True, False]
+    assert notice.body.index(mine[0].tag) < notice.body.index(before.tag), "what the owner chose comes first"
 
 
 async def test_a_score_that_comes_late_for_an_earlier_run_is_taken_from_what_was_polled(run: Live) -> None:
