@@ -1,4 +1,4 @@
-"""`bot approve`: approve or refuse a held submission; or accept a changed rules page."""
+"""`bot approve`: approve or refuse a held submission; confirm a proposed task card; or accept a competition's rules."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 def approve(
     id: Annotated[
         str,
-        typer.Argument(help="the number in the request, or the submission's tag; with --rules, a competition"),
+        typer.Argument(
+            help="the number in the request, or the submission's tag; with --card or --rules, a competition"
+        ),
     ],
     refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="accept a competition's changed rules, which you have read")
+    card: Annotated[
+        bool, typer.Option("--card", help="confirm how a competition is scored, as it was proposed")
     ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="accept a competition's rules, which you have read")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -29,12 +32,15 @@ def approve(
 
     Example: bot approve 7
     """
-    if rules and refuse:
-        raise UsageError("--rules accepts changed rules; --refuse is for a submission")
+    if refuse + card + rules > 1:
+        raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
     # Imported here: no other command should pay for these imports.
     from bot.status.orders import decide, who
 
     with open_daemon_store(config) as store:
+        if card:
+            _confirm_card(store, id, json=json)
+            return
         if rules:
             _accept_rules(store, id, json=json)
             return
@@ -49,18 +55,30 @@ def approve(
     typer.echo(f"submission {row.id} {what}{later}")
 
 
-def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
+def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
+    from bot.live.reading.proposals import confirm
     from bot.status.orders import who
-    from bot.status.work import latest_runs
-    from bot.submission.facts import ACCEPTED
-    from state.series import last_reading
 
     with store.write() as tx:
-        run, page = latest_runs(tx.session).get(competition), last_reading(tx.session, competition, "page", "rules")
-        if run is None or page is None or page.sha256 is None:
-            raise UsageError(f"there is no run on {competition} whose rules page was read")
-        tx.record(ACCEPTED, run_id=run.id, sha256=page.sha256, by=who())
+        proposal = confirm(tx, competition, who())
     if json:
-        print_json({"competition": competition, "rules": page.sha256})
+        print_json({"competition": competition, **proposal.model_dump(mode="json")})
     else:
-        typer.echo(f"{competition}: the rules page as read on {page.at:%Y-%m-%d %H:%M} UTC is accepted")
+        typer.echo(f"{competition}: confirmed: {', '.join(proposal.lines)}")
+
+
+def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
+    from bot.live.reading.rules import to_confirm
+    from bot.status.orders import who
+    from bot.status.problems import end
+    from bot.submission.rules import accept_rules
+
+    with store.write() as tx:
+        sha, lines = accept_rules(tx, competition, who())
+        end(tx, to_confirm(competition))
+    if json:
+        print_json({"competition": competition, "rules": sha, "lines": [one.model_dump(mode="json") for one in lines]})
+        return
+    typer.echo(f"{competition}: {'the rules page as last read' if sha else 'that there is no rules page'} is accepted")
+    for one in lines:
+        typer.echo(f"- {one}")

@@ -89,6 +89,10 @@ _SENTENCES = {
     "backup.made": "the database was copied to {file} and checked: {bytes} bytes",
     "backup.failed": "no daily backup was made: {error}",
     "disk.bounded": "{bytes} bytes of the disk were freed in {places} places",
+    "card.proposed": "it is proposed how {competition} is scored",
+    "card.confirmed": "{by} confirmed how {competition} is scored",
+    "rules.read": "the rules of {competition} were read",
+    "rules.accepted": "{by} accepted the rules of {competition}",
     "approval.asked": "submission {submission} waits for your decision as {approval}",
     "approval.decided": "{by} decided on submission {submission}: {decision}",
 }
