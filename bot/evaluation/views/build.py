@@ -125,7 +125,8 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
 def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: Path, labels_dir: Path) -> str:
     """Give each training row of the hold-out view a fold, so that experiments of all coders can be compared.
 
-    The folds are cut over all labelled rows; those of the training part alone are written.
+    They are those of the fold views, but for what is cut by time: the latest rows are withheld, which would be a fold of their own,
+    so that blocks are cut from the rows that are left.
 
     Args:
         data_dir: the competition's files; only read.
@@ -144,11 +145,11 @@ def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: 
     """
     layout = read_layout(data_dir, card)
     split = split_rows(layout, seed, VERSION)
-    labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
-    fold_of, _, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
     train = split.rows("train")
+    labelled = [row for row in (train if split.kind == "time" else range(len(layout.ids))) if layout.has_label(row)]
+    fold_of, _, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
     validated = [row for row in train if layout.form.has_prediction_rows(row) and fold_of.get(row, -1) >= 0]
-    # The latest rows, and a few large groups, may be withheld as whole folds: those that are left will do.
+    # A few large groups may be withheld as whole folds: those that are left will do.
     if len({fold_of[row] for row in validated}) < FEWEST_FOLDS:
         raise UnsupportedLayout(f"The training rows are too few for {folds} folds ({note}).")
     staging = _staging(out_dir)

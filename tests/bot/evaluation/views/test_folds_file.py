@@ -58,7 +58,7 @@ def test_every_training_row_of_the_holdout_view_has_a_fold_in_every_layout(layou
     assert (header[0], header[-1]) == ("row", "fold")
     assert [row[0] for row in rows] == [str(number) for number in range(info.train_rows)]
     assert [row[1:-1] for row in rows] == training_rows(out, data, task, header[1:-1])
-    assert len({row[-1] for row in rows} - {"-1"}) >= (2 if info.split_kind == "time" else FOLDS)
+    assert len({row[-1] for row in rows} - {"-1"}) >= FOLDS
     # What is validated is scored by its labels, and right predictions of it can be told from the form alone.
     asked, truth = read(view.data / "sample_validation.csv"), read(view.truth)
     ids = [asked[0].index(name) for name in task.row_columns]
@@ -153,7 +153,9 @@ def test_training_rows_of_one_fold_alone_are_refused(tmp_path):
     folds=st.integers(2, 6),
     seed=st.integers(0, 5),
 )
-def test_folds_part_the_training_rows_and_are_those_of_the_fold_views(tmp_path_factory, kind, rows, folds, seed):
+def test_folds_part_the_training_rows_and_are_those_of_the_fold_views_where_time_does_not_cut_them(
+    tmp_path_factory, kind, rows, folds, seed
+):
     place = tmp_path_factory.mktemp("folds")
     data, task = _competition(kind, rows, place)
     layout = read_layout(data, task)
@@ -162,6 +164,11 @@ def test_folds_part_the_training_rows_and_are_those_of_the_fold_views(tmp_path_f
     assert [row[0] for row in listed] == [str(number) for number in range(len(split.rows("train")))]
     assert [row[header.index("id")] for row in listed] == [layout.ids[row] for row in split.rows("train")]
     fold_of = dict(zip(split.rows("train"), (int(row[-1]) for row in listed), strict=True))
+    if split.kind == "time":
+        sizes = Counter(fold for fold in fold_of.values() if fold >= 0)
+        assert sorted(sizes) == list(range(folds)), "none is lost with the latest rows, which are withheld"
+        assert max(sizes.values()) <= 1.5 * min(sizes.values())
+        return
     asked: list[int] = []
     for number in range(folds):
         fold = fold_rows(layout, split, ViewName("fold", number + 1, folds), seed, VERSION)
