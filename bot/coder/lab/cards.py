@@ -184,8 +184,8 @@ def blend_line(blend: BlendSoFar) -> str:
     than = "the best of these" if many else "it as it is"
     gain = ""
     if blend.gain is not None:
-        how = f"better than {than} by" if blend.gain > 0 else f"no better than {than}:"
-        gain = f", {how} {shown_gain(blend.gain, blend.gain_error)}"
+        how = "better" if blend.gain > 0 else "worse"
+        gain = f", {how} than {than} by {shown_gain(abs(blend.gain), blend.gain_error)}"
     return f"the engine's {what}: {shown(blend.score, blend.noise)}{noise}{gain}"
 
 

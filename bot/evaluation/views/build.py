@@ -125,8 +125,8 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
 def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: Path, labels_dir: Path) -> str:
     """Give each training row of the hold-out view a fold, so that experiments of all coders can be compared.
 
-    They are those of the fold views, but for what is cut by time: the latest rows are withheld, which would be a fold of their own,
-    so that blocks are cut from the rows that are left.
+    They are those of the fold views, but for what is cut by time: the latest rows are withheld, which would be a fold of their
+    own, so that blocks are cut from the rows that are left.
 
     Args:
         data_dir: the competition's files; only read.
