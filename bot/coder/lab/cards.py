@@ -185,7 +185,7 @@ def blend_line(blend: BlendSoFar) -> str:
     gain = ""
     if blend.gain is not None:
         how = "better" if blend.gain > 0 else "worse"
-        gain = f", {how} than {than} by {shown_gain(abs(blend.gain), blend.gain_error)}"
+        gain = f", {how} than {than} by {shown_gain(abs(blend.gain), blend.gain_error).removeprefix('+')}"
     return f"the engine's {what}: {shown(blend.score, blend.noise)}{noise}{gain}"
 
 
