@@ -109,8 +109,10 @@ def _grown(data: Path, scratch: Path, asked: Asked, out: Path, now: datetime) ->
 
 
 def _slug(data: Path) -> str:
-    """Return the data's name as that of a task."""
-    name = data.resolve().name.removesuffix(data.suffix) if data.is_file() else data.resolve().name
+    """Return the data's name as that of a task; `data` alone says nothing."""
+    path = data.resolve()
+    name = path.name.removesuffix(path.suffix) if data.is_file() else path.name
+    name = path.parent.name if name.lower() == "data" else name
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80] or "own-data"
 
 
