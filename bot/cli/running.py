@@ -13,7 +13,8 @@ from bot.execution.folder import RunFolder
 from bot.replay.runs_table import RunsTable
 from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import disbelief, interval, made_as, medal, verdict
+from bot.report.words import disbelief, interval, made_as, medal
+from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 
 _COLUMNS = (
@@ -73,7 +74,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.run_id}: {result.error}"
         return
     if result.own_data:
-        yield verdict(result)
+        yield verdict_of(result)
         yield f"expected on new rows (95%): {_expected(result)}"
     if not result.valid_submission:
         yield f"no valid submission: {result.message or result.handed_in_note}"

@@ -145,7 +145,7 @@ async def _end(
     result = await grade_and_report(ended, handed, run.snapshot.path, worker)
     if run.settings.own_data:
         try:
-            reason = await write_package(context, handed, run.folder.solution, run.settings.model)
+            reason = await write_package(context, handed, run.folder.solution, run.snapshot.path, run.settings.model)
         except (BotError, OSError) as error:  # it must not cost the result
             reason = str(error)
         if reason:

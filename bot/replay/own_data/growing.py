@@ -21,6 +21,8 @@ from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
 from state.errors import UsageError
 from state.words import iso
 
+WITHHELD = "private/withheld.csv"
+"""The rows of one table that were withheld, as training rows: the package learns from them, too."""
 _TRUE = {"true": "1", "false": "0"}
 
 
@@ -112,6 +114,7 @@ def _write_data(rows: _Rows, folder: Path) -> None:
     if parted is not None and parted.answered:
         (folder / ANSWERS).parent.mkdir(mode=0o700)
         _write(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, parted))
+        _write(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
     for path in sources.others:
         if not (data / path).exists():
             link_or_copy(sources.root / path, data / path)
@@ -124,13 +127,16 @@ def _header(rows: _Rows, table: OwnTable) -> list[str]:
 def _cells(
     rows: _Rows, table: OwnTable, wanted: Callable[[int], bool], *, answers: bool = True, first: int = 0
 ) -> Iterator[list[str]]:
-    """Yield the wanted rows, with a number in front if they have no id; `first` is that of the first row."""
+    """Yield the wanted rows, with a number in front if they have no id; `first` is that of the first row.
+
+    With answers, rows without one are left out: with nothing to learn from them, they would turn whole numbers into floats.
+    """
     at = table.header.index(rows.target) if rows.target in table.header else None
     for number, cells in enumerate(table.rows()):
-        if not wanted(number):
+        if not wanted(number) or (answers and at is not None and is_missing(cells[at])):
             continue
         if at is not None:
-            cells[at] = "" if is_missing(cells[at]) else cells[at].strip()
+            cells[at] = cells[at].strip()
         kept = [cell for place, cell in enumerate(cells) if answers or place != at]
         yield [str(first + number), *kept] if rows.is_numbered else kept
 
@@ -142,15 +148,15 @@ def _asked_rows(test: Path, id_column: str) -> Iterator[str]:
 
 def _answers(rows: _Rows, parted: Parted) -> Iterator[list[str]]:
     """Yield id and truth of each withheld row, in the form of predictions."""
-    train, columns = rows.sources.train, rows.task.columns
+    train = rows.sources.train
     at = train.header.index(rows.target or "")
     for number, cells in enumerate(train.rows()):
         if number not in parted.test:
             continue
         key = str(number) if rows.is_numbered else cells[train.header.index(rows.id)]
         value = cells[at].strip()
-        if len(columns) > 1:
-            yield [key, *("1" if column == f"{rows.target}_{value}" else "0" for column in columns)]
+        if rows.task.classes:
+            yield [key, *("1" if one == value else "0" for one in rows.task.classes)]
         else:
             yield [key, value if rows.task.metric.takes != "number" else _TRUE.get(value.lower(), value)]
 

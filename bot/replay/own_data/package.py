@@ -14,6 +14,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
 from bot.execution.machine import Machine
+from bot.replay.own_data.growing import WITHHELD
 from bot.report.solution import script_files, time_limit
 from bot.submission.handing_in import HandedIn
 from scrapers.imports.linking import link_files
@@ -51,13 +52,14 @@ The scripts were written by {author} and run as you, without a sandbox: read the
 """
 
 
-async def write_package(context: RunContext, handed: HandedIn, folder: Path, model: str) -> str | None:
+async def write_package(context: RunContext, handed: HandedIn, folder: Path, snapshot: Path, model: str) -> str | None:
     """Add predict.py, and all that it needs, to a solution's folder.
 
     Args:
         context: the run.
         handed: the node that was handed in.
         folder: holds the scripts and their README, and receives the rest.
+        snapshot: the run's snapshot-like folder.
         model: that wrote the scripts.
 
     Returns:
@@ -81,6 +83,7 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, mod
         partial = folder / "data.partial"
         partial.mkdir(exist_ok=True)
         link_files(view, partial, lambda _: True, lambda _: None)
+        _add_withheld(snapshot / WITHHELD, partial / "train.csv")
         partial.rename(folder / "data")
     scripts = script_files(context, handed.node)
     facts |= _scripts(context, recipe, scripts)
@@ -91,6 +94,14 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, mod
     readme = folder / "README.md"
     readme.write_text(_described(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8")
     return None
+
+
+def _add_withheld(withheld: Path, train: Path) -> None:
+    """Add the rows that were withheld to score the run, now that it is over, to those that scripts learn from."""
+    if withheld.is_file():
+        text = train.read_text(encoding="utf-8") + withheld.read_text(encoding="utf-8").partition("\n")[2]
+        train.unlink()  # it is a second name of the view's
+        train.write_text(text, encoding="utf-8")
 
 
 def requirements(machine: Machine, scripts: Iterable[str]) -> str:

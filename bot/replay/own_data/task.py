@@ -7,6 +7,7 @@ from typing import Literal
 
 from bot.evaluation.metrics.registry import METRICS, Metric, nearest_metric
 from bot.replay.own_data.asked import Found
+from bot.replay.own_data.columns import NUMBERED
 from bot.replay.own_data.table import OwnTable, count_values
 from scrapers.snapshots.tables import finite_number
 from state.errors import UsageError
@@ -33,6 +34,8 @@ class Task:
     """The prediction columns."""
     default: tuple[str, ...]
     """What the sample submission holds in them."""
+    classes: tuple[str, ...] = ()
+    """The value that each prediction column is the probability of; empty: columns are predicted as they are."""
 
 
 def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> Task:
@@ -59,8 +62,10 @@ def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> T
         return Task(kind, chosen, (target,), (repr(middle),))
     if kind == "two classes" and {cell.lower() for cell in values} <= _TRUTH:
         return Task(kind, chosen, (target,), ("0.5",))
-    classes = sorted(values, key=_in_order)
-    return Task(kind, chosen, tuple(f"{target}_{one}" for one in classes), (repr(1 / len(classes)),) * len(classes))
+    classes = tuple(sorted(values, key=_in_order))
+    # Columns are named as classes are, unless a table has a column of that name.
+    columns = tuple(f"{target}_{one}" for one in classes) if {*classes} & {*train.header, *NUMBERED} else classes
+    return Task(kind, chosen, columns, (repr(1 / len(classes)),) * len(classes), classes)
 
 
 def kind_of(values: Counter[str], name: str, target: str, *, asked: str | None) -> Kind:
