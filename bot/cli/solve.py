@@ -33,19 +33,29 @@ from state.words import did_you_mean
 
 
 def solve(
-    data: Annotated[Path, typer.Argument(help="a folder or zip with train and test tables, or folders of files by class; or one table")],
-    target: Annotated[str | None, typer.Option(help="the column to predict; default: the one that test rows lack")] = None,
+    data: Annotated[
+        Path,
+        typer.Argument(help="a folder or zip with train and test tables, or folders of files by class; or one table"),
+    ],
+    target: Annotated[
+        str | None, typer.Option(help="the column to predict; default: the one that test rows lack")
+    ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(help="the metric's name; default: roc_auc for two classes, log_loss for several, rmse for a quantity"),
+        typer.Option(
+            help="the metric's name; default: roc_auc for two classes, log_loss for several, rmse for a quantity"
+        ),
     ] = None,
-    id: Annotated[str | None, typer.Option(help="the column that identifies rows; default: one that is named like it")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="the column that identifies rows; default: one that is named like it")
+    ] = None,
     group: Annotated[
         str | None,
         typer.Option(help="for one table: the column of groups that are not to be parted; none: rows go one by one"),
     ] = None,
     time_column: Annotated[
-        str | None, typer.Option(help="for one table: withhold the latest rows by this column, as when later rows are to come")
+        str | None,
+        typer.Option(help="for one table: withhold the latest rows by this column, as when later rows are to come"),
     ] = None,
     train: Annotated[str | None, typer.Option(help="the table of training rows; default: the one called train")] = None,
     test: Annotated[str | None, typer.Option(help="the table of rows to predict; default: the one called test")] = None,
@@ -58,7 +68,9 @@ def solve(
         str, typer.Option(help="builtin, openai:NAME or recorded:DIR, which is asked for ideas and scripts")
     ] = "builtin",
     agent: Annotated[str, typer.Option(help=" or ".join(AGENTS))] = "comind",
-    max_cost: Annotated[float | None, typer.Option(min=0, help="cap in USD; with an unknown price nothing starts")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="cap in USD; with an unknown price nothing starts")
+    ] = None,
     seed: Annotated[int, typer.Option(help="seed of the search")] = 0,
     sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
     cpus: Annotated[int | None, typer.Option(min=1, help="cores that a script may use; default: all")] = None,
@@ -92,7 +104,7 @@ def solve(
             if notes is not None and not notes.is_dir():
                 raise UsageError(f"--notes {notes}: there is no such folder")
             settings = settings.model_copy(update={"notes": notes and notes.resolve()})
-            found.add("validation", asyncio.run(_split(grown, settings.split_seed)))
+            found.add("validation", asyncio.run(_split(grown, options.split_seed)))
             for what, sentence in found.lines:
                 typer.echo(f"{what}: {sentence}", err=json)
             run = prepare_own(grown, settings, out, now)

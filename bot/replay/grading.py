@@ -68,7 +68,9 @@ async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Work
     if not (snapshot / ANSWERS).is_file():  # one's own data
         exists = ended.folder.submission.is_file()
         found = {"submission_exists": exists, "valid_submission": exists and handed.how is not None}
-        return GradedRun(_ungraded(ended, 0).model_copy(update={**found, "submission_path": str(ended.folder.submission)}))
+        return GradedRun(
+            _ungraded(ended, 0).model_copy(update={**found, "submission_path": str(ended.folder.submission)})
+        )
     grade = await worker.grade(snapshot, context.card, ended.folder.submission)
     valid = load_tree(context).candidates()
     # A failed script's file does not count, though it may look like a result (a copy of the sample submission).

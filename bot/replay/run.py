@@ -28,8 +28,8 @@ from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.ablations import variant_of
-from bot.replay.own_data.package import write_package
 from bot.replay.grading import grade_and_report, report_so_far
+from bot.replay.own_data.package import write_package
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
 from bot.report.result import RunResult

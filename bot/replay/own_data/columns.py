@@ -12,7 +12,9 @@ from state.words import did_you_mean, plural
 NUMBERED = ("row", "row_number", "row_number_of_bot")
 """Names for an id that rows get where they have none; the first that is no column."""
 _TARGETS = frozenset(("target", "label", "labels", "class", "y", "outcome", "answer"))
-_ID = re.compile(r"(?:^|[\W_])(?:id|uuid|guid|key|index|filename|file|image)$|^unnamed: 0$|(?<=[a-z])I[dD]$", re.IGNORECASE)
+_ID = re.compile(
+    r"(?:^|[\W_])(?:id|uuid|guid|key|index|filename|file|image)$|^unnamed: 0$|(?<=[a-z])I[dD]$", re.IGNORECASE
+)
 _GROUP = re.compile(
     r"(?:^|[\W_])(?:patient|subject|user|customer|client|group|session|household|person|store|site|device)s?(?:[\W_]?id)?$",
     re.IGNORECASE,
@@ -30,7 +32,9 @@ def target_of(train: OwnTable, test: OwnTable | None, asked: Asked, found: Found
     """
     if asked.target is not None:
         if asked.target not in train.header:
-            raise UsageError(f"--target {asked.target}: {train.name} has no such column; {_near(asked.target, train.header)}")
+            raise UsageError(
+                f"--target {asked.target}: {train.name} has no such column; {_near(asked.target, train.header)}"
+            )
         return asked.target
     lacking = [name for name in train.header if test is not None and name not in test.header]
     named = [name for name in (lacking or train.header) if name.lower() in _TARGETS]
@@ -44,7 +48,9 @@ def target_of(train: OwnTable, test: OwnTable | None, asked: Asked, found: Found
     if test is None:
         raise UsageError(f"which column of {train.name} is to be predicted? Name it with --target: {shown}")
     if lacking:
-        raise UsageError(f"{test.name} lacks several columns of {train.name}: name the one to predict with --target: {shown}")
+        raise UsageError(
+            f"{test.name} lacks several columns of {train.name}: name the one to predict with --target: {shown}"
+        )
     empty = [name for name in train.header if all(is_missing(cell) for cell in test.column(name))]
     if len(empty) == 1:
         found.add("target", f"`{empty[0]}`, which is empty in {test.name}")
@@ -78,10 +84,10 @@ def id_of(train: OwnTable, test: OwnTable | None, target: str, asked: Asked, fou
                 raise UsageError(f"--id {asked.id}: {table.name} has a value of it more than once, or rows without one")
         return asked.id
     for name in train.header:
-        if name != target and _ID.search(name) and all(name in table.header for table in tables):
-            if all(_identifies(table, name) for table in tables):
-                found.add("id", f"`{name}`, by its name; no value repeats")
-                return name
+        likely = name != target and _ID.search(name) is not None and all(name in table.header for table in tables)
+        if likely and all(_identifies(table, name) for table in tables):
+            found.add("id", f"`{name}`, by its name; no value repeats")
+            return name
     found.add("id", "no column is named like one and never repeats, so rows are numbered")
     return None
 
@@ -96,10 +102,14 @@ def group_of(train: OwnTable, target: str, asked: Asked, found: Found) -> str | 
         return None
     if asked.group is not None:
         if asked.group not in train.header:
-            raise UsageError(f"--group {asked.group}: {train.name} has no such column; {_near(asked.group, train.header)}")
+            raise UsageError(
+                f"--group {asked.group}: {train.name} has no such column; {_near(asked.group, train.header)}"
+            )
         sizes = Counter(train.column(asked.group))
         if len(sizes) < _FEWEST:
-            raise UsageError(f"--group {asked.group}: it has {plural(len(sizes), 'group')}; at least {_FEWEST} are needed")
+            raise UsageError(
+                f"--group {asked.group}: it has {plural(len(sizes), 'group')}; at least {_FEWEST} are needed"
+            )
         return asked.group
     for name in train.header:
         if name != target and _GROUP.search(name):

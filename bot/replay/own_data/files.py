@@ -12,7 +12,9 @@ from state.errors import UsageError
 from state.words import plural
 
 _TABLES = frozenset((".csv", ".tsv"))
-_OTHER_FORMATS = frozenset((".parquet", ".xlsx", ".xls", ".feather", ".json", ".jsonl", ".h5", ".pkl", ".arff", ".sas7bdat"))
+_OTHER_FORMATS = frozenset(
+    (".parquet", ".xlsx", ".xls", ".feather", ".json", ".jsonl", ".h5", ".pkl", ".arff", ".sas7bdat")
+)
 _NOT_DATA = frozenset((".ipynb", ".py", ".r", ".html", ".pdf"))
 DESCRIPTION = "description.md"
 
@@ -59,7 +61,9 @@ def locate(source: Path, asked: Asked, out: Path, found: Found) -> Sources | Non
     if train is None:
         if len(rest) != 1:
             listed = ", ".join(rest) or "none"
-            raise UsageError(f"no table of {source} is called train: name the one of the training rows with --train ({listed})")
+            raise UsageError(
+                f"no table of {source} is called train: name the one of the training rows with --train ({listed})"
+            )
         train = rest[0]
     test = asked.test or _named("test", [name for name in rest if name != train], "test")
     sample = samples[0] if samples else None
@@ -116,7 +120,12 @@ def _files(source: Path, out: Path) -> Iterator[Path]:
     for path in walk(source):
         relative = path.relative_to(source)
         hidden = any(part.startswith((".", "__")) for part in relative.parts)
-        if not hidden and path.suffix.lower() not in _NOT_DATA and path.is_file() and runs not in path.resolve().parents:
+        if (
+            not hidden
+            and path.suffix.lower() not in _NOT_DATA
+            and path.is_file()
+            and runs not in path.resolve().parents
+        ):
             yield relative
 
 

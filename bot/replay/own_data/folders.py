@@ -78,9 +78,7 @@ def _plain_files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
 
 
-def _write(
-    staging: Path, train: Sequence[tuple[Path, str]], test: Sequence[Path], *, as_texts: bool
-) -> list[Path]:
+def _write(staging: Path, train: Sequence[tuple[Path, str]], test: Sequence[Path], *, as_texts: bool) -> list[Path]:
     """Write the tables; return the files beside them, relative to the staging folder."""
     named = sorted((_neutral_name(path), label, path) for path, label in train)
     seen = Counter[str]()

@@ -67,7 +67,9 @@ def grow(source: Path, folder: Path, slug: str, asked: Asked, out: Path, now: da
         sources = index_folders(source, staging, found)
     if sources is None:
         refuse_formats(source, out)
-        raise UsageError(f"{source} holds no table (.csv, .tsv) and no folders of files by class: there is nothing to learn from")
+        raise UsageError(
+            f"{source} holds no table (.csv, .tsv) and no folders of files by class: there is nothing to learn from"
+        )
     rows = _rows(sources, asked, found)
     folder.mkdir()
     _write_data(rows, folder)

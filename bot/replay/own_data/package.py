@@ -92,16 +92,18 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
     texts = [*(code(context, node) for node in scripts), _PREDICT.read_text(encoding="utf-8")]
     (folder / "requirements.txt").write_text(requirements(context.machine, texts), encoding="utf-8")
     readme = folder / "README.md"
-    readme.write_text(_described(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8")
+    readme.write_text(
+        _described(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8"
+    )
     return None
 
 
 def _add_withheld(withheld: Path, train: Path) -> None:
     """Add the rows that were withheld to score the run, now that it is over, to those that scripts learn from."""
     if withheld.is_file():
-        text = train.read_text(encoding="utf-8") + withheld.read_text(encoding="utf-8").partition("\n")[2]
+        content = train.read_bytes() + withheld.read_bytes().partition(b"\n")[2]
         train.unlink()  # it is a second name of the view's
-        train.write_text(text, encoding="utf-8")
+        train.write_bytes(content)
 
 
 def requirements(machine: Machine, scripts: Iterable[str]) -> str:
@@ -176,7 +178,9 @@ def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, mode
         new, rows = "NEW_FOLDER", "NEW_FOLDER holds the new files, such as those of the training rows."
     else:
         shown = [name for name in features if name != facts["id"]]
-        few = ", ".join(f"`{name}`" for name in shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
+        few = ", ".join(f"`{name}`" for name in shown[:10]) + (
+            f" and {len(shown) - 10} more" if len(shown) > 10 else ""
+        )
         new, rows = "NEW.csv", f"NEW.csv needs the columns of `data/test.csv`: {few}."
     author = "the rules of the built-in model" if model == "builtin" else model
     return _README.format(

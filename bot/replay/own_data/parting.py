@@ -16,7 +16,6 @@ from state.words import plural
 
 _SHARE = 0.2
 _SEED = "own data"
-_QUANTILES = 10
 
 Item = TypeVar("Item")
 
@@ -93,16 +92,11 @@ def _groups(cells: Sequence[str]) -> frozenset[int]:
 
 
 def _by_target(cells: Sequence[str], kind: Kind) -> frozenset[int]:
-    if kind == "quantity":
-        ordered = sorted(range(len(cells)), key=lambda row: (float(cells[row]), row))
-        size = max(1, len(cells) // _QUANTILES)
-        strata = [ordered[start : start + size] for start in range(0, len(cells), size)]
-    else:
-        of_class: dict[str, list[int]] = defaultdict(list)
-        for row, cell in enumerate(cells):
-            of_class[cell.strip()].append(row)
-        strata = list(of_class.values())
-    return frozenset(row for rows in strata for row in _drawn(rows)[: round(_SHARE * len(rows))])
+    """Draw one of each few rows that follow each other in the order of the target."""
+    rows = _drawn(range(len(cells)))
+    ordered = sorted(rows, key=lambda row: (float(cells[row]) if kind == "quantity" else 0.0, cells[row].strip()))
+    few = round(1 / _SHARE)
+    return frozenset(_drawn(ordered[start : start + few])[0] for start in range(0, len(ordered), few))
 
 
 def _drawn(items: Sequence[Item]) -> list[Item]:

@@ -83,13 +83,16 @@ def kind_of(values: Counter[str], name: str, target: str, *, asked: str | None) 
     if not values:
         raise UsageError(f"the target `{target}` is empty in every row of {name}")
     if len(values) == 1:
-        raise UsageError(f"the target `{target}` has the one value {next(iter(values))!r} in {name}: there is nothing to learn")
+        raise UsageError(
+            f"the target `{target}` has the one value {next(iter(values))!r} in {name}: there is nothing to learn"
+        )
     numbers = [finite_number(cell) for cell in values]
+    named = None if asked is None else METRICS.get(asked)
     if len(values) == 2:
-        return "quantity" if asked in METRICS and _of_quantities(METRICS[asked]) and None not in numbers else "two classes"
+        return "quantity" if named is not None and _of_quantities(named) and None not in numbers else "two classes"
     if None not in numbers:
-        if asked in METRICS:
-            return "quantity" if _of_quantities(METRICS[asked]) else "classes"
+        if named is not None:
+            return "quantity" if _of_quantities(named) else "classes"
         whole = all(number == int(number) for number in numbers if number is not None)
         few = len(values) <= _MOST_WHOLE and values.total() >= _OF_EACH * len(values)
         return "classes" if whole and few else "quantity"
@@ -148,8 +151,12 @@ def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, met
         target = next((name for name in lacking if classes_named(count_values(train.column(name)), columns)), None)
     if target is None:
         if metric is None:
-            raise UsageError(f"no column of {train.name} holds what {sample.name} asks for: name a metric with --metric")
-        found.add("target", f"{', '.join(columns[:_SHOWN])}, as in {sample.name}; the labels are looked for in all files")
+            raise UsageError(
+                f"no column of {train.name} holds what {sample.name} asks for: name a metric with --metric"
+            )
+        found.add(
+            "target", f"{', '.join(columns[:_SHOWN])}, as in {sample.name}; the labels are looked for in all files"
+        )
         kind: Kind = "quantity"
         chosen = metric_of(metric, kind, Counter(), columns[0])
     else:
@@ -170,7 +177,9 @@ def _of_several(
         values += count_values(train.column(name))
     kind: Kind = "two classes" if {cell.lower() for cell in values} <= _TRUTH else "quantity"
     chosen = metric_of(metric, kind, values, columns[0])
-    found.add("task", f"{len(columns)} targets: {', '.join(columns[:_SHOWN])}{', ...' if len(columns) > _SHOWN else ''}")
+    found.add(
+        "task", f"{len(columns)} targets: {', '.join(columns[:_SHOWN])}{', ...' if len(columns) > _SHOWN else ''}"
+    )
     found.add("metric", _sentence(chosen, asked=metric is not None))
     return Task(kind, chosen, columns, default)
 
