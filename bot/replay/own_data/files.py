@@ -116,7 +116,7 @@ def _named(word: str, tables: Sequence[str], rows: str) -> str | None:
 
 def _files(source: Path, out: Path) -> Iterator[Path]:
     """Yield files below a folder, without hidden ones, code, and what runs have written."""
-    runs = out.resolve()
+    runs, within = out.resolve(), source.resolve().is_relative_to(out.resolve())
     for path in walk(source):
         relative = path.relative_to(source)
         hidden = any(part.startswith((".", "__")) for part in relative.parts)
@@ -124,7 +124,7 @@ def _files(source: Path, out: Path) -> Iterator[Path]:
             not hidden
             and path.suffix.lower() not in _NOT_DATA
             and path.is_file()
-            and runs not in path.resolve().parents
+            and (within or runs not in path.resolve().parents)
         ):
             yield relative
 
