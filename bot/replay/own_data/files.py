@@ -11,7 +11,7 @@ from scrapers.snapshots.files import walk
 from state.errors import UsageError
 from state.words import plural
 
-_TABLES = frozenset((".csv", ".tsv"))
+TABLES = frozenset((".csv", ".tsv"))
 _OTHER_FORMATS = frozenset(
     (".parquet", ".xlsx", ".xls", ".feather", ".json", ".jsonl", ".h5", ".pkl", ".arff", ".sas7bdat")
 )
@@ -73,7 +73,7 @@ def locate(source: Path, asked: Asked, out: Path, found: Found) -> Sources | Non
 
 def is_table(path: Path) -> bool:
     """Return whether a file has the name of a table that can be read: CSV or TSV, perhaps of gzip."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix in _TABLES
+    return Path(path.name.lower().removesuffix(".gz")).suffix in TABLES
 
 
 def _sources(
@@ -130,9 +130,11 @@ def _files(source: Path, out: Path) -> Iterator[Path]:
 
 
 def refuse_formats(source: Path, out: Path) -> None:
-    """Raise UsageError if a folder without tables has files of a format that is not read."""
+    """Raise UsageError if a folder without tables has such in a folder, or files of a format that is not read."""
     for path in _files(source, out):
         if path.suffix.lower() in _OTHER_FORMATS and len(path.parts) == 1:
             raise UsageError(f"{path.name} is no CSV or TSV, which is all that is read: save it as CSV")
+        if is_table(path):
+            raise UsageError(f"{path} is a table in a folder: name {source / path.parent}")
         if path.suffix.lower() == ".zip":
             raise UsageError(f"{path.name} is packed: unpack it, or name the zip itself")

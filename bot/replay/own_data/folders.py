@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.replay.own_data.asked import Found
-from bot.replay.own_data.files import Sources
+from bot.replay.own_data.files import TABLES, Sources
 from bot.replay.own_data.table import OwnTable
 from scrapers.imports.linking import link_or_copy
 from state.errors import UsageError
@@ -55,6 +55,8 @@ def index_folders(source: Path, staging: Path, found: Found) -> Sources | None:
     if not labelled:
         return None
     suffix = suffixes.most_common(1)[0][0]
+    if suffix in TABLES:
+        return None
     train = [(path, label) for path, label in labelled if path.suffix.lower() == suffix or suffix not in _TEXTS]
     others = _write(staging, train, tested, as_texts=suffix in _TEXTS)
     found.add("classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of `{suffix}` files")

@@ -61,12 +61,14 @@ def grow(source: Path, folder: Path, slug: str, asked: Asked, out: Path, now: da
     asked = replace(asked, metric=ABBREVIATIONS.get((asked.metric or "").lower(), asked.metric))
     found = Found()
     sources = locate(source, asked, out, found)
-    if sources is None:
+    if sources is None and not (source / MANIFEST).is_file():
         staging = folder.with_name(f"{folder.name}-files")
         staging.mkdir()
         sources = index_folders(source, staging, found)
     if sources is None:
         refuse_formats(source, out)
+        if (source / MANIFEST).is_file():
+            raise UsageError(f"{source} is a snapshot: `bot replay` works on it, or name {source / 'data'}")
         raise UsageError(
             f"{source} holds no table (.csv, .tsv) and no folders of files by class: there is nothing to learn from"
         )

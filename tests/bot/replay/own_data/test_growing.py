@@ -162,6 +162,19 @@ def leave_out_the_tables(folder):
 
 BROKEN = {
     "no such folder": (lambda folder: leave_out_the_tables(folder) or folder.rmdir(), {}, "there is no folder or file"),
+    "a snapshot": (
+        lambda folder: leave_out_the_tables(folder) or (folder / "snapshot.json").write_text("{}"),
+        {},
+        "is a snapshot: `bot replay` works on it",
+    ),
+    "tables in a folder": (
+        lambda folder: (
+            [(folder / "data").mkdir(), (folder / "train.csv").rename(folder / "data/train.csv")]
+            and (folder / "test.csv").unlink()
+        ),
+        {},
+        "data/train.csv is a table in a folder: name",
+    ),
     "nothing in it": (leave_out_the_tables, {}, "holds no table"),
     "another format": (
         lambda folder: leave_out_the_tables(folder) or (folder / "train.parquet").write_bytes(b"PAR1"),
