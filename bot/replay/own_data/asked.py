@@ -1,7 +1,6 @@
 """What a person may say of their own data; all else is found out."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,3 @@ class Found:
     def add(self, what: str, sentence: str) -> None:
         """Add a line."""
         self.lines.append((what, sentence))
-
-
-@dataclass(frozen=True)
-class OwnTask:
-    """A folder that was grown from one's own data, in the format of a snapshot; answers only where one table was parted."""
-
-    folder: Path
-    found: Found

@@ -59,16 +59,16 @@ def grow(source: Path, folder: Path, slug: str, asked: Asked, out: Path, now: da
         OSError: a file cannot be read, or not be written.
     """
     asked = replace(asked, metric=ABBREVIATIONS.get((asked.metric or "").lower(), asked.metric))
+    if (source / MANIFEST).is_file():
+        raise UsageError(f"{source} is a snapshot: `bot replay` works on it, or name {source / 'data'}")
     found = Found()
     sources = locate(source, asked, out, found)
-    if sources is None and not (source / MANIFEST).is_file():
+    if sources is None:
         staging = folder.with_name(f"{folder.name}-files")
         staging.mkdir()
         sources = index_folders(source, staging, found)
     if sources is None:
         refuse_formats(source, out)
-        if (source / MANIFEST).is_file():
-            raise UsageError(f"{source} is a snapshot: `bot replay` works on it, or name {source / 'data'}")
         raise UsageError(
             f"{source} holds no table (.csv, .tsv) and no folders of files by class: there is nothing to learn from"
         )
