@@ -81,7 +81,7 @@ def grow(source: Path, folder: Path, slug: str, asked: Asked, out: Path, now: da
 
 def _rows(sources: Sources, asked: Asked, found: Found) -> _Rows:
     train, test, sample = sources.train, sources.test, sources.sample
-    if sample is not None and asked.target is None:
+    if sample is not None and (asked.target is None or asked.target in sample.header):
         task = task_of_sample(train, test, sample, asked.metric, found)
         for name in task.columns:
             if test is not None and name in test.header:

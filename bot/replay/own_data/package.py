@@ -44,8 +44,10 @@ python3 -m venv .venv && .venv/bin/pip install -r requirements.txt
 ```
 
 It was made with Python {python} and the packages of `requirements.txt`, and needs nothing else: `data/` is what it learns from.
-{rows} Rows without `{id}` are numbered. Each call has {scripts} learn from `data/` anew, for at most {seconds} s each (`--time`):
-scripts do what fits in their time, so with less, or on a slower machine, they may predict otherwise.
+{rows}
+
+Each call has {scripts} learn from `data/` anew, for at most {seconds} s each (`--time`). Scripts do what fits in their time, so with
+less, or on a slower machine, they may predict otherwise.
 
 The scripts were written by {author} and run as you, without a sandbox: read them before you run them.
 
@@ -175,19 +177,21 @@ def _scripts(context: RunContext, recipe: Recipe | None, scripts: Mapping[int, s
 def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:
     features = facts["features"]
     if facts["files"] is not None:
-        new, rows = "NEW_FOLDER", "NEW_FOLDER holds the new files, such as those of the training rows."
+        new, rows = "NEW_FOLDER", "NEW_FOLDER holds new files of the kind of the training rows'."
     else:
         shown = [name for name in features if name != facts["id"]]
         few = ", ".join(f"`{name}`" for name in shown[:10]) + (
             f" and {len(shown) - 10} more" if len(shown) > 10 else ""
         )
-        new, rows = "NEW.csv", f"NEW.csv needs the columns of `data/test.csv`: {few}."
+        new, rows = (
+            "NEW.csv",
+            f"NEW.csv needs the columns of `data/test.csv`: {few}.\nRows without `{facts['id']}` are numbered.",
+        )
     author = "the rules of the built-in model" if model == "builtin" else model
     return _README.format(
         slug=context.card.slug,
         new=new,
         rows=rows,
-        id=facts["id"],
         python=context.machine.python,
         scripts=plural(scripts, "script"),
         seconds=facts["seconds"],
