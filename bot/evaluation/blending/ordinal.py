@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.metrics.labels import canonical_labels
+from bot.evaluation.metrics.same_labels import canonical_labels
 
 Values = NDArray[Any]
 Cuts = Mapping[str, Sequence[float]]

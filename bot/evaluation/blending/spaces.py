@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
-from scipy.stats import rankdata
 
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.blending.ordinal import as_numbers, cut
 from bot.evaluation.blending.votes import VOTES
+from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds
 from scrapers.snapshots.card import TaskCard
 
@@ -41,7 +41,7 @@ def enter(space: Space, values: Values, card: TaskCard) -> Values:
         sums = values.sum(axis=1, keepdims=True)
         values = np.where(sums > 0, values / np.where(sums > 0, sums, 1.0), 1 / values.shape[1])
     if space == "rank":
-        ranks: Values = rankdata(values, axis=0) / (len(values) + 1)
+        ranks: Values = mean_ranks(values) / (len(values) + 1)
         return ranks
     if space == "log":
         # Metrics of this space either refuse what is negative, or it is tried beside the mean.

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.metrics.labels import canonical_labels
 from bot.evaluation.metrics.registry import Space, prediction_kind
 from bot.evaluation.metrics.run_lengths import read_mask
+from bot.evaluation.metrics.same_labels import canonical_labels
 from scrapers.snapshots.card import TaskCard
 
 Weights = NDArray[np.float64]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.metrics.params import Params, number
 from bot.evaluation.metrics.probabilities import EPS
+from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Metric, metric_named
 from scrapers.snapshots.card import TaskCard
 
@@ -50,7 +51,9 @@ def effort_for(card: TaskCard) -> Effort:
     columns = len(card.prediction_columns)
     if METRICS[card.metric.name].rows:
         return Effort(30, 4, 24, min(20_000, max(2_000, 40_000 // columns)))
-    return Effort(20, 4, 16, min(6_000, max(1_000, 20_000 // columns)))
+    # Texts are compared one by one.
+    most = 3_000 if METRICS[card.metric.name].takes == "text" else 6_000
+    return Effort(20, 4, 16, min(most, max(1_000, 20_000 // columns)))
 
 
 def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Values]:
@@ -69,6 +72,8 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
     if metric.name in _OF_SQUARES and not params:
         # The error of a mean is the mean of the errors.
         parts, scores = parts - truth, partial(_of_errors, metric)
+    elif metric.name == "spearman":
+        scores = partial(_of_ranks, truth)
     elif metric.name in _LOG_LOSSES and ((truth == 0) | (truth == 1)).all():
         # Of what is certain only the probability that it was given counts.
         certain = None
@@ -101,6 +106,19 @@ def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
     if metric.name != "mean_columnwise_rmse":
         means = means.mean(axis=1, keepdims=True)
     found: Values = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
+    return found
+
+
+def _of_ranks(truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
+    """Return Spearman's correlation, mean over the columns, of each prediction; the truth is ranked once for all of them."""
+    own = _standardised(mean_ranks(truth[rows]))
+    return np.array([(own * _standardised(mean_ranks(one))).sum(axis=0).mean() for one in stack])
+
+
+def _standardised(columns: Values) -> Values:
+    """Return columns with mean 0 and length 1; NaN where one is constant."""
+    apart = columns - columns.mean(axis=0)
+    found: Values = apart / np.sqrt((apart**2).sum(axis=0))
     return found
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import PublicCopy
-from bot.evaluation.metrics.labels import equal_labels
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.metrics.same_labels import equal_labels
 from bot.evaluation.scoring.prediction_file import OF_OTHERS, read_submission, read_truth
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.tables.untrusted_csv import open_rows

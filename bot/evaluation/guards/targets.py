@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from bot.evaluation.layouts.composite_ids import Columns, Places
 from bot.evaluation.layouts.label_images import Pixels
 from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import prediction_kind
 from scrapers.snapshots.tables import read_number
 
@@ -149,7 +149,7 @@ def _quantity(name: str, train: Sequence[Any], validation: Sequence[Any]) -> Tar
     answers = np.array([_number(cell) for cell in validation])
     known = np.isfinite(values)
     ranks = np.full(len(values), np.nan)
-    ranks[known] = rankdata(values[known]) / max(1, known.sum())
+    ranks[known] = mean_ranks(values[known]) / max(1, known.sum())
     ordered = np.sort(values[known])
     places = (np.searchsorted(ordered, answers, "left") + np.searchsorted(ordered, answers, "right") + 1) / 2
     return Target(name, "quantity", ranks, places / max(1, len(ordered)))

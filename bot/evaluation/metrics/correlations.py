@@ -6,11 +6,11 @@ All are the mean over the columns where there are several, but for the two that 
 import math
 
 import numpy as np
-from scipy.stats import rankdata
 
 from bot.evaluation.metrics import ranks
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import Params, number
+from bot.evaluation.metrics.ranks import mean_ranks
 
 
 def r2(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -39,7 +39,7 @@ def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: google-quest-challenge, whose grader sorts by id but never compares ids.
     """
-    return mean_over_columns(rankdata(y_true, axis=0), rankdata(y_pred, axis=0), _correlation)
+    return mean_over_columns(mean_ranks(y_true), mean_ranks(y_pred), _correlation)
 
 
 def _correlation(truth: Values, predicted: Values) -> float:
@@ -62,7 +62,7 @@ def gini(y_true: Values, y_pred: Values, params: Params) -> float:
         if np.ptp(truth) == 0:
             return math.nan
         middle = (len(truth) + 1) / 2
-        return float((truth * (rankdata(predicted) - middle)).sum() / (truth * (rankdata(truth) - middle)).sum())
+        return float((truth * (mean_ranks(predicted) - middle)).sum() / (truth * (mean_ranks(truth) - middle)).sum())
 
     return mean_over_columns(np.asarray(y_true, dtype=float), y_pred, one)
 

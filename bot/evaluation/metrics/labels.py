@@ -3,52 +3,19 @@
 Labels that are numbers are compared as numbers (`1` is `1.0`). `accuracy` and `error_rate` take a row as a whole; of all others
 the score is the mean over the columns. Predicted labels that the truth lacks are wrong, and else as any other.
 
-Most are computed from counts by class: scikit-learn's checks of its arguments take several times as long.
+Most are computed from counts by class: scikit-learn's checks of its arguments take several times as long, and it is imported
+where it is called, as that takes a second and the commonest metrics do without.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score, fbeta_score
 
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import Params, number
-from scrapers.snapshots.tables import read_number
+from bot.evaluation.metrics.same_labels import canonical_label, canonical_labels, each_cell
 from state.errors import UsageError
-
-
-def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of objects with `canonical_label` of each cell."""
-    canonical: NDArray[Any] = np.empty(labels.size, dtype=object)
-    canonical[:] = _each(labels, canonical_label)
-    return canonical.reshape(labels.shape)
-
-
-def canonical_label(label: object) -> object:
-    """Return the number that a label's text spells, or else the text without surrounding blanks."""
-    text = str(label).strip()
-    value = read_number(text)
-    if value is None:
-        return text
-    try:
-        return int(text)  # exact, however long
-    except ValueError:
-        return value
-
-
-def _each(labels: NDArray[Any], function: Callable[[object], Any]) -> list[Any]:
-    """Return what a function makes of each cell; it is asked once a label, in the order in which they first occur."""
-    cells = labels.ravel().tolist()
-    known = {label: function(label) for label in dict.fromkeys(cells)}
-    return [known[label] for label in cells]
-
-
-def equal_labels(left: Values, right: Values) -> float:
-    """Return the share of cells that hold the same label."""
-    return float(np.equal(canonical_labels(left), canonical_labels(right)).mean())
 
 
 def accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -93,6 +60,7 @@ def cohen_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
 
     As scikit-learn's `cohen_kappa_score` without weights; NaN where both sides are one and the same label.
     """
+    from sklearn.metrics import cohen_kappa_score
 
     def one(truth: Values, predicted: Values) -> float:
         return math.nan if _of_one_label(truth, predicted) else float(cohen_kappa_score(truth, predicted))
@@ -181,6 +149,8 @@ def binary_f_beta(y_true: Values, y_pred: Values, params: Params) -> float:
         beta: how much more recall counts than precision; 1 by default.
         positive: the class; 1 by default. The truths `true` and `yes`, in any case, are read as 1.
     """
+    from sklearn.metrics import fbeta_score
+
     beta = number(params, "beta", 1.0, least=0.0)
     if beta == 0:
         raise UsageError("metric.params.beta is 0; it must be more.")
@@ -213,7 +183,7 @@ def _of_one_label(truth: Values, predicted: Values) -> bool:
 
 
 def _codes(values: Values, places: dict[object, int]) -> Values:
-    flat = _each(values, lambda label: places.setdefault(canonical_label(label), len(places)))
+    flat = each_cell(values, lambda label: places.setdefault(canonical_label(label), len(places)))
     return np.array(flat, dtype=int).reshape(values.shape)
 
 
@@ -226,7 +196,7 @@ def _class_of(label: object) -> object:
 
 
 def _are(values: Values, positive: object) -> Values:
-    flat = _each(values, lambda label: _class_of(label) == positive)
+    flat = each_cell(values, lambda label: _class_of(label) == positive)
     return np.array(flat, dtype=int).reshape(values.shape)
 
 
@@ -235,5 +205,5 @@ def _as_numbers(values: Values) -> Values | None:
         found = canonical_label(label)
         return float(found) if isinstance(found, int | float) else math.nan
 
-    found = np.array(_each(values, number_or_nan)).reshape(values.shape)
+    found = np.array(each_cell(values, number_or_nan)).reshape(values.shape)
     return found if np.isfinite(found).all() else None

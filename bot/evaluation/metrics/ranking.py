@@ -6,10 +6,10 @@ Only the order counts, but for `probabilistic_f1`. The truth of each column is 0
 import math
 
 import numpy as np
-from scipy.stats import rankdata
 
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import Params, number
+from bot.evaluation.metrics.ranks import mean_ranks
 
 
 def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -28,7 +28,7 @@ def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
     if ((low == high) | ~(positive | (y_true == low)).all(axis=0)).any():
         return math.nan
     # By the rank sum, as Mann and Whitney have it.
-    many, sums = positive.sum(axis=0, dtype=float), np.where(positive, rankdata(y_pred, axis=0), 0.0).sum(axis=0)
+    many, sums = positive.sum(axis=0, dtype=float), np.where(positive, mean_ranks(y_pred), 0.0).sum(axis=0)
     return float(((sums - many * (many + 1) / 2) / (many * (len(positive) - many))).mean())
 
 
@@ -54,6 +54,8 @@ def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def _precisions(truth: Values, scores: Values, axis: int) -> Values:
     """Return the precision of the order along an axis down to each true cell, equal scores taken together, and 0 elsewhere."""
+    from scipy.stats import rankdata  # its import takes long, and most runs need none
+
     down = -np.asarray(scores, dtype=float)
     found, named = (rankdata(one, "max", axis=axis) for one in (np.where(truth, down, np.inf), down))
     precisions: Values = np.where(truth, found / named, 0.0)

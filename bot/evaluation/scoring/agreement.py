@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Agreement, LabelledView
-from bot.evaluation.metrics.labels import equal_labels
 from bot.evaluation.metrics.ranks import pearson, spearman
 from bot.evaluation.metrics.registry import METRICS, Metric, prediction_kind
+from bot.evaluation.metrics.same_labels import equal_labels
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.kept_files import read_answers
 from bot.evaluation.views.parts import final_places

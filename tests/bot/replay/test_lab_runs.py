@@ -17,7 +17,7 @@ from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
 pytestmark = pytest.mark.integration
 
-OPTIONS = ("--sandbox", "bubblewrap", "--steps", 4, "--time", "20m", "--json")
+OPTIONS = ("--sandbox", "bubblewrap", "--steps", 4, "--time", "20m", "--no-race", "--json")
 CALL_TOKENS = 20_500
 PRICE = 10e-6
 """USD a token."""

@@ -34,7 +34,7 @@ def some_notes(folder: Path) -> Path:
 def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny: Path, tmp_path: Path) -> None:
     notes = some_notes(tmp_path / "notes")
     killed(
-        tiny, tmp_path, "--model", "builtin", "--steps", "3", "--sandbox", "process", "--json", "--notes", str(notes)
+        tiny, tmp_path, "--model", "builtin", "--steps", "3", "--no-race", "--sandbox", "process", "--json", "--notes", str(notes)
     )
     shutil.rmtree(notes)
     done = bot("resume", tmp_path / "runs", "--json")
@@ -80,7 +80,7 @@ def test_a_lab_finds_notes_among_the_communitys_files(
     (notes / "ours.py").write_text("# ---\n# date: 2020-01-10\n# ---\nfit_our_own_model(depth=7)\n")
     with ScriptedEndpoint(Looking()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--sandbox", "bubblewrap", "--steps", 2, "--time", "20m", "--json", "--notes", notes)
+        options = ("--sandbox", "bubblewrap", "--steps", 2, "--time", "20m", "--no-race", "--json", "--notes", notes)
         (result,) = results(bot("replay", tiny, "--model", "openai:scripted", *options))
         seen = "\n".join(str(m["content"]) for one in endpoint.requests for m in one.body["messages"])
     assert "ours-py_v1.py · a note of our team's · 0 kB · ours" in seen

@@ -100,7 +100,7 @@ def replayed(bot: Bot, seen: Witness, model: Gullible, *options: object) -> dict
     with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(seen.model(model)) as endpoint:
         patch.setenv("OPENAI_BASE_URL", endpoint.url)
         patch.setenv("PLANTED_TOKEN", seen.token)
-        more = ("--model", "openai:scripted", "--sandbox", "bubblewrap", "--json")
+        more = ("--model", "openai:scripted", "--sandbox", "bubblewrap", "--no-race", "--json")
         (result,) = results(bot("replay", snapshot, *options, *more))
     seen.check(result)
     assert bot("audit", result["run"]).exit_code == 0

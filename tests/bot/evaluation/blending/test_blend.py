@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from bot.evaluation.answers.blends import Blended, Member
 from bot.evaluation.blending.blend import blend, write_blend
 from bot.evaluation.blending.ordinal import levels_of
+from bot.evaluation.blending.spaces import enter, leave
+from bot.evaluation.blending.weights import simplified
 from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.prediction_file import check_form
@@ -223,6 +225,23 @@ def test_each_metric_is_blended_or_has_a_reason(tmp_path: Path, metric: str) -> 
     assert of.oriented(METRICS[metric].score(truth, written, {})) > max(oriented), (
         "the test rows are the withheld ones here"
     )
+
+
+@pytest.mark.parametrize(
+    "metric", ["spearman", "rmse", "rmsle", "mean_columnwise_rmsle", "log_loss", "mean_columnwise_log_loss", "mae"]
+)
+def test_the_fast_way_to_score_many_means_gives_what_the_metric_gives(metric: str) -> None:
+    truth, predicted = made_for(metric, 60)
+    of, rows = task(metric, truth.shape[1]), np.arange(0, 60, 2)
+    if metric == "spearman":
+        truth, predicted = np.round(truth), [np.round(one) for one in predicted]  # ties
+    space = METRICS[metric].spaces[0]
+    entered = np.stack([enter(space, one, of) for one in predicted])
+    each, parts = simplified(of, truth, entered)
+    # The mean of two members, and one member.
+    found, means = (np.stack([(some[0] + some[1]) / 2, some[2]])[:, rows] for some in (parts, entered))
+    wanted = [of.oriented(METRICS[metric].score(truth[rows], leave(space, one, of), {})) for one in means]
+    assert each(rows, found) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("metric", ["rmse", "log_loss", "roc_auc"])
