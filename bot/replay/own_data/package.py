@@ -46,8 +46,8 @@ python3 -m venv .venv && .venv/bin/pip install -r requirements.txt
 It was made with Python {python} and the packages of `requirements.txt`, and needs nothing else: `data/` is what it learns from.
 {rows}
 
-Each call has {scripts} learn from `data/` anew, for at most {seconds} s each (`--time`). Scripts do what fits in their time, so with
-less, or on a slower machine, they may predict otherwise.
+Each call has {scripts} learn from `data/` anew, for at most {seconds} s each (`--time`). Scripts do what fits in their time, so
+with less, or on a slower machine, they may predict otherwise.
 
 The scripts were written by {author} and run as you, without a sandbox: read them before you run them.
 
