@@ -194,6 +194,8 @@ class KaggleError(BotError):
 
     status: int | None = None
     """The HTTP status of the answer, where there was one."""
+    body: str = ""
+    """The answer as it came, cut."""
 
 
 class NotAuthenticated(KaggleError):

@@ -42,9 +42,10 @@ def own_leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A data folder without the environments and weights of whoever runs the tests."""
+    """Folders without the environments, weights and keys of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
 
 

@@ -101,6 +101,15 @@ COMMANDS = {
         "bot.cli.doctor:doctor",
         "Check every part: sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.",
     ),
+    "init": (
+        "bot.cli.init:init",
+        "Write a bot.toml for a competition that you have entered, check it, and name the next command.",
+    ),
+    "keys": ("bot.cli.keys:keys_app", "The bot's keys: where they are kept."),
+    "probe": (
+        "bot.cli.probe:probe",
+        "Ask Kaggle at most 15 questions that change nothing, and show which of the bot's assumptions hold.",
+    ),
     "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
     "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),
     "env": ("bot.cli.env:env_app", "Environments: the packages that scripts run with, apart from the bot's own."),

@@ -1,6 +1,6 @@
 """`bot doctor`: check every part, and show how to fix what fails."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
-from bot.cli.options import Config, Json
+from bot.cli.options import Config, Json, OneCompetition
 from bot.cli.output import print_json
 from bot.configuration import Settings
+from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
 from bot.doctor.daemon import (
     check_backups,
@@ -39,29 +40,46 @@ from state.errors import ConfigurationError
 
 
 def doctor(
+    competition: OneCompetition = None,
     out: Annotated[Path, typer.Option(help="folder that runs are written to")] = Path("runs"),
     config: Config = None,
     json: Json = False,
 ) -> None:
     """Check every part: sandboxes, GPU, model, Kaggle and the competitions, the daemon, disk, database.
 
-    Exits with 1 if something needed fails.
+    With a competition, configured or not, only Kaggle's key and that one are checked: whether it is entered, of a kind that
+    the bot works on, and certain. Exits with 1 if something needed fails.
 
-    Example: bot doctor --out runs
+    Example: bot doctor spooky-author-identification
     """
-    checks = list(_checks(out, settings_file(config)))
-    ok = all(check.status != "fails" for check in checks)
-    if json:
-        print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
-    else:
-        for check in checks:
-            fix = f" -> {check.fix}" if check.fix else ""
-            typer.echo(f"{check.status:8} {check.part:15} {check.found}{fix}")
-    if not ok:
+    file = settings_file(config)
+    checks = list(all_checks(out, file) if competition is None else _of_competition(competition, file))
+    if not show_checks(checks, json=json):
         raise typer.Exit(1)
 
 
-def _checks(out: Path, file: Path | None) -> Iterator[Check]:
+def show_checks(checks: Sequence[Check], *, json: bool = False) -> bool:
+    """Print the checks; return whether none fails."""
+    ok = all(check.status != "fails" for check in checks)
+    if json:
+        print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
+        return ok
+    for check in checks:
+        fix = f" -> {check.fix}" if check.fix else ""
+        typer.echo(f"{check.status:8} {check.part:15} {check.found}{fix}")
+    return ok
+
+
+def _of_competition(slug: str, file: Path | None) -> list[Check]:
+    configuration, settings = _configuration(file)
+    table = {slug: settings.competitions.get(slug, CompetitionSettings())}
+    wrong = [one for one in configuration if one.status != "ok"]
+    daemon = settings.daemon
+    return [*wrong, *check_kaggle(settings.kaggle, table, rehearsal=daemon.rehearsal, state=daemon.folder)]
+
+
+def all_checks(out: Path, file: Path | None) -> Iterator[Check]:
+    """Check every part, by a bot.toml (None: the defaults) and the folder that runs are written to."""
     configuration, settings = _configuration(file)
     models = model_settings(settings)
     yield from configuration
@@ -77,7 +95,8 @@ def _checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_devices(gpus)
             yield check_toolkit(_engine())
     yield from check_models(models)
-    yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=settings.daemon.rehearsal)
+    daemon = settings.daemon
+    yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=daemon.rehearsal, state=daemon.folder)
     yield check_notify(settings.notify)
     yield check_daemon(settings.daemon, settings.disk)
     yield check_daemon_database(settings.daemon.folder)

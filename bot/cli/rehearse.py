@@ -13,6 +13,7 @@ import typer
 from bot.cli.output import progress_line
 from bot.cli.rehearsal_output import announce, progress, show_results
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.rehearsal.settings import CompetitionKind
 from bot.rehearsal.time_shift import align_starts
 from scrapers.snapshots.fields import parse_time
 from scrapers.snapshots.snapshot import Snapshot
@@ -42,6 +43,10 @@ def rehearse(
         bool, typer.Option("--as-dated", help="keep the original times of several competitions, even if years apart")
     ] = False,
     token: Annotated[str | None, typer.Option(help="the API token that it accepts")] = None,
+    kind: Annotated[
+        CompetitionKind,
+        typer.Option(help="how the competitions look: a kind that the bot does not work on, or not as on others"),
+    ] = "files",
     seed: Annotated[int, typer.Option(help="seed of everything random: teams' arrival, the public part, delays")] = 0,
     faults: Annotated[Path | None, typer.Option(help="a file of faults to inject (TOML)")] = None,
     faults_seed: Annotated[int | None, typer.Option(help="inject random faults by this seed")] = None,
@@ -70,7 +75,7 @@ def rehearse(
 
     played = played if as_dated else align_starts(played)
     begins = _begins(start, played)
-    settings = SiteSettings(seed=seed, **({} if token is None else {"token": token}))
+    settings = SiteSettings(seed=seed, kind=kind, **({} if token is None else {"token": token}))
     injected = _faults(faults, faults_seed)
     clock = FastClock(begins, speed)
     site = Site(played, clock, settings, injected)

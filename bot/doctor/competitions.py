@@ -1,16 +1,21 @@
 """The check of configured competitions: has this user entered each, and is its task card certain?"""
 
 import os
+import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
-from bot.doctor import Check
+from bot.doctor import Check, nearest
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
+from bot.live.kinds import IF_WRONG, kinds_of
+from bot.live.shared import competition_folder
 from scrapers.kaggle.card.task import KaggleTask
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
+from scrapers.kaggle.data import CompetitionData
 from state.clock import Clock
 from state.errors import BotError, Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
 from state.words import did_you_mean
@@ -23,7 +28,7 @@ class _NotFetched(BotError):
 
 
 async def check_competitions(
-    client: KaggleClient, competitions: Mapping[str, CompetitionSettings], clock: Clock
+    client: KaggleClient, competitions: Mapping[str, CompetitionSettings], clock: Clock, state: Path
 ) -> list[Check]:
     """Ask Kaggle a few questions about each, and change nothing.
 
@@ -31,13 +36,24 @@ async def check_competitions(
         client: asks Kaggle.
         competitions: the tables `[competitions.SLUG]` of bot.toml.
         clock: decides which deadlines have passed.
+        state: the daemon's folder, where data is fetched to.
     """
-    return [await _or_why_not(Competitions(client), slug, settings, clock) for slug, settings in competitions.items()]
+    site = Competitions(client)
+    return [await _or_why_not(site, slug, settings, clock, state) for slug, settings in competitions.items()]
 
 
-async def _or_why_not(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:
+async def _or_why_not(
+    competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock, state: Path
+) -> Check:
     try:
-        return await _check(competitions, slug, settings, clock)
+        found = await competitions.get(slug)
+        kinds = await kinds_of(competitions.client, found, _room(competitions.client, slug, state))
+        refused = next((one for one in kinds if not one.worked_on), None)
+        if refused is not None and settings.kind != "csv":
+            fix = f"leave it to people; {IF_WRONG.format(slug=slug)}"
+            return Check(slug, "warning", f"{'' if found.user_has_entered else 'not entered; '}it {refused}", fix)
+        check = await _check(competitions, found, slug, settings, clock)
+        return replace(check, found="; it ".join((check.found, *map(str, kinds))))
     except (NotFound, Forbidden):
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
         fix = f"[competitions.{slug}] in bot.toml must be named by the last part of its address"
@@ -56,8 +72,14 @@ async def _meant(competitions: Competitions, slug: str) -> str:
     return f" (of those that you have entered: {did_you_mean(slug, entered)})"
 
 
-async def _check(competitions: Competitions, slug: str, settings: CompetitionSettings, clock: Clock) -> Check:
-    found = await competitions.get(slug)
+def _room(client: KaggleClient, slug: str, state: Path) -> int | None:
+    is_begun = CompetitionData(client, slug, competition_folder(state, slug)).is_begun
+    return None if is_begun else shutil.disk_usage(nearest(state)).free
+
+
+async def _check(
+    competitions: Competitions, found: Competition, slug: str, settings: CompetitionSettings, clock: Clock
+) -> Check:
     if obstacle := _obstacle(found, slug, settings, clock):
         return obstacle
 
@@ -91,9 +113,8 @@ def _obstacle(found: Competition, slug: str, settings: CompetitionSettings, cloc
     if found.deadline is not None and found.deadline <= clock.now():
         fix = f"remove [competitions.{slug}] from bot.toml, or leave it: its work is finished"
         return Check(slug, "warning", f"its deadline was {found.deadline:%Y-%m-%d %H:%M} UTC", fix)
-    if settings.submit and (found.is_kernels_submissions_only or found.submissions_disabled):
-        what = "only notebooks" if found.is_kernels_submissions_only else "nothing now"
-        return Check(slug, "warning", f"it takes {what}, so no file can be sent", "set submit = false")
+    if settings.submit and found.submissions_disabled:
+        return Check(slug, "warning", "it takes nothing now, so no file can be sent", "set submit = false")
     return None
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
@@ -28,6 +29,7 @@ def check_kaggle(
     clock: Clock | None = None,
     *,
     rehearsal: bool = False,
+    state: Path = Path(),
 ) -> list[Check]:
     """Ask Kaggle who we are and about each configured competition, and change nothing.
 
@@ -36,6 +38,7 @@ def check_kaggle(
         competitions: its tables `[competitions.SLUG]`.
         clock: decides which deadlines have passed; None: the machine's, or the stand-in site's.
         rehearsal: whether the site is the stand-in.
+        state: the daemon's folder.
     """
     try:
         credentials = find_credentials()
@@ -49,7 +52,7 @@ def check_kaggle(
         async with open_client(patient, SystemClock(), Tally(), lambda: credentials) as client:
             account = await _account(client, credentials)
             now_by = clock or (await _clock_of_site(section.url) if rehearsal else SystemClock())
-            return [account, *await check_competitions(client, competitions, now_by)]
+            return [account, *await check_competitions(client, competitions, now_by, state)]
 
     try:
         return asyncio.run(asked())

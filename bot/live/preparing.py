@@ -1,5 +1,6 @@
 """Preparing: whether a competition can be worked on, and if not, what a person has to do."""
 
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,11 +9,13 @@ from pathlib import Path
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
+from bot.live.kinds import IF_WRONG, kinds_of
 from bot.live.shared import Shared
-from bot.notify.events import Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
+from bot.notify.events import CompetitionKind, Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
+from bot.notify.outbox import notify
 from bot.status.problems import begin, end
 from scrapers.kaggle.card.task import KaggleTask
-from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.data import CompetitionData, Progress
 from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
@@ -51,8 +54,6 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         why = f"{slug} is not entered: accept its rules at {event.url}"
         return _problem(shared, f"rules/{slug}", Waiting(why), event)
     _over(shared, f"rules/{slug}")
-    if facts.is_kernels_submissions_only and own.kind != "csv":
-        return Waiting(f"{slug} takes notebooks instead of files, which the bot cannot submit yet")
     data = CompetitionData(
         shared.client,
         slug,
@@ -61,6 +62,8 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         progress=_ProgressLog(shared, slug),
         warn=lambda sentence: shared.say(slug, sentence),
     )
+    if waiting := await _of_a_kind(shared, facts, own, data):
+        return waiting
     fetch: Callable[[], Awaitable[Path]] = data.fetch
     task = KaggleTask(Competitions(shared.client), slug, fetch, METRIC_DIRECTIONS, own.card)
     derived = await task.derived()
@@ -77,6 +80,27 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
             unusable = GraderUnusable(slug, str(error))
             return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
     return Task(derived.card, await task.files())
+
+
+async def _of_a_kind(
+    shared: Shared, facts: Competition, own: CompetitionSettings, data: CompetitionData
+) -> Waiting | None:
+    """Notify the owner once of each kind that the competition is of; return why nothing can be done where that is so."""
+    slug = data.slug
+    free = None if data.is_begun else shutil.disk_usage(shared.folder).free
+    kinds = await kinds_of(shared.client, facts, free)
+    refused = None
+    for kind in kinds:
+        event = CompetitionKind(slug, kind.name, kind.sentence, kind.source, kind.worked_on)
+        if kind.worked_on or own.kind == "csv" or refused is not None:
+            with shared.store.write() as tx:
+                notify(tx, event.notice())
+        else:
+            why = f"{slug} {kind}; {IF_WRONG.format(slug=slug)}"
+            refused = _problem(shared, f"kind/{slug}", Waiting(why), event)
+    if refused is None:
+        _over(shared, f"kind/{slug}")
+    return refused
 
 
 class _ProgressLog:

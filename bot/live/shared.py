@@ -39,9 +39,14 @@ class Shared:
 
     def competition(self, slug: str) -> Path:
         """Return a competition's folder."""
-        return self.folder / "competitions" / slug
+        return competition_folder(self.folder, slug)
 
     @property
     def runs(self) -> Path:
         """The folder that holds the runs' folders."""
         return self.folder / "runs"
+
+
+def competition_folder(state: Path, slug: str) -> Path:
+    """Return a competition's folder within the daemon's."""
+    return state / "competitions" / slug

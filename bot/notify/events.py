@@ -371,6 +371,24 @@ class RulesNotAccepted(Event):
 
 
 @dataclass(frozen=True)
+class CompetitionKind(Event):
+    """The competition is of a kind that the bot does not work on, or not as on others."""
+
+    kind: ClassVar[str] = "competition.kind"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "name", "worked_on")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    name: str
+    """Such as `simulation`."""
+    sentence: str
+    """What the kind is, and what the bot does there; without the competition's name."""
+    source: str
+    """What says so."""
+    worked_on: bool
+
+
+@dataclass(frozen=True)
 class TaskCardIncomplete(Event):
     """The competition's pages contradict each other or leave something out: the owner writes the missing lines."""
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from bot.rehearsal.board import Board, Team
+from bot.rehearsal.competition_kinds import shown_size
 from bot.rehearsal.competition_pages import make_pages
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.forum import Forum
@@ -40,6 +41,7 @@ class Competition:
         self.card = card
         self.slug = card.slug
         self.settings = settings
+        self.takes_notebooks = card.kind == "code" or settings.kind == "notebooks"
         self.entered = settings.entered
         """Whether the user has joined."""
         self._faults = faults
@@ -58,6 +60,9 @@ class Competition:
         )
         self.desk = SubmissionDesk(snapshot, settings, self.daily, refs)
         self.files = DataFiles(card.slug, snapshot.data, card.enabled_at)
+        total = sum(self.files.sizes.values())
+        self.sizes = {name: shown_size(settings.kind, size, total) for name, size in self.files.sizes.items()}
+        """Bytes of each data file, as they are listed."""
 
     @cached_property
     def board(self) -> Board:

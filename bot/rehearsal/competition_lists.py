@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from bot.rehearsal.competition_kinds import NO_METRIC
 from bot.rehearsal.competition_pages import metric_words
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.rendering import slugified
@@ -82,8 +83,8 @@ def listed_competition(one: "Competition", now: datetime, kernels: int) -> Json:
         "userRank": rank,
         "maxDailySubmissions": one.daily,
         "maxTeamSize": settings.max_team_size,
-        "evaluationMetric": metric_words(card) if settings.metric_shown else None,
-        "isKernelsSubmissionsOnly": card.kind == "code",
+        "evaluationMetric": metric_words(card) if settings.metric_shown and settings.kind not in NO_METRIC else None,
+        "isKernelsSubmissionsOnly": one.takes_notebooks,
         "submissionsDisabled": one.is_now("closed-early", now),
     }
 

@@ -78,7 +78,7 @@ class CompetitionMethods:
         """GetCompetitionDataFilesSummary: numbers and sizes by extension."""
         competition = self._named(call)
         found: dict[str, list[int]] = {}
-        for name, size in competition.files.sizes.items():
+        for name, size in competition.sizes.items():
             found.setdefault(PurePosixPath(name).suffix, []).append(size)
         more = 1 if competition.is_now("data-changed", call.now) else 0
         types = [
@@ -154,7 +154,7 @@ def _file(competition: Competition, name: str) -> Json:
     return {
         "ref": name,
         "name": name,
-        "totalBytes": competition.files.sizes[name],
+        "totalBytes": competition.sizes[name],
         "url": f"https://www.kaggle.com/competitions/{competition.slug}/data?select={name}",
         "creationDate": wire_time(competition.files.made_at),
     }

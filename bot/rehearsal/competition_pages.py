@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.rehearsal.competition_kinds import pages_of_kind
 from bot.rehearsal.rendering import rendered, share_of
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Json
@@ -92,7 +93,8 @@ def make_pages(card: TaskCard, description: str, settings: SiteSettings, daily: 
     content.setdefault("evaluation", _evaluation(card))
     begins, ends = (f"{time:%Y-%m-%d %H:%M}" for time in (card.enabled_at, card.deadline))
     content.setdefault("rules", RULES.format(team=settings.max_team_size, daily=daily, begins=begins, ends=ends))
-    return Pages({name: content[name] for name in _ORDER if name in content}, settings)
+    ordered = {name: content[name] for name in _ORDER if name in content}
+    return Pages(pages_of_kind(settings.kind, ordered, daily), settings)
 
 
 def metric_words(card: TaskCard) -> str:

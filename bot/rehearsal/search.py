@@ -1,4 +1,4 @@
-"""The search for kernels, topics and comments, with votes, scores and tiers as last read."""
+"""The search for competitions, kernels, topics and comments, with votes, scores and tiers as last read."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -32,11 +32,12 @@ class Search:
         self._kernels = site.kernels
 
     def list_entities(self, call: Call) -> Answer:
-        """ListEntities: kernels, topics and comments (or the requested types) whose title, author or competition matches."""
+        """ListEntities: what there is of the requested types (all without any) whose title, author or competition matches."""
         filters = call.inner("filters")
         types = {str(value).upper().removeprefix("DOCUMENT_TYPE_") for value in filters.many("documentTypes")}
         words = filters.text("query").lower().split()
         makers: dict[str, Callable[[datetime], Iterator[Json]]] = {
+            "COMPETITION": self._competition_documents,
             "KERNEL": self._kernel_documents,
             "TOPIC": self._topic_documents,
             "COMMENT": self._comment_documents,
@@ -48,6 +49,11 @@ class Search:
             found.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
         page, token = call.page(found, default=20)
         return listed("documents", [_shown(one) for one in page], token, totalDocuments=len(found) if page else 0)
+
+    def _competition_documents(self, now: datetime) -> Iterator[Json]:
+        for one in self._site.competitions:
+            if one.begun(now):
+                yield _competition(one, now)
 
     def _kernel_documents(self, now: datetime) -> Iterator[Json]:
         for version in self._kernels.current(now):
@@ -100,6 +106,26 @@ def _matches(document: Json, words: list[str]) -> bool:
     owner = document.get("ownerUser") or {}
     text = f"{document['title']} {owner.get('displayName', '')} {document['_competition']}".lower()
     return all(word in text for word in words)
+
+
+def _competition(competition: Competition, now: datetime) -> Json:
+    card = competition.card
+    return {
+        "id": wire_id("competition", card.slug),
+        "documentType": "COMPETITION",
+        "title": card.title,
+        "slug": card.slug,
+        "createTime": wire_time(card.enabled_at),
+        "competitionDocument": {
+            "hostSegment": competition.settings.host_segment.upper().replace(" ", "_"),
+            "deadline": wire_time(competition.deadline(now)),
+            "isEnvironmentEvaluation": competition.settings.kind == "simulation",
+            "isLaunched": True,
+            "onlyAllowKernelSubmissions": competition.takes_notebooks,
+        },
+        "_at": card.enabled_at,
+        "_competition": card.title,
+    }
 
 
 def _topic(competition: Competition, thread: Thread, now: datetime) -> Json:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 DEFAULT_TOKEN = "KGAT_rehearsal"  # noqa: S105 - it opens nothing but a stand-in on loopback
+CompetitionKind = Literal["files", "notebooks", "simulation", "hackathon", "judged", "two-stages", "huge-data"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -30,6 +31,8 @@ class SiteSettings(BaseModel):
     unknown_enums: bool = True
     """Whether searches find a document whose type and tier no client knows."""
 
+    kind: CompetitionKind = "files"
+    """The kind of its competitions, whatever the snapshots are: how they look, not how files are graded."""
     entered: bool = True
     """Whether the user has joined the competition."""
     host_segment: str = "Playground"

@@ -29,7 +29,7 @@ class SubmissionMethods:
         """CreateSubmission: refused with Kaggle's own message, or accepted and graded."""
         competition = self._joined(call)
         card = competition.card
-        if card.kind == "code":
+        if competition.takes_notebooks:
             raise precondition("Submission not allowed: This competition only accepts Submissions from Notebooks.")
         _may_submit(competition, call.now)
         upload = self._site.uploads.finished(call.text("blobFileTokens"), call.now)
@@ -47,7 +47,7 @@ class SubmissionMethods:
             Refused: the competition takes files, has ended, or the day's submissions are used up.
         """
         competition = self._joined(call)
-        if competition.card.kind != "code":
+        if not competition.takes_notebooks:
             raise precondition("Submission not allowed: This competition does not accept Submissions from Notebooks.")
         _may_submit(competition, call.now)
         return competition

@@ -66,7 +66,9 @@ class Page(Answer):
     mime_type: Text = ""
 
 
-class _Pages(Answer):
+class Pages(Answer):
+    """All pages, or the one that was asked for."""
+
     pages: Annotated[tuple[Page, ...], Items] = ()
 
 
@@ -79,7 +81,9 @@ class DataFile(Wire):
     creation_date: Time = None
 
 
-class _DataFiles(Answer):
+class DataFiles(Answer):
+    """A page of data files."""
+
     files: Annotated[tuple[DataFile, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -159,7 +163,7 @@ class Competitions:
     async def pages(self, slug: str, name: str | None = None) -> tuple[Page, ...]:
         """Return its pages, or the one of that name."""
         body = {"competitionName": slug, "pageName": name}
-        answer = await self.client.call(_method("ListCompetitionPages"), body, _Pages, subject=slug)
+        answer = await self.client.call(_method("ListCompetitionPages"), body, Pages, subject=slug)
         return answer.stamped(answer.pages)
 
     def files(self, slug: str) -> AsyncIterator[DataFile]:
@@ -167,7 +171,7 @@ class Competitions:
 
         async def page(number: int, token: str) -> tuple[Sequence[DataFile], str, Answer]:
             body = {"competitionName": slug, "pageSize": _FILES_A_PAGE, "pageToken": token or None}
-            answer = await self.client.call(_method("ListDataFiles"), body, _DataFiles, subject=slug)
+            answer = await self.client.call(_method("ListDataFiles"), body, DataFiles, subject=slug)
             return answer.files, answer.next_page_token, answer
 
         # Without a token there is no second page: this method does not know page numbers.

@@ -72,6 +72,11 @@ class CompetitionData:
         """The folder with the files."""
         return self.folder / DATA
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether all or some of it is here."""
+        return any(one.exists() for one in (self._record, self._zip, self._zip.with_name(f".{self._zip.name}.part")))
+
     async def fetch(self) -> Path:
         """Return the folder with the files, read-only; missing data is fetched, present data never again.
 

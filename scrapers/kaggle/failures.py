@@ -69,7 +69,7 @@ def failure(status: int, body: str, *, method: str, subject: str, wait: float | 
     sentence = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"
     error = _classified(status, words, sentence, subject or "this")
     if isinstance(error, KaggleError):
-        error.status = status
+        error.status, error.body = status, body[:_MOST_READ]
     if isinstance(error, RateLimited):
         error.wait = wait or 0.0
     return error

@@ -71,7 +71,9 @@ class TopicText(Wire):
     """HTML."""
 
 
-class _TopicText(Answer):
+class OneTopic(Answer):
+    """A topic by its number."""
+
     topic: TopicText | None = None
 
 
@@ -96,4 +98,4 @@ class Forum:
     async def topic(self, topic: int) -> TopicText | None:
         """Return a topic with its opening message."""
         method = Method("discussions.DiscussionApiService", "GetTopic", "forum")
-        return (await self.client.call(method, {"id": topic}, _TopicText)).topic
+        return (await self.client.call(method, {"id": topic}, OneTopic)).topic

@@ -1,15 +1,16 @@
-"""Kaggle's search by free text: the only source of a kernel's score and an author's tier."""
+"""Kaggle's search by free text: the only source of a kernel's score, an author's tier, and some facts on a competition."""
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Wire
 from scrapers.snapshots.community import TIERS
 
-Kind = Literal["KERNEL", "TOPIC", "COMMENT"]
+Kind = Literal["KERNEL", "TOPIC", "COMMENT", "COMPETITION"]
 _MOST = 100
+METHOD = Method("search.SearchApiService", "ListEntities", "search")
 
 
 class Author(Wire):
@@ -34,6 +35,14 @@ class KernelFacts(Wire):
     has_linked_submission: bool = False
 
 
+class CompetitionFacts(Wire):
+    """The search's facts on a competition that no other method gives."""
+
+    is_environment_evaluation: bool = False
+    """Whether what is submitted is run against an environment, as the agents of a simulation are."""
+    only_allow_kernel_submissions: bool = False
+
+
 class Found(Wire):
     """One result; its kind decides which field is filled."""
 
@@ -44,6 +53,7 @@ class Found(Wire):
     votes: Int | None = None
     owner_user: Author | None = None
     kernel_document: KernelFacts | None = None
+    competition_document: CompetitionFacts | None = None
 
     @property
     def public_score(self) -> float | None:
@@ -68,11 +78,23 @@ class Search:
 
     async def find(self, kind: Kind, query: str, token: str = "") -> SearchPage:
         """Return a page of results, latest change first."""
-        body = {
-            "filters": {"query": query, "documentTypes": [kind]},
-            "canonicalOrderBy": "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED",
-            "pageSize": _MOST,
-            "pageToken": token or None,
-        }
-        method = Method("search.SearchApiService", "ListEntities", "search")
-        return await self.client.call(method, body, SearchPage, subject=query)
+        return await self.client.call(METHOD, request_of(kind, query, token), SearchPage, subject=query)
+
+    async def competition(self, slug: str, title: str) -> CompetitionFacts | None:
+        """Return the facts on a competition; None if it is not among the first results for its title."""
+        return facts_on(await self.find("COMPETITION", title), slug)
+
+
+def request_of(kind: Kind, query: str, token: str = "") -> dict[str, Any]:
+    """Return the request for a page of results."""
+    return {
+        "filters": {"query": query, "documentTypes": [kind]},
+        "canonicalOrderBy": "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED",
+        "pageSize": _MOST,
+        "pageToken": token or None,
+    }
+
+
+def facts_on(page: SearchPage, slug: str) -> CompetitionFacts | None:
+    """Return the facts that results hold on a competition, None if it is not among them."""
+    return next((one.competition_document for one in page.documents if one.slug == slug), None)

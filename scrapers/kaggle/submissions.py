@@ -36,7 +36,9 @@ class SentFile(Answer):
     team_name: Text = ""
 
 
-class _SentFiles(Answer):
+class SentFiles(Answer):
+    """A page of submissions."""
+
     submissions: Annotated[tuple[SentFile, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -87,7 +89,7 @@ class Submissions:
             order = {"sortBy": "SUBMISSION_SORT_BY_DATE", "group": "SUBMISSION_GROUP_ALL"}
             place = {"pageToken": token} if token else {"page": number}
             body = {**self._about(), **order, **place}
-            answer = await self.client.call(_method("ListSubmissions"), body, _SentFiles, subject=self.slug)
+            answer = await self.client.call(_method("ListSubmissions"), body, SentFiles, subject=self.slug)
             return answer.stamped(answer.submissions), answer.next_page_token, answer
 
         return all_pages(page, lambda submission: submission.ref)

@@ -22,7 +22,17 @@ from tests.scripted_endpoint import ScriptedEndpoint
 
 __all__ = ["bot", "tiny"]
 
-OPTIONS = ("--model", "openai:scripted", "--steps", "2", "--no-community", "--no-race", "--sandbox", "process", "--json")
+OPTIONS = (
+    "--model",
+    "openai:scripted",
+    "--steps",
+    "2",
+    "--no-community",
+    "--no-race",
+    "--sandbox",
+    "process",
+    "--json",
+)
 
 
 @pytest.fixture(autouse=True)

@@ -93,4 +93,4 @@ def test_a_kind_and_a_tier_that_no_client_knows_are_among_what_is_found(snapshot
     assert (found[-1]["documentType"], found[-1]["ownerUser"]["tier"]) == ("PLAYLIST", "LUMINARY")
     with served(snapshot, SiteSettings(unknown_enums=False)) as it:
         found = it.client.ask(f"{SEARCH}/ListEntities", filters={"query": "tiny"})["documents"]
-        assert {one["documentType"] for one in found} == {"KERNEL", "TOPIC", "COMMENT"}
+        assert {one["documentType"] for one in found} == {"COMPETITION", "KERNEL", "TOPIC", "COMMENT"}

@@ -34,7 +34,18 @@ def some_notes(folder: Path) -> Path:
 def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny: Path, tmp_path: Path) -> None:
     notes = some_notes(tmp_path / "notes")
     killed(
-        tiny, tmp_path, "--model", "builtin", "--steps", "3", "--no-race", "--sandbox", "process", "--json", "--notes", str(notes)
+        tiny,
+        tmp_path,
+        "--model",
+        "builtin",
+        "--steps",
+        "3",
+        "--no-race",
+        "--sandbox",
+        "process",
+        "--json",
+        "--notes",
+        str(notes),
     )
     shutil.rmtree(notes)
     done = bot("resume", tmp_path / "runs", "--json")

@@ -14,6 +14,7 @@ from bot.report.result import RunResult, write_result
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, bot, results, tiny
 from tests.bot.report.finished_runs import FakeRun, write_run
+from tests.source_tree import ROOT
 
 __all__ = ["bot", "tiny"]
 
@@ -290,3 +291,10 @@ def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path)
     assert not re.search("(gold|silver|bronze|no) medal", prose.partition("The run Agent")[0])
     write_result(RunFolder(folder), RunResult.model_validate(finished))
     assert not (folder / "so-far.json").exists(), "and the end takes its place"
+
+
+@pytest.mark.parametrize("sheet", sorted(path.relative_to(ROOT) for path in (ROOT / "bot").rglob("*.css*")), ids=str)
+def test_a_style_sheet_closes_what_it_opens(sheet: Path) -> None:
+    """A browser says nothing, and drops the rules below."""
+    rules = (ROOT / sheet).read_text()
+    assert rules.count("{") == rules.count("}")

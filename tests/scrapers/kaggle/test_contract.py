@@ -17,6 +17,7 @@ from scrapers.kaggle.account import who_am_i
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.kernels import Kernels
+from scrapers.kaggle.probe.asking import _Whole
 from scrapers.kaggle.search import Search
 from scrapers.kaggle.submissions import Status, Submissions
 from scrapers.kaggle.wire import Answer, Wire
@@ -41,9 +42,9 @@ NAMED = {
     "competitions.Competition": "ApiCompetition",
     "competitions._Competitions": "ApiListCompetitionsResponse",
     "competitions.Page": "ApiCompetitionPage",
-    "competitions._Pages": "ApiListCompetitionPagesResponse",
+    "competitions.Pages": "ApiListCompetitionPagesResponse",
     "competitions.DataFile": "ApiDataFile",
-    "competitions._DataFiles": "ApiListDataFilesResponse",
+    "competitions.DataFiles": "ApiListDataFilesResponse",
     "competitions.LeaderboardEntry": "ApiLeaderboardSubmission",
     "competitions.Standing": "ApiGetLeaderboardResponse",
     "forum.ForumTopic": "ApiCompetitionTopic",
@@ -51,7 +52,7 @@ NAMED = {
     "forum.ForumMessage": "ApiTopicMessage",
     "forum.TopicMessages": "ApiListTopicMessagesResponse",
     "forum.TopicText": "ApiDiscussionTopic",
-    "forum._TopicText": "ApiGetTopicResponse",
+    "forum.OneTopic": "ApiGetTopicResponse",
     "kernels.Kernel": "ApiKernelMetadata",
     "kernels.KernelPage": "ApiListKernelsResponse",
     "kernels.KernelBlob": "ApiKernelBlob",
@@ -60,10 +61,11 @@ NAMED = {
     "kernels.OutputPage": "ApiListKernelSessionOutputResponse",
     "search.Author": "ApiUserAvatar",
     "search.KernelFacts": "ApiSearchKernelsDocument",
+    "search.CompetitionFacts": "ApiSearchCompetitionsDocument",
     "search.Found": "ListEntitiesDocument",
     "search.SearchPage": "ListEntitiesResponse",
     "submissions.SentFile": "ApiSubmission",
-    "submissions._SentFiles": "ApiListSubmissionsResponse",
+    "submissions.SentFiles": "ApiListSubmissionsResponse",
     "submissions.Limits": "ApiSubmissionLimits",
     "submissions.Upload": "ApiStartSubmissionUploadResponse",
     "submissions.Created": "ApiCreateSubmissionResponse",
@@ -78,7 +80,7 @@ OURS: dict[str, type[Wire]] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": kind
     for module in modules(scrapers.kaggle)
     for name, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, Wire) and kind.__module__ == module.__name__ and kind not in (Wire, Answer)
+    if issubclass(kind, Wire) and kind.__module__ == module.__name__ and kind not in (Wire, Answer, _Whole)
 }
 
 
@@ -119,6 +121,7 @@ async def test_every_question_has_the_fields_of_its_request() -> None:
             kernels.source("a/b", 3),
             kernels.outputs("a/b", 3, "t"),
             Search(client).find("KERNEL", "leaf", "t"),
+            Search(client).competition("leaf", "Leaf"),
             submissions.limits(),
             anext(submissions.all(), None),
             submissions.get(1),

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.kaggle.account import Introspection
-from scrapers.kaggle.competitions import Competition, DataSummary, Standing, _Competitions, _DataFiles, _Pages
-from scrapers.kaggle.forum import TopicMessages, TopicPage, _TopicText
+from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing, _Competitions
+from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage, KernelSource, OutputPage
 from scrapers.kaggle.search import SearchPage
-from scrapers.kaggle.submissions import Created, Limits, SentFile, Upload, _SentFiles
+from scrapers.kaggle.submissions import Created, Limits, SentFile, SentFiles, Upload
 from scrapers.kaggle.wire import Answer
 from tests.scrapers.kaggle.parts import START
 
@@ -56,6 +56,7 @@ FOUND = {
     **{"id": 1, "documentType": "KERNEL", "title": "A", "slug": "a", "votes": 1},
     "ownerUser": {"id": 5, "userName": "ann", "displayName": "Ann", "tier": "MASTER"},
     "kernelDocument": {"bestPublicScore": 0.5, "hasLinkedSubmission": True},
+    "competitionDocument": {"isEnvironmentEvaluation": True, "onlyAllowKernelSubmissions": True},
 }
 TOPIC = {
     **{"id": 1, "title": "t", "topicUrl": "u", "authorName": "ann", "commentCount": 1, "votes": 1, "postDate": T},
@@ -75,12 +76,12 @@ def listed(name: str, row: dict[str, Any], key: str = "id") -> dict[str, Any]:
 ANSWERS: list[tuple[type[Answer], dict[str, Any]]] = [
     (Competition, COMPETITION),
     (_Competitions, listed("competitions", COMPETITION)),
-    (_Pages, listed("pages", PAGE, "name")),
-    (_DataFiles, listed("files", FILE, "totalBytes")),
+    (Pages, listed("pages", PAGE, "name")),
+    (DataFiles, listed("files", FILE, "totalBytes")),
     (DataSummary, {"fileSummaryInfo": {"totalFileCount": 3, "fileTypes": TYPES}}),
     (Standing, listed("submissions", ENTRY, "teamId")),
     (SentFile, SENT),
-    (_SentFiles, listed("submissions", SENT, "ref")),
+    (SentFiles, listed("submissions", SENT, "ref")),
     (Limits, {"numToday": 1, "numTotal": 2, "numAllowedNow": 3, "limitedByTotal": True}),
     (Upload, {"token": "t", "createUrl": "u"}),
     (Created, {"message": "m", "ref": 7}),
@@ -89,7 +90,7 @@ ANSWERS: list[tuple[type[Answer], dict[str, Any]]] = [
     (OutputPage, listed("files", {"url": "u", "fileName": "a.csv"}, "fileName")),
     (TopicPage, listed("topics", TOPIC)),
     (TopicMessages, listed("messages", MESSAGE)),
-    (_TopicText, {"topic": {"id": 1, "postDate": T, "authorName": "ann", "content": "<p>"}}),
+    (OneTopic, {"topic": {"id": 1, "postDate": T, "authorName": "ann", "content": "<p>"}}),
     (SearchPage, listed("documents", FOUND)),
     (Introspection, {"active": True, "username": "me"}),
 ]

@@ -1,0 +1,174 @@
+"""`bot init`: from a key to a checked bot.toml for one competition."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.configured import model_settings
+from bot.cli.doctor import all_checks, show_checks
+from bot.cli.keys import KAGGLE, asked, place_of
+from bot.cli.options import OneCompetition
+from bot.configuration import Settings, read_settings
+from bot.configuration.first_file import FirstFile
+from bot.models import Usage
+from bot.models.pricing import Pricing
+from bot.models.settings import ModelChoice
+from sandbox import BackEndChoice
+from sandbox.choose import choose
+from sandbox.environments import chosen_environment
+from scrapers.kaggle.client import open_client
+from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.credentials import Credentials, find_credentials
+from scrapers.kaggle.pacing import Tally
+from scrapers.kaggle.settings import KAGGLE as SITE
+from scrapers.kaggle.settings import KaggleSection
+from state.clock import SystemClock
+from state.errors import UsageError
+from state.own_keys import keep
+from state.words import did_you_mean
+
+if TYPE_CHECKING:
+    from scrapers.kaggle.competitions import Competition
+
+_A_DAY = 5.0
+"""USD; the cap on a model that has a price, unless another is named."""
+_REHEARSAL = Path("rehearsal")
+
+
+def init(
+    competition: OneCompetition = None,
+    config: Annotated[Path, typer.Option(help="the file to write")] = Path("bot.toml"),
+    url: Annotated[str, typer.Option(help="Kaggle's address, or that of `bot rehearse`")] = SITE,
+    model: Annotated[
+        str | None, typer.Option(help="builtin or openai:NAME; default: as the environment says", show_default=False)
+    ] = None,
+    max_cost_per_day: Annotated[
+        float | None, typer.Option(min=0, help="USD; default: 5 where the model has a price", show_default=False)
+    ] = None,
+    env: Annotated[
+        bool | None,
+        typer.Option("--env/--no-env", help="create the packages for scripts; default: ask", show_default=False),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="ask nothing: options and defaults answer")] = False,
+) -> None:
+    """Write a bot.toml for a competition that you have entered, check it, and name the next command.
+
+    Files are held until you approve them (`approve = "ask"`). What an option does not answer is asked, on a terminal. Exits
+    with 1 if a check fails; the file is there all the same.
+
+    Example: bot init spooky-author-identification --model openai:gpt-5-mini --yes
+    """
+    if config.exists():
+        raise UsageError(f"{config} exists: edit it, or name another file with --config")
+    asks = sys.stdin.isatty() and not yes
+    is_rehearsal = url != SITE
+    key = _credentials(asks=asks and not is_rehearsal)
+    choice = _model(model, asks=asks)
+    slug = _chosen(competition, asyncio.run(_entered(KaggleSection(url=url), key)), asks=asks)
+    first = FirstFile(
+        competition=slug,
+        model=choice.name if choice.kind == "openai" else "builtin",
+        money_a_day=max_cost_per_day if max_cost_per_day is not None else _cap(choice),
+        sandbox=_sandbox(choice),
+        site=url if is_rehearsal else None,
+        state=_REHEARSAL if is_rehearsal else None,
+    )
+    config.write_text(first.text(), encoding="utf-8")
+    typer.echo(f"{config}:\n\n{first.text()}")
+    _make_environment(config, env, asks=asks)
+    passed = show_checks(list(all_checks(Path("runs"), config.resolve())))
+    option = "" if config == Path("bot.toml") else f" --config {config}"
+    typer.echo(f"\nnext: bot run{option}{'' if passed else ', once what fails is fixed'}")
+    typer.echo(f"then, from another shell: bot status{option}, and bot approve for each file that it asks about")
+    if not passed:
+        raise typer.Exit(1)
+
+
+def _credentials(*, asks: bool) -> Credentials:
+    try:
+        return find_credentials()
+    except UsageError as error:
+        if not asks:
+            raise UsageError(f"{error} `bot keys set {KAGGLE}` does it.") from None
+    typer.echo("There is no key for Kaggle yet: make one at kaggle.com/settings/api.")
+    keep(place_of(KAGGLE), asked(KAGGLE))
+    return find_credentials()
+
+
+async def _entered(section: KaggleSection, credentials: Credentials) -> "list[Competition]":
+    """Return the competitions that this user has entered and that still run, the next deadline first."""
+    async with open_client(section, SystemClock(), Tally(), lambda: credentials) as client:
+        found = [one async for one in Competitions(client).entered()]
+    running = [one for one in found if not (one.deadline and one.served_at and one.deadline <= one.served_at)]
+    return sorted(running, key=lambda one: (one.deadline is None, str(one.deadline)))
+
+
+def _chosen(named: str | None, entered: "list[Competition]", *, asks: bool) -> str:
+    slugs = [one.slug for one in entered]
+    if named is not None:
+        if named not in slugs:
+            raise UsageError(
+                f"{named} is not among the running competitions that you have entered ({did_you_mean(named, slugs)}): "
+                f"enter it and accept its rules at https://www.kaggle.com/competitions/{named}/rules"
+            )
+        return named
+    if not slugs:
+        raise UsageError("you have entered no running competition: enter one on kaggle.com, and accept its rules")
+    if len(slugs) == 1:
+        return slugs[0]
+    if not asks:
+        raise UsageError(f"name one of the competitions that you have entered: {', '.join(slugs)}")
+    for number, one in enumerate(entered, 1):
+        ends = f"{one.deadline:%Y-%m-%d}" if one.deadline else "no deadline"
+        typer.echo(f"{number:3}  {ends}  {one.slug}")
+    number = 0
+    while not 1 <= number <= len(slugs):
+        number = typer.prompt(f"which of them (1 to {len(slugs)})", type=int)
+    return slugs[number - 1]
+
+
+def _model(named: str | None, *, asks: bool) -> ModelChoice:
+    """Return the model: the one that is named, else that of the environment."""
+    models = model_settings(Settings())
+    try:
+        choice = models.resolve(named)
+    except UsageError as error:
+        if named is not None or not asks:
+            raise
+        typer.echo(str(error))
+        choice = models.resolve(f"openai:{typer.prompt('the name of the model')}")
+    if choice.kind == "recorded":
+        raise UsageError("a recording cannot compete: --model takes builtin or openai:NAME")
+    return choice
+
+
+def _cap(choice: ModelChoice) -> float | None:
+    if choice.kind != "openai" or choice.name is None:
+        return None
+    return _A_DAY if Pricing().cost(choice.name, Usage(prompt_tokens=1, completion_tokens=1)) else None
+
+
+def _sandbox(choice: ModelChoice) -> BackEndChoice:
+    """Return the first back end that works here; `auto` where none does, which the doctor then explains."""
+    try:
+        found = choose("auto", trusted=choice.kind == "builtin")
+    except UsageError:
+        return "auto"
+    return found.describe().name
+
+
+def _make_environment(config: Path, wanted: bool | None, *, asks: bool) -> None:
+    settings = read_settings(config.resolve()).sandbox
+    if chosen_environment(settings.environments_folder, settings.environment) is not None:
+        return
+    if wanted is None and asks:
+        wanted = typer.confirm("Create the packages that scripts use (LightGBM, XGBoost and more; minutes)?")
+    if not wanted:
+        typer.echo("scripts have the bot's own packages until you run: bot env create\n")
+        return
+    from bot.cli.env import create
+
+    create(config=config)

@@ -1,0 +1,109 @@
+"""`bot keys`: keep a key where the bot reads it, and show which are there."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.configured import configured
+from bot.cli.options import Config, Json
+from bot.cli.output import print_json
+from bot.service.layout import CREDENTIALS, Layout
+from state.errors import UsageError
+from state.own_keys import DIRECTORY, keep, own_folder
+from state.words import did_you_mean
+
+KAGGLE = "KAGGLE_API_TOKEN"
+
+keys_app = typer.Typer(name="keys", help="The bot's keys: where they are kept.", no_args_is_help=True)
+
+
+@keys_app.callback()
+def _keys() -> None:
+    """The bot's keys: where they are kept."""
+
+
+@keys_app.command("set")
+def set_key(
+    name: Annotated[
+        str, typer.Argument(help="KAGGLE_API_TOKEN, OPENAI_API_KEY, or a name that bot.toml gives a key or an address")
+    ],
+    service: Annotated[bool, typer.Option("--service", help="keep it for the systemd service; as root")] = False,
+    config: Config = None,
+) -> None:
+    """Keep a key in a file that only you can read, and that the bot reads from then on; no command shows it again.
+
+    It is asked for without being shown, or read from standard input. Kaggle's token goes to ~/.kaggle/access_token, where the
+    kaggle package finds it too, all others to ~/.config/kaggle-bot/credentials.
+
+    Example: bot keys set OPENAI_API_KEY
+    """
+    known = _names(config)
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise UsageError(
+            f"nothing reads a key called {name} ({near}); bot.toml must name it first, or it is one of these"
+        )
+    place = Layout().credentials / name if service else place_of(name)
+    keep(place, asked(name))
+    typer.echo(f"{name}: kept in {place}")
+    if os.environ.get(name) and not service:
+        typer.echo(f"the variable {name} is set, too, and may go first: unset it", err=True)
+
+
+@keys_app.command("list")
+def list_keys(config: Config = None, json: Json = False) -> None:
+    """Show for each key that the bot may need where it is found; never the key.
+
+    Example: bot keys list
+    """
+    found = {name: _source(name) for name in _names(config)}
+    if json:
+        print_json({"keys": found})
+        return
+    for name, source in found.items():
+        typer.echo(f"{name:20} {source or f'not set: bot keys set {name}'}")
+
+
+def asked(name: str) -> str:
+    """Return a key that is typed without being shown, or comes on standard input.
+
+    Raises:
+        UsageError: it is none.
+    """
+    given = typer.prompt(f"{name} (not shown)", hide_input=True) if sys.stdin.isatty() else sys.stdin.read()
+    key = str(given).strip()
+    if not (key and key.isascii() and key.isprintable()):
+        raise UsageError("that is no key: it is empty, has several lines, or characters that no key has")
+    return key
+
+
+def place_of(name: str) -> Path:
+    """Return the file of a user's key."""
+    home = Path(os.environ.get("HOME") or Path.home())
+    return home / ".kaggle" / "access_token" if name == KAGGLE else own_folder(os.environ) / name
+
+
+def _names(config: Path | None) -> tuple[str, ...]:
+    settings = configured(config)
+    fallbacks = (one.key for one in settings.models.fallback if one.key)
+    usual = CREDENTIALS[:2]  # the others are of services, which bot.toml names
+    return tuple(dict.fromkeys((*usual, *fallbacks, *settings.notify.services)))
+
+
+def _source(name: str) -> str | None:
+    """Return where a key is found, None if nowhere."""
+    if name == KAGGLE:
+        from scrapers.kaggle.credentials import find_credentials
+
+        try:
+            return find_credentials().source
+        except UsageError:
+            return None
+    if os.environ.get(name):
+        return f"the variable {name}"
+    folder = os.environ.get(DIRECTORY) or str(own_folder(os.environ))
+    file = next((one for one in (Path(folder) / name, Path(folder) / name.lower()) if one.is_file()), None)
+    return str(file) if file is not None and file.stat().st_size else None

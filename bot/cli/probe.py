@@ -1,0 +1,101 @@
+"""`bot probe`: what Kaggle really answers, held against what the bot assumes of it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bot.cli.configured import configured
+from bot.cli.options import Competition, Config, Json
+from bot.cli.output import print_json, print_table, progress_line
+from state.clock import SystemClock
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from scrapers.kaggle.probe.exchange import Exchange
+    from scrapers.kaggle.probe.judging import Judged
+    from scrapers.kaggle.probe.points import Verdict
+    from scrapers.kaggle.settings import KaggleSection
+
+_ORDER: "tuple[Verdict, ...]" = ("different", "OK", "could not tell")
+
+
+def probe(
+    competition: Competition,
+    out: Annotated[
+        Path | None, typer.Option(help="folder for the answers, masked; default: probe-COMPETITION", show_default=False)
+    ] = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Ask Kaggle at most 15 questions that change nothing, and show which of the bot's assumptions hold.
+
+    The answers are kept in a folder without keys, and with the names, texts and numbers of people masked: tests read such
+    folders. A folder that has answers is judged again, and nothing is asked. Exits with 1 if Kaggle differs from an assumption.
+
+    Example: bot probe spooky-author-identification
+    """
+    # Imported here: no other command should pay for these imports.
+    from scrapers.kaggle.probe.exchange import read_exchanges
+    from scrapers.kaggle.probe.judging import judge
+
+    folder, section = out or Path(f"probe-{competition}"), configured(config).kaggle
+    exchanges = read_exchanges(folder)
+    if not exchanges:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder} is not empty: remove it, or name another folder with --out")
+        exchanges = _asked(section, competition, folder)
+    judged = judge(exchanges)
+    if json:
+        print_json(_as_json(section.url, competition, exchanges, judged, folder))
+    else:
+        _show(judged, exchanges, folder)
+    if any(one.finding.verdict == "different" for one in judged):
+        raise typer.Exit(1)
+
+
+def _asked(section: "KaggleSection", competition: str, folder: Path) -> "tuple[Exchange, ...]":
+    """Put the questions, keep the answers in the folder, and return them as they came."""
+    from scrapers.kaggle.credentials import find_credentials
+    from scrapers.kaggle.probe.asking import ask_all
+    from scrapers.kaggle.probe.exchange import write_exchanges
+    from scrapers.kaggle.probe.masking import Masking
+
+    key = find_credentials()
+    with progress_line() as say:
+        exchanges = asyncio.run(ask_all(section, competition, SystemClock(), key, say))
+    write_exchanges(folder, Masking(competition, key.hide).masked(exchanges))
+    return exchanges
+
+
+def _show(judged: "Sequence[Judged]", exchanges: "Sequence[Exchange]", folder: Path) -> None:
+    ordered = sorted(judged, key=lambda one: _ORDER.index(one.finding.verdict))
+    rows = [(one.finding.verdict, one.point.assumed, _saw(one)) for one in ordered]
+    print_table(("", "the bot assumes", "what was seen"), rows)
+    counts = Counter(one.finding.verdict for one in judged)
+    total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER)
+    typer.echo(f"{total}; {len(exchanges)} requests. The answers, masked: {folder}")
+
+
+def _saw(one: "Judged") -> str:
+    settled = f" (settled by: {one.point.settled_by})" if one.finding.verdict == "could not tell" else ""
+    return f"{one.finding.saw}{settled}"
+
+
+def _as_json(
+    url: str, competition: str, exchanges: "Sequence[Exchange]", judged: "Sequence[Judged]", folder: Path
+) -> dict[str, Any]:
+    points = [
+        {
+            **{"point": one.point.name, "assumed": one.point.assumed, "verdict": one.finding.verdict},
+            **{"saw": one.finding.saw, "settled_by": one.point.settled_by},
+        }
+        for one in judged
+    ]
+    return {
+        **{"site": url, "competition": competition, "requests": len(exchanges)},
+        **{"points": points, "folder": str(folder)},
+    }

@@ -1,0 +1,62 @@
+"""What the bot can do in each kind of competition: a sentence for its owner, said once, before anything is fetched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scrapers.kaggle.client import KaggleClient
+from scrapers.kaggle.competitions import Competition
+from scrapers.kaggle.kinds import KindName, Recognised, recognise
+
+_ONLY_READS = "the bot reads its forum and public notebooks, and neither works on it nor submits"
+SENTENCES: Mapping[KindName, str] = {
+    "notebooks": f"takes notebooks, which run on Kaggle itself, instead of files: {_ONLY_READS}",
+    "simulation": f"is a simulation, in which submitted agents play against each other: {_ONLY_READS}",
+    "hackathon": f"is a hackathon, whose entries are write-ups: {_ONLY_READS}",
+    "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
+    "two-stages": "has two stages: the bot works on the data of the first, notifies you when the data is replaced, and "
+    "leaves the second to you",
+    "huge-data": "has {size} GB of data: the bot fetches all of it, which takes long and up to twice the room",
+}
+"""What follows the competition's name."""
+NO_ROOM = "has {size} GB of data, and {free} GB are free here: the bot fetches nothing until there is room"
+IF_WRONG = 'if that is wrong, write kind = "csv" below [competitions.{slug}] in bot.toml'
+_WORKED_ON: tuple[KindName, ...] = ("two-stages", "huge-data")
+_GB = 1e9
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind that a competition is of."""
+
+    name: KindName
+    sentence: str
+    """Without the competition's name."""
+    source: str
+    """What says so."""
+    worked_on: bool
+    """Whether the bot works on it all the same."""
+
+    def __str__(self) -> str:
+        """Return the sentence with what says so."""
+        return f"{self.sentence} ({self.source})"
+
+
+async def kinds_of(client: KaggleClient, competition: Competition, free: int | None) -> tuple[Kind, ...]:
+    """Ask Kaggle for the kinds that a competition is of, in words; most are of none. Errors as of `KaggleClient`.
+
+    Args:
+        client: asks.
+        competition: its fields.
+        free: bytes on the disk of its data; None: data is here already, so room is no matter.
+    """
+    return tuple(in_words(one, free) for one in await recognise(client, competition))
+
+
+def in_words(found: Recognised, free: int | None) -> Kind:
+    """Return a kind that was recognised with its sentence; `free` is as above."""
+    size = round(found.bytes / _GB)
+    if found.kind == "huge-data" and free is not None and found.bytes > free:
+        sentence = NO_ROOM.format(size=size, free=round(free / _GB))
+        return Kind(found.kind, sentence, found.source, worked_on=False)
+    sentence = SENTENCES[found.kind].format(size=size)
+    return Kind(found.kind, sentence, found.source, found.kind in _WORKED_ON)

@@ -1,0 +1,120 @@
+"""The kinds of competitions that are not a file against hidden answers, recognised before anything is fetched."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from scrapers.kaggle.client import KaggleClient
+from scrapers.kaggle.competitions import Competition, Competitions, Page
+from scrapers.kaggle.search import CompetitionFacts, Search
+from scrapers.posts.cleaning import clean
+from state.errors import KaggleError, SiteUnavailable
+
+KindName = Literal["notebooks", "simulation", "hackathon", "judged", "two-stages", "huge-data"]
+
+HUGE_BYTES = 50_000_000_000
+_JUDGED = "Analytics"
+"""Kaggle's category of competitions without a metric."""
+_WORDS: Mapping[KindName, re.Pattern[str]] = {
+    "simulation": re.compile(
+        r"\bkaggle[-_ ]environments?\b|\bplays? episodes\b|\bskill rating\b|\bsimulation competition\b", re.IGNORECASE
+    ),
+    "hackathon": re.compile(
+        r"\bhackathon\b|\b(?:submit|submissions?|entry|entries)\b[^.\n]{0,120}\bwrite-?ups?\b"
+        r"|\bwrite-?ups?\b[^.\n]{0,120}\b(?:submit|submission)",
+        re.IGNORECASE,
+    ),
+    "judged": re.compile(r"\b(?:judges|judging|jury|rubric)\b", re.IGNORECASE),
+    "two-stages": re.compile(
+        r"\b(?:two|2)[- ]stages? (?:competition|challenge|evaluation|format)\b|\b(?:second|2nd) stage of (?:the|this) "
+        r"(?:competition|challenge)\b|\bcompetition (?:has|consists of|is run in) (?:two|2) stages\b",
+        re.IGNORECASE,
+    ),
+}
+_WITHOUT_METRIC: tuple[KindName, ...] = ("simulation", "hackathon", "judged")
+"""Kinds that a page's words show only where Kaggle names no metric; the first that is found counts."""
+_NOT_READ = ("rules", "prizes")
+"""Pages in which every competition speaks of judges, and of write-ups of its winners."""
+_JUDGED_ON = ("evaluation", "judging")
+"""Pages on which judges are the competition's own: elsewhere they may be its subject."""
+_TAG = re.compile(r"<[^<>]{1,500}>")
+_MOST_READ = 200_000
+_SENTENCE_END = re.compile(r"[.!?\n]")
+_QUOTED = 200
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A kind, and what says so."""
+
+    kind: KindName
+    source: str
+    """A field of Kaggle's, or a quoted sentence of a page."""
+    bytes: int = 0
+    """Of the data, where that is what makes the kind."""
+
+
+async def recognise(client: KaggleClient, competition: Competition) -> tuple[Recognised, ...]:
+    """Ask for what tells a competition's kinds, and return them; most have none.
+
+    Three requests besides the one for the competition itself. The search lags, and is not needed: where it fails, or does
+    not find the competition, the pages decide. Errors as of `KaggleClient`.
+    """
+    site, slug = Competitions(client), competition.slug
+    facts = None
+    with suppress(KaggleError, SiteUnavailable):
+        facts = await Search(client).competition(slug, competition.title)
+    pages = await site.pages(slug)
+    size = sum(one.total_size for one in (await site.data_summary(slug)).types)
+    return tuple(kinds_of(competition, facts, pages, size))
+
+
+def kinds_of(
+    competition: Competition, facts: CompetitionFacts | None, pages: Sequence[Page], size: int
+) -> Iterator[Recognised]:
+    """Yield the kinds, each once.
+
+    Args:
+        competition: its fields.
+        facts: what the search says of it; None: nothing.
+        pages: its pages.
+        size: bytes of its data.
+    """
+    if competition.is_kernels_submissions_only:
+        yield Recognised("notebooks", "Kaggle's isKernelsSubmissionsOnly")
+    if found := _without_metric(competition, facts, pages):
+        yield found
+    if quote := _quoted("two-stages", pages):
+        yield Recognised("two-stages", quote)
+    if size > HUGE_BYTES:
+        yield Recognised("huge-data", "Kaggle's summary of the data", size)
+
+
+def _without_metric(
+    competition: Competition, facts: CompetitionFacts | None, pages: Sequence[Page]
+) -> Recognised | None:
+    if facts is not None and facts.is_environment_evaluation:
+        return Recognised("simulation", "Kaggle's isEnvironmentEvaluation")
+    if competition.evaluation_metric:
+        return None
+    for kind in _WITHOUT_METRIC:
+        if quote := _quoted(kind, pages):
+            return Recognised(kind, quote)
+    return Recognised("judged", f"Kaggle's category {_JUDGED}") if competition.category == _JUDGED else None
+
+
+def _quoted(kind: KindName, pages: Sequence[Page]) -> str | None:
+    """Return the first sentence of the pages that shows a kind, with its page; None if there is none."""
+    for page in pages:
+        name = page.name.lower()
+        if name in _NOT_READ or (kind == "judged" and not any(one in name for one in _JUDGED_ON)):
+            continue
+        text = clean(_TAG.sub(" ", page.content[:_MOST_READ]))
+        if match := _WORDS[kind].search(text):
+            begins = max((one.end() for one in _SENTENCE_END.finditer(text, 0, match.start())), default=0)
+            ends = _SENTENCE_END.search(text, match.end())
+            sentence = " ".join(text[begins : ends.end() if ends else len(text)].split())
+            return f'the page {page.name}: "{sentence[:_QUOTED]}"'
+    return None

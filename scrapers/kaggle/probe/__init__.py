@@ -1,0 +1,1 @@
+"""The probe: what Kaggle really answers, held against what the bot assumes of it."""

@@ -1,0 +1,152 @@
+"""All points of a probe, with those on every answer, and those that reading alone cannot settle."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scrapers.kaggle.failures import code_and_words
+from scrapers.kaggle.probe import on_community, on_competitions
+from scrapers.kaggle.probe.exchange import Exchange
+from scrapers.kaggle.probe.points import Finding, Point, Seen, told, unsure
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(.*)")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One assumption, and what was seen of it."""
+
+    point: Point
+    finding: Finding
+
+
+def judge(exchanges: Sequence[Exchange]) -> tuple[Judged, ...]:
+    """Hold a probe's answers against every assumption; asks nothing."""
+    seen = Seen(exchanges)
+    return tuple(Judged(one, one.check(seen)) for one in POINTS)
+
+
+def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _values(one, key)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _values(one, name)
+    else:
+        yield name, value
+
+
+def _numbers(seen: Seen) -> Finding:
+    ids = [value for one in seen.all for name, value in _values(one.answer) if name == "id" or name.endswith("Id")]
+    if not ids:
+        return unsure("no answer has a number of 64 bits")
+    texts = sum(isinstance(one, str) for one in ids)
+    return told(not texts, f"{texts} of {len(ids)} come as text" if texts else f"all of {len(ids)} are numbers")
+
+
+def _times(seen: Seen) -> Finding:
+    found = [
+        match
+        for one in seen.all
+        for _, value in _values(one.answer)
+        if isinstance(value, str) and (match := _TIME.fullmatch(value))
+    ]
+    if not found:
+        return unsure("no answer has a time")
+    ends = sorted({match[2] or "nothing" for match in found})
+    return told(ends == ["Z"], f"{len(found)} times end in {', '.join(ends)}")
+
+
+def _refusals(seen: Seen) -> list[Exchange]:
+    return [one for one in seen.all if one.status is not None and one.status >= 400 and one.answer]
+
+
+def _error_shape(seen: Seen) -> Finding:
+    found = _refusals(seen)
+    if not found:
+        return unsure("nothing was refused")
+    shapes = sorted({_shape(one.answer) for one in found})
+    return told("unknown" not in shapes, f"{len(found)} refusals: {', '.join(shapes)}")
+
+
+def _shape(answer: Any) -> str:
+    if not isinstance(answer, dict):
+        return "text" if isinstance(answer, str) and code_and_words(answer)[1] else "unknown"
+    if isinstance(answer.get("error"), dict):
+        return "nested"
+    return "flat" if "code" in answer and "message" in answer else "unknown"
+
+
+def _wrong_name(seen: Seen) -> Finding:
+    asked = seen.exchange("wrong-name") or seen.exchange("competition")
+    if asked is None or asked.status is None or asked.answered:
+        return unsure("it was not asked")
+    return told(asked.status in (403, 404), f"status {asked.status} for {asked.request['competitionName']}")
+
+
+def _limits(seen: Seen) -> Finding:
+    limited = [one for one in seen.all if one.status == 429]
+    if not limited:
+        return unsure(f"{len(seen.all)} requests, none refused as too many")
+    waits = ", ".join(one.headers.get("retry-after", "no Retry-After") for one in limited)
+    return Finding("different", f"{len(limited)} of {len(seen.all)} requests were refused as too many: {waits}")
+
+
+def _never(name: str, assumed: str, settled_by: str, why: str = "reading alone does not show it") -> Point:
+    return Point(name, assumed, lambda seen: unsure(why), settled_by)
+
+
+POINTS: tuple[Point, ...] = (
+    Point("numbers", "Numbers of 64 bits come as numbers (text is understood too).", _numbers),
+    Point("times", "Times are UTC and end in Z.", _times),
+    *on_competitions.POINTS,
+    *on_community.points(),
+    Point("error-shape", "Refusals have one of two shapes, nested or flat.", _error_shape, "a probe that is refused"),
+    Point(
+        "wrong-name",
+        "A competition that does not exist is refused with 403 or 404.",
+        _wrong_name,
+        "`bot probe` with a name that does not exist",
+    ),
+    Point(
+        "rate-limit",
+        "Four requests a minute of one family, and 20 at once, are never too many.",
+        _limits,
+        "a day of `bot run`: its log names every 429, with Retry-After",
+    ),
+    _never("score-lag", "A kernel's best public score shows within hours.", "two probes a day apart"),
+    _never(
+        "last-run",
+        "A kernel's lastRunTime is that of its current version.",
+        "running a kernel of one's own again, and two probes around it",
+    ),
+    _never(
+        "unsteady-lists",
+        "Lists of files may differ from one request to the next; the zip decides.",
+        "the log of the first download, which names every difference",
+    ),
+    _never("upload", "An upload that broke off is gone on with.", "a first submission over a bad line"),
+    _never(
+        "refusals",
+        "A daily limit that is used up is refused with words that the bot knows.",
+        "sending one file more than the limit allows",
+    ),
+    _never(
+        "tag", "A submission is found by its description at once.", "a first submission: `bot logs` has the look-up"
+    ),
+    _never(
+        "hosts",
+        "No field says whether an author is the competition's host.",
+        "a post by a known host among a probe's answers",
+        "names are left out of what is kept",
+    ),
+    _never(
+        "terms",
+        "Kaggle's terms allow reading through the API at this rate, for one's own competing.",
+        "reading kaggle.com/terms yourself",
+        "this is for a person to read",
+    ),
+)
+"""Every assumption that is open."""

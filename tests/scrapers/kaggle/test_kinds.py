@@ -1,0 +1,66 @@
+"""Kinds are recognised by Kaggle's own fields first, and by the words of pages only where no metric is named."""
+
+import pytest
+
+from scrapers.kaggle.competitions import Competition, Page
+from scrapers.kaggle.kinds import HUGE_BYTES, KindName, kinds_of
+from scrapers.kaggle.search import CompetitionFacts
+
+FACTS = CompetitionFacts(is_environment_evaluation=True)
+PLAIN = "Submissions are judged on the area under the ROC curve. Judges are not asked."
+
+
+def found(*pages: tuple[str, str], facts: CompetitionFacts | None = None, size: int = 0, **fields: object) -> list[str]:
+    competition = Competition.model_validate({"ref": "https://www.kaggle.com/competitions/leaf", **fields})
+    shown = [Page(name=name, content=content) for name, content in pages]
+    return [one.kind for one in kinds_of(competition, facts, shown, size)]
+
+
+def test_most_competitions_are_of_no_kind() -> None:
+    assert found(("evaluation", PLAIN), ("rules", "A panel of judges"), evaluation_metric="AUC", size=HUGE_BYTES) == []
+
+
+def test_fields_decide_without_a_word_of_the_pages() -> None:
+    assert found(is_kernels_submissions_only=True, evaluation_metric="AUC") == ["notebooks"]
+    assert found(facts=FACTS, evaluation_metric="Custom") == ["simulation"]
+    assert found(category="Analytics") == ["judged"]
+    assert found(size=HUGE_BYTES + 1, evaluation_metric="AUC") == ["huge-data"]
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "kind"),
+    [
+        ("evaluation", "Each submission plays <b>episodes</b> against bots of a similar skill rating.", "simulation"),
+        ("description", "Agents run in kaggle-environments.", "simulation"),
+        ("evaluation", "To enter, submit a Kaggle Writeup by the deadline.", "hackathon"),
+        ("evaluation", "<p>Your write-up is your submission.</p>", "hackathon"),
+        ("evaluation", "A panel of judges will score your notebook by this rubric.", "judged"),
+        ("judging-criteria", "The jury meets in May.", "judged"),
+    ],
+)
+def test_words_decide_only_where_kaggle_names_no_metric(page: str, text: str, kind: KindName) -> None:
+    assert found((page, text)) == [kind]
+    assert found((page, text), evaluation_metric="AUC") == []
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("prizes", "Winners submit a write-up to the judges."),
+        ("rules", "Judges may disqualify a submission without a write-up."),
+        ("description", "Predict the preferences of the judges by a rubric."),
+        ("description", "Patients with stage 2 cancer; a two-stage detector."),
+    ],
+)
+def test_judges_and_stages_that_are_no_kind_are_left_alone(page: str, text: str) -> None:
+    assert found((page, text)) == []
+
+
+def test_two_stages_are_found_beside_another_kind_and_quoted() -> None:
+    text = "Welcome! This is a two-stage competition, with a collection stage. Good luck."
+    assert found(("timeline", text), evaluation_metric="AUC", is_kernels_submissions_only=True) == [
+        "notebooks",
+        "two-stages",
+    ]
+    (one,) = kinds_of(Competition(evaluation_metric="AUC"), None, [Page(name="timeline", content=text)], 0)
+    assert one.source == 'the page timeline: "This is a two-stage competition, with a collection stage."'
