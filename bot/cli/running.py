@@ -76,6 +76,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if result.own_data:
         yield verdict_of(result)
         yield f"expected on new rows (95%): {_expected(result)}"
+        if result.baseline_handed_in:
+            yield "no script was better than the safe baseline: more --time, or a language model with --model, may be"
     if not result.valid_submission:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.handed_in:
