@@ -1,12 +1,14 @@
 """Submissions: the way of each from intent to confirmation, every change with its event in one transaction."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from sqlalchemy import Integer, cast, func
 from sqlmodel import Session, col, select
 
+from state.errors import UsageError
+from state.latest_events import latest
 from state.store import Transaction
 from state.tables import Submission
 
@@ -17,6 +19,10 @@ not be sent."""
 
 CONSIDERED = "submission.considered"
 """Event: the decision about a node's file, and the reason; it names the submission, if there is one."""
+
+FINAL_CHOSEN = "selection.chosen"
+"""Event: which submissions the owner wants to count in the end, by their tags; the latest one holds."""
+MOST_FINAL = 2
 
 OPEN = ("intended", "sending", "doubtful")
 """Statuses that are not final."""
@@ -116,6 +122,26 @@ def update_submission(tx: Transaction, run_id: str, id: str, *, score: float) ->
     tx.add(row)
     tx.record("submission.updated", run_id=run_id, node=row.node, submission=id, status=row.status, score=score)
     return row
+
+
+def choose_final(tx: Transaction, run_id: str, tags: Sequence[str], by: str) -> None:
+    """Record which submissions the owner wants to count in the end; none: the bot proposes which.
+
+    Raises:
+        UsageError: they are more than two, or one is none of the run's that the site has taken.
+    """
+    known = [row.tag for row in submissions_of(tx.session, run_id) if row.status == "confirmed"]
+    if wrong := next((tag for tag in tags if tag not in known), None):
+        raise UsageError(f"{wrong} is no submission of this run that the site has taken")
+    if len(set(tags)) > MOST_FINAL:
+        raise UsageError(f"{MOST_FINAL} submissions count at most, and these are {len(set(tags))}")
+    tx.record(FINAL_CHOSEN, run_id=run_id, tags=list(dict.fromkeys(tags)), by=by)
+
+
+def chosen_final(session: Session, run_id: str) -> tuple[str, ...]:
+    """Return the tags of the submissions that the owner wants to count in the end."""
+    row = latest(session, run_id, (FINAL_CHOSEN,))
+    return () if row is None else tuple(row.data["tags"])
 
 
 def may_be_there(row: Submission) -> bool:

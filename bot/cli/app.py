@@ -73,6 +73,10 @@ COMMANDS = {
         "bot.cli.steering:stop",
         "End the work on a competition in order: its result and report are written, and nothing more is submitted.",
     ),
+    "web": (
+        "bot.cli.web:web",
+        "Serve a page on this machine that shows all competitions and runs as they go on, and takes your orders.",
+    ),
     "ideas": (
         "bot.cli.pools:ideas",
         "Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.",

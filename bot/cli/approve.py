@@ -1,4 +1,4 @@
-"""`bot approve`: approve or refuse a held submission; or accept a changed rules page."""
+"""`bot approve`: approve or refuse a held submission; confirm a proposed task card; or accept a competition's rules."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,23 +7,24 @@ import typer
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json
-from bot.cli.steering import who
 from state.errors import UsageError
 
 if TYPE_CHECKING:
     from state.store import Store
-    from state.tables import Approval
 
 
 def approve(
     id: Annotated[
         str,
-        typer.Argument(help="the number in the request, or the submission's tag; with --rules, a competition"),
+        typer.Argument(
+            help="the number in the request, or the submission's tag; with --card or --rules, a competition"
+        ),
     ],
     refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="accept a competition's changed rules, which you have read")
+    card: Annotated[
+        bool, typer.Option("--card", help="confirm how a competition is scored, as it was proposed")
     ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="accept a competition's rules, which you have read")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -31,13 +32,19 @@ def approve(
 
     Example: bot approve 7
     """
-    if rules and refuse:
-        raise UsageError("--rules accepts changed rules; --refuse is for a submission")
+    if refuse + card + rules > 1:
+        raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
+    # Imported here: no other command should pay for these imports.
+    from bot.status.orders import decide, who
+
     with open_daemon_store(config) as store:
+        if card:
+            _confirm_card(store, id, json=json)
+            return
         if rules:
             _accept_rules(store, id, json=json)
             return
-        row = _decide(store, id, "refused" if refuse else "approved")
+        row = decide(store, id, "refused" if refuse else "approved", who())
         running = daemon_is_running(store)
     if json:
         answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
@@ -48,29 +55,30 @@ def approve(
     typer.echo(f"submission {row.id} {what}{later}")
 
 
-def _decide(store: "Store", name: str, verdict: str) -> "Approval":
-    from state.approvals import decide_approval, find_approval, undecided
+def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
+    from bot.live.reading.proposals import confirm
+    from bot.status.orders import who
 
     with store.write() as tx:
-        held = find_approval(tx.session, name)
-        if held is None or held.id is None:
-            waiting = ", ".join(str(row.id) for row in undecided(tx.session))
-            known = f"waiting: {waiting}" if waiting else "none is waiting"
-            raise UsageError(f"no submission {name} is waiting for approval; {known}")
-        return decide_approval(tx, held.id, verdict, who())  # type: ignore[arg-type]  # one of the two
+        proposal = confirm(tx, competition, who())
+    if json:
+        print_json({"competition": competition, **proposal.model_dump(mode="json")})
+    else:
+        typer.echo(f"{competition}: confirmed: {', '.join(proposal.lines)}")
 
 
 def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
-    from bot.status.work import latest_runs
-    from bot.submission.facts import ACCEPTED
-    from state.series import last_reading
+    from bot.live.reading.rules import to_confirm
+    from bot.status.orders import who
+    from bot.status.problems import end
+    from bot.submission.rules import accept_rules
 
     with store.write() as tx:
-        run, page = latest_runs(tx.session).get(competition), last_reading(tx.session, competition, "page", "rules")
-        if run is None or page is None or page.sha256 is None:
-            raise UsageError(f"there is no run on {competition} whose rules page was read")
-        tx.record(ACCEPTED, run_id=run.id, sha256=page.sha256, by=who())
+        sha, lines = accept_rules(tx, competition, who())
+        end(tx, to_confirm(competition))
     if json:
-        print_json({"competition": competition, "rules": page.sha256})
-    else:
-        typer.echo(f"{competition}: the rules page as read on {page.at:%Y-%m-%d %H:%M} UTC is accepted")
+        print_json({"competition": competition, "rules": sha, "lines": [one.model_dump(mode="json") for one in lines]})
+        return
+    typer.echo(f"{competition}: {'the rules page as last read' if sha else 'that there is no rules page'} is accepted")
+    for one in lines:
+        typer.echo(f"- {one}")

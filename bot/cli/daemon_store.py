@@ -45,15 +45,9 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
         _refuse_foreign(path.parent)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Imported here: the database's libraries take long to import, and there may be no database.
-    from bot.status.presence import daemon_clock
-    from state.clock import SystemClock
-    from state.store import Store
+    from bot.status.orders import open_for_orders
 
-    store = Store.open(path, SystemClock())
-    with store.read() as session:
-        # What is written now must not lie in the daemon's future.
-        store.clock = daemon_clock(session, store.clock)
-    return store
+    return open_for_orders(path)
 
 
 def daemon_is_running(store: "Store") -> bool:

@@ -1,6 +1,5 @@
 """`bot note`, `pause`, `unpause` and `stop`: the owner's notes and orders to the daemon, before or while it runs."""
 
-import getpass
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_json
 from state.errors import UsageError
-from state.steering import LONGEST_NOTE, ControlState, add_note, control, notes, set_control
+from state.steering import LONGEST_NOTE, ControlState, notes
 from state.store import Store
 from state.tables import Note
 from state.words import did_you_mean, iso
@@ -38,11 +37,12 @@ def note(
         with open_daemon_store(config) as store:
             _show_notes(store, competition, json=json)
         return
+    from bot.status.orders import leave_note, refuse_secrets, who
+
     words = _words(text or [])
-    _refuse_secrets(words)
+    refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
-        with store.write() as tx:
-            added = add_note(tx, competition, words, who())
+        added = leave_note(store, competition, words, who())
         _report(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
 
 
@@ -71,11 +71,12 @@ def stop(competition: Competition, config: Config = None, json: Json = False) ->
 
 
 def _change(config: Path | None, competition: str, state: ControlState, *, json: bool) -> None:
+    from bot.status.orders import order, who
+
     _check_configured(config, competition)
     with open_daemon_store(config, create=True) as store:
-        with store.write() as tx:
-            before = control(tx.session, competition)
-            changed = set_control(tx, competition, state, who())
+        before = order(store, competition, state, who())
+        changed = before != state
         message = f"{competition} is {state}, and was {before}" if changed else f"{competition} is already {state}"
         shown = {"competition": competition, "state": state, "before": before, "changed": changed}
         _report(store, shown, message, json=json)
@@ -96,29 +97,11 @@ def _check_configured(config: Path | None, competition: str) -> None:
     raise UsageError(f"{competition} is not among the competitions of {file}: {did_you_mean(competition, known)}")
 
 
-def _refuse_secrets(text: str) -> None:
-    """Refuse a note that would reveal a secret to a model; the error does not repeat it."""
-    from bot.configuration.secret_texts import find_secrets
-
-    for secret in find_secrets(text):
-        raise UsageError(
-            f"the note holds {secret.what}, and notes go into prompts: leave it out ({secret.place} is its place)"
-        )
-
-
 def _words(text: list[str]) -> str:
     if text != ["-"]:
         return " ".join(text)
     # Reads a little more than a note may hold, so that a text that is too long is refused.
     return sys.stdin.read(LONGEST_NOTE * 4)
-
-
-def who() -> str:
-    """Return the name of the user who gives the command."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user without a name
-        return "owner"
 
 
 def _shown(one: Note) -> dict[str, Any]:

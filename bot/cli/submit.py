@@ -8,7 +8,6 @@ import typer
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_json
-from bot.cli.steering import who
 from state.errors import UsageError
 from state.words import did_you_mean
 
@@ -32,6 +31,7 @@ def submit(
 
     Example: bot submit titanic 17
     """
+    from bot.status.orders import who
     from state.approvals import make_wish
 
     with open_daemon_store(config) as store:

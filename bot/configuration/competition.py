@@ -65,10 +65,16 @@ class CompetitionSettings(CardOverrides):
         description="cap on money for it on one day (UTC), in USD",
         examples=[5.0],
     )
+    rules_read: bool = Field(
+        default=False,
+        description="whether you have read the competition's rules and found that the bot may take part, as `bot approve "
+        "COMPETITION --rules` says; nothing is sent before one of the two",
+    )
     submissions_per_day: int | None = Field(
         default=None,
         ge=1,
-        description="files that are sent on one day (UTC) at most; Kaggle's limit holds as well",
+        description="files that are sent on one day (UTC) at most; Kaggle's limit holds as well; none: a fifth of that, "
+        "at least one, is kept for people",
         examples=[2],
     )
     max_submissions: int | None = Field(

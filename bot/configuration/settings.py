@@ -8,6 +8,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
+from bot.configuration.web import WebSettings
 from bot.execution.disk_space import DiskSettings
 from bot.execution.settings import WatchSettings
 from bot.knowledge.settings import KnowledgeSettings
@@ -74,6 +75,9 @@ class Settings(BaseModel):
     )
     daemon: DaemonSettings = Field(
         default=DaemonSettings(), description="How the daemon runs, whatever it competes in."
+    )
+    web: WebSettings = Field(
+        default=WebSettings(), description="The page that shows what goes on, and takes the owner's orders."
     )
     competitions: dict[Slug, CompetitionSettings] = Field(
         default={},

@@ -24,8 +24,9 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock
 from state.community import CommunityView
 from state.errors import UsageError
+from state.live import live_runs
 from state.store import Store
-from state.tables import KernelVersion, Run, Topic
+from state.tables import KernelVersion, Topic
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _collected(store: Store, clock: Clock, path: Path) -> list[PastCompetition]:
     """Return the competitions of the live bot; their tasks are those of its runs."""
     with store.read() as session:
         slugs = {*session.exec(select(Topic.competition)), *session.exec(select(KernelVersion.competition))}
-        cards = {run.competition: run.config.get("card") for run in session.exec(select(Run))}
+        cards = {run.competition: run.config.get("card") for run in live_runs(session)}
     found = []
     for slug in sorted(slugs):
         posts = CommunityView(store, slug, clock.as_of())

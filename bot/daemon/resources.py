@@ -11,7 +11,7 @@ from bot.engine.services import Machinery
 from bot.evaluation.client.worker import Worker
 from bot.execution.open_leases import open_leases
 from bot.live.budget import open_day
-from bot.live.live_run import choice_of
+from bot.live.models import choice_of
 from bot.live.shared import Shared
 from bot.live.slots import Slots
 from bot.models.settings import Environment, ModelSettings

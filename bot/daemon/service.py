@@ -13,6 +13,7 @@ from bot.daemon.answering import Look, answering
 from bot.daemon.claims import Claims
 from bot.daemon.failures import record_failure
 from bot.daemon.metrics import serve_metrics
+from bot.daemon.page import keep_page
 from bot.daemon.resources import alone, find_clock, open_shared
 from bot.daemon.schedule import Ticks, schedule
 from bot.daemon.supervision import Supervisor
@@ -134,6 +135,8 @@ class _Daemon:
             "steering": self._watch_steering,
         }.items():
             self._supervisor.add(name, loop)
+        if shared.settings.web.enabled:
+            self._supervisor.add("page", lambda: keep_page(self._options.file, lambda text: shared.say("", text)))
         with _signals(self._stop.set, self._reload):
             running = asyncio.create_task(self._supervisor.run())
             self._ticks.start()

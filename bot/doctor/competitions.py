@@ -12,19 +12,20 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
 from bot.live.kinds import IF_WRONG, kinds_of
 from bot.live.shared import competition_folder
-from scrapers.kaggle.card.task import KaggleTask
+from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.task import read_evidence
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.data import CompetitionData
 from state.clock import Clock
-from state.errors import BotError, Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
+from state.errors import Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
 from state.words import did_you_mean
 
 _MOST_LINES = 3
 
 
-class _NotFetched(BotError):
-    """The data would have to be downloaded, which a check does not do."""
+_OF_DATA = frozenset(("id_column", "key_columns", "prediction_columns", "sample_submission"))
+"""Fields that the data settles, which a check does not fetch."""
 
 
 async def check_competitions(
@@ -82,10 +83,6 @@ async def _check(
 ) -> Check:
     if obstacle := _obstacle(found, slug, settings, clock):
         return obstacle
-
-    async def fetch() -> Path:
-        raise _NotFetched("the data is not fetched for a check")
-
     if settings.grader is not None:
         try:
             check_grader(settings.grader)
@@ -94,15 +91,18 @@ async def _check(
     if settings.notes is not None and not os.access(settings.notes, os.R_OK | os.X_OK):
         fix = f"create it, or let the bot's user read it, or name another one below [competitions.{slug}]"
         return Check(slug, "warning", f"the folder of notes {settings.notes} cannot be read", fix)
-    task = KaggleTask(competitions, slug, fetch, METRIC_DIRECTIONS, settings.card)
-    try:
-        derived = await task.derived()
-    except _NotFetched:
-        return Check(slug, "ok", "entered; its card is certain except for what the data will show")
-    if derived.card is not None:
-        return Check(slug, "ok", "entered; its card is certain")
-    lines = "; ".join(f"{one.field}: {one.why}" for one in derived.missing[:_MOST_LINES])
-    fix = f"write into bot.toml, below [competitions.{slug}]: {', '.join(one.line for one in derived.missing)}"
+    evidence = await read_evidence(competitions, slug)
+    missing = derive(evidence, METRIC_DIRECTIONS, settings.card).missing
+    open_ = [one for one in missing if one.field not in _OF_DATA]
+    if not open_:
+        return Check(
+            slug, "ok", "entered; its card is certain" + (" except for what the data will show" if missing else "")
+        )
+    if settings.metric is None and {one.field for one in open_} == {"metric"}:
+        fix = f"confirm it when you are asked, or write into bot.toml: {open_[0].brief or open_[0].line}"
+        return Check(slug, "warning", f"entered; how it is scored is to be confirmed: {open_[0].why}", fix)
+    lines = "; ".join(f"{one.field}: {one.why}" for one in open_[:_MOST_LINES])
+    fix = f"write into bot.toml, below [competitions.{slug}]: {', '.join(one.line for one in open_)}"
     return Check(slug, "fails", f"its card is not certain: {lines}", fix)
 
 

@@ -4,14 +4,13 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from bot.agents import blends
 from bot.agents.comind.policy import RoundsSettings, usual_coder
 from bot.agents.settings import AgentRunSettings
 from bot.configuration.competition import CompetitionSettings
-from bot.configuration.contradictions import cost_without_cap
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.services import RunPlan, open_context
@@ -21,10 +20,12 @@ from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import OwnerNote
 from bot.leaderboard.board import read_board
 from bot.live.budget import open_run
+from bot.live.models import choice_of, ensure_capped
 from bot.live.preparing import Task, deadline_of
 from bot.live.shared import Shared
 from bot.models import Item
-from bot.models.settings import ModelChoice, ModelSettings
+from bot.models.settings import ModelChoice
+from bot.submission.rules import rules_of
 from sandbox.share import share_of
 from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
@@ -88,8 +89,8 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     _ensure_contained(shared, choice)
-    _ensure_capped(shared, slug, own, choice)
-    settings = _settings(shared, own, choice)
+    ensure_capped(shared, slug, own, choice)
+    settings = _settings(shared, slug, own, choice)
     config = {
         "live": True,
         "competition": slug,
@@ -188,22 +189,18 @@ def _meaning(card: TaskCard, own: CompetitionSettings) -> str:
 def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     with shared.store.read() as session:
         found = notes(session, slug, shared.clock.as_of())
-    return tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+        rules = rules_of(session, slug, read=False)
+    written = tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+    if not rules.lines or rules.confirmed_at is None:
+        return written
+    said = "Keep to the rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
+    return (OwnerNote(Item("rules", rules.confirmed_at), said), *written)
 
 
 def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
     with shared.store.read() as session:
         board = read_board(session, card.slug, lower_is_better=card.lower_is_better)
     return tuple(board.scores) if board is not None and board.complete else ()
-
-
-def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
-    """Return the models for a competition. Raises UsageError: there is no key, or no such model."""
-    spec = own.model
-    if spec is not None and spec != "builtin" and ":" not in spec:
-        spec = f"openai:{spec}"
-    choice = models.resolve(spec)
-    return replace(choice, roles={**(choice.roles or {}), **own.roles})
 
 
 def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
@@ -216,13 +213,12 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
         )
 
 
-def _ensure_capped(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> None:
-    """Refuse a model that costs money without a cap a day; `bot config check` knows none that a variable names."""
-    if choice.kind == "openai" and (reason := cost_without_cap(shared.settings, own, choice.models)):
-        raise UsageError(f"competitions.{slug} {reason}")
+def _no_pretrained(shared: Shared, slug: str) -> bool:
+    with shared.store.read() as session:
+        return rules_of(session, slug, read=False).forbid("pretrained models")
 
 
-def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
+def _settings(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
     settings, daemon = shared.settings, shared.settings.daemon
     described = shared.machinery.sandbox.describe()
     rounds = RoundsSettings(
@@ -253,5 +249,5 @@ def _settings(shared: Shared, own: CompetitionSettings, choice: ModelChoice) -> 
         tree_search=settings.tree_search,
         adaptive_coding=settings.adaptive_coding,
         budget=settings.budget,
-        weights=settings.weights.folder if settings.weights.offer else None,
+        weights=settings.weights.folder if settings.weights.offer and not _no_pretrained(shared, slug) else None,
     )

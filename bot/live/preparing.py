@@ -1,20 +1,20 @@
 """Preparing: whether a competition can be worked on, and if not, what a person has to do."""
 
 import shutil
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
 from bot.live.kinds import IF_WRONG, kinds_of
+from bot.live.reading.card import Question, settle
+from bot.live.reading.rules import ask_rules
 from bot.live.shared import Shared
 from bot.notify.events import CompetitionKind, Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
 from bot.notify.outbox import notify
 from bot.status.problems import begin, end
-from scrapers.kaggle.card.task import KaggleTask
+from scrapers.kaggle.card.task import read_evidence, with_data
 from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.data import CompetitionData, Progress
 from scrapers.snapshots.card import TaskCard
@@ -46,7 +46,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
     """Ask Kaggle for all that is needed to begin; the owner is notified once of what needs a person.
 
     Raises:
-        KaggleError, SiteUnavailable, DownloadFailed, DataChanged, UsageError: see `KaggleTask` and `CompetitionData`.
+        KaggleError, SiteUnavailable, DownloadFailed, UsageError: see `read_evidence`, `CompetitionData`, `open_reader`.
     """
     facts = await Competitions(shared.client).get(slug)
     if not facts.user_has_entered:
@@ -64,14 +64,12 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
     )
     if waiting := await _of_a_kind(shared, facts, own, data):
         return waiting
-    fetch: Callable[[], Awaitable[Path]] = data.fetch
-    task = KaggleTask(Competitions(shared.client), slug, fetch, METRIC_DIRECTIONS, own.card)
-    derived = await task.derived()
-    if derived.card is None:
-        lines = tuple(one.line for one in derived.missing)
-        card = TaskCardIncomplete(slug, str(shared.file or "bot.toml"), lines)
-        why = "; ".join(map(str, derived.missing))
-        return _problem(shared, f"card/{slug}", Waiting(why, lines), card)
+    evidence = await read_evidence(Competitions(shared.client), slug)
+    await ask_rules(shared, own, evidence, f"{SITE}{slug}/rules")
+    folder = await data.fetch()
+    card = await settle(shared, own, await with_data(evidence, folder))
+    if isinstance(card, Question):
+        return _problem(shared, f"card/{slug}", *_asked(shared, slug, card))
     _over(shared, f"card/{slug}")
     if own.grader is not None:
         try:
@@ -79,7 +77,21 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         except UsageError as error:
             unusable = GraderUnusable(slug, str(error))
             return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
-    return Task(derived.card, await task.files())
+    return Task(card, folder)
+
+
+def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Event]:
+    """Return what the owner is asked of the task, and the notice."""
+    file, proposal = str(shared.file or "bot.toml"), question.proposal
+    if proposal is None:
+        lines = tuple(one.line for one in question.derived.missing)
+        why = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
+        return Waiting(why, lines), TaskCardIncomplete(slug, file, lines, note=question.note)
+    lines, command = proposal.lines, f"bot approve {slug} --card"
+    why = f"{slug}: {', '.join(lines)} is proposed ({proposal.source}): confirm it by `{command}`, or write into bot.toml "
+    why += f"what is right; read {SITE}{slug}/overview/evaluation first"
+    event = TaskCardIncomplete(slug, file, lines, question.note, proposal.by, proposal.quotes, command)
+    return Waiting(why, lines), event
 
 
 async def _of_a_kind(

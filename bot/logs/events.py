@@ -20,6 +20,7 @@ _SELECT = """
 """
 _FORWARD = _SELECT + " ORDER BY event.id LIMIT :most"
 _BACKWARD = _SELECT + " ORDER BY event.id DESC LIMIT :most"
+_OF_RUN = _SELECT + " AND event.run_id = :run ORDER BY event.seq DESC LIMIT :most"
 _NEWEST = "SELECT coalesce(max(id), 0) FROM event"
 _EVER = "0001-01-01 00:00:00.000000"
 
@@ -65,6 +66,10 @@ class EventLog:
         """Return the newest events, the oldest of them first."""
         return self._read(_BACKWARD, most=count)[::-1]
 
+    def newest_of(self, run_id: str, count: int) -> list[LoggedEvent]:
+        """Return the newest events of a run, the oldest of them first; by an index, however many others there are."""
+        return self._read(_OF_RUN, run=run_id, most=count)[::-1]
+
     def since(self, since: datetime) -> Iterator[LoggedEvent]:
         """Yield the events since a time."""
         after = 0
@@ -85,8 +90,10 @@ class EventLog:
         last = found[-1].id if found else after
         return found, last if len(found) == _PAGE else max(newest, last)
 
-    def _read(self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE) -> list[LoggedEvent]:
-        values = {"after": after, "since": since, "competition": self.competition, "most": most}
+    def _read(
+        self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE, run: str | None = None
+    ) -> list[LoggedEvent]:
+        values = {"after": after, "since": since, "competition": self.competition, "most": most, "run": run}
         bound = {**values, "all": self.all, "quiet": json.dumps(sorted(QUIET))}
         with self.store.read() as session:
             return [_event(*row) for row in session.connection().exec_driver_sql(query, bound)]

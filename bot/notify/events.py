@@ -371,6 +371,38 @@ class RulesNotAccepted(Event):
 
 
 @dataclass(frozen=True)
+class RulesToConfirm(Event):
+    """The owner must confirm a competition's rules once; nothing is sent before."""
+
+    kind: ClassVar[str] = "problem.confirm"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "lines")
+    urgent: ClassVar[bool] = True
+
+    competition: str
+    url: str
+    command: str
+    """What confirms them."""
+    lines: tuple[str, ...]
+    """What they say, each with its quoted sentence; none: nobody has read them."""
+    page: bool
+    """Whether there is a page of rules."""
+    note: str = ""
+    """Why the model has not read them."""
+
+
+@dataclass(frozen=True)
+class SamplesToModel(Event):
+    """Samples of a competition's data go to a model's endpoint."""
+
+    kind: ClassVar[str] = "model.samples"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "endpoint")
+
+    competition: str
+    endpoint: str
+    """Its host and port."""
+
+
+@dataclass(frozen=True)
 class CompetitionKind(Event):
     """The competition is of a kind that the bot does not work on, or not as on others."""
 
@@ -390,7 +422,7 @@ class CompetitionKind(Event):
 
 @dataclass(frozen=True)
 class TaskCardIncomplete(Event):
-    """The competition's pages contradict each other or leave something out: the owner writes the missing lines."""
+    """The task is not certain: the owner confirms what is proposed, or writes the missing lines."""
 
     kind: ClassVar[str] = "problem.card"
     once_per: ClassVar[tuple[str, ...]] = ("competition", "lines")
@@ -401,6 +433,14 @@ class TaskCardIncomplete(Event):
     """Where the lines go."""
     lines: tuple[str, ...]
     """Exactly as they must be written, each with what the owner has to decide."""
+    note: str = ""
+    """What was found in the way of a proposal."""
+    by: str = ""
+    """Who proposes the lines; empty: nobody does."""
+    quotes: tuple[str, ...] = ()
+    """The sentences of the pages that say so."""
+    command: str = ""
+    """What confirms the lines as they are."""
 
 
 @dataclass(frozen=True)

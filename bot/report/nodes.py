@@ -1,10 +1,10 @@
 """A run's nodes as a page shows them: their plans, scores and errors."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from bot.evaluation.answers.board import standing
-from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened
 from bot.report.words import reason as reason_in_words
 from state.ledgers import worked_seconds
@@ -13,6 +13,60 @@ from state.tables import Execution, Node, Run
 TEXT_BUDGET = 300_000
 """Most characters on a page for the plans and errors of all nodes together."""
 LONGEST_TEXT = 4_000
+
+
+class Outcome(Protocol):
+    """What is known of a run's outcome: of a finished one its result, of one that goes on the metric's direction."""
+
+    @property
+    def is_lower_better(self) -> bool:
+        """Whether lower scores are better."""
+
+    @property
+    def chosen_node(self) -> int | None:
+        """The node that was handed in; None: none was yet."""
+
+    @property
+    def handed_in(self) -> str | None:
+        """How that was made; None: nothing was handed in."""
+
+    @property
+    def self_reported(self) -> str | None:
+        """As `RunResult.self_reported`."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it competes on a site."""
+
+    @property
+    def hidden_scores(self) -> Mapping[int, float | None]:
+        """As `NodeRow.hidden`, by node."""
+
+    def on_board(self, node: int) -> float | None:
+        """Return the node's score that compares with the leaderboard."""
+
+    def oriented(self, score: float) -> float:
+        """Return a score turned so that higher is better."""
+
+
+@dataclass(frozen=True)
+class GoesOn:
+    """The outcome of a run of which nothing is graded yet."""
+
+    is_lower_better: bool
+    live: bool
+    hidden_scores: Mapping[int, float | None] = field(default_factory=dict)
+    chosen_node: int | None = None
+    handed_in: str | None = None
+    self_reported: str | None = None
+
+    def on_board(self, node: int) -> float | None:
+        """Return the node's score that compares with the leaderboard."""
+        return self.hidden_scores.get(node)
+
+    def oriented(self, score: float) -> float:
+        """Return a score turned so that higher is better."""
+        return -score if self.is_lower_better else score
 
 
 @dataclass(frozen=True)
@@ -48,7 +102,7 @@ class NodeRow:
 def node_rows(
     nodes: Sequence[Node],
     executions: Sequence[Execution],
-    result: RunResult,
+    result: Outcome,
     board: Sequence[float],
     run: Run,
 ) -> tuple[NodeRow, ...]:
@@ -81,13 +135,13 @@ def node_rows(
     )
 
 
-def best_hidden_node(result: RunResult) -> int | None:
+def best_hidden_node(result: Outcome) -> int | None:
     """Return the node with the best hidden or public score; of equals, the earliest."""
     scores = {node: score for node, score in result.hidden_scores.items() if score is not None}
     return max(sorted(scores), key=lambda n: result.oriented(scores[n]), default=None)
 
 
-def _win_rate(result: RunResult, board: Sequence[float], node: int) -> float | None:
+def _win_rate(result: Outcome, board: Sequence[float], node: int) -> float | None:
     score = result.on_board(node)
     if score is None or not board:
         return None

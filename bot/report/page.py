@@ -64,12 +64,13 @@ def render(data: ReportData) -> str:
             progress=time_figure(result, data.nodes),
             agreement=agreement_figure(result, data.nodes),
             stream=_stream(data),
-            tree=tree_drawing(data.nodes, data.knowledge.drafts, result),
+            tree=tree_drawing(data.nodes, {one.id: one.title for one in data.knowledge.drafts}, result),
             graph=graph_drawing(data.graph, _anchors(data), result.oriented),
             height=GRAPH_BOX,
             shown_posts=SHOWN_POSTS,
             shown_sources=SHOWN_SOURCES,
             size=(BOX_WIDTH, BOX_HEIGHT),
+            node_address="#node-",
         )
     )
 

@@ -11,6 +11,11 @@ _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u2
 """Control characters, characters that reorder text, and lone surrogates."""
 
 
+def style() -> str:
+    """Return the style sheet of reports: colours, tables, the tree."""
+    return (Path(__file__).parent / "style.css.j2").read_text(encoding="utf-8")
+
+
 def page_environment(*folders: Path) -> Environment:
     """Return an environment for the templates in some folders and in this one, in which every text is escaped."""
     return Environment(

@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.report.knowledge import DraftRow
-from bot.report.nodes import NodeRow
-from bot.report.result import RunResult
+from bot.report.nodes import NodeRow, Outcome
 from bot.report.words import first_words
 
 BOX_WIDTH, BOX_HEIGHT = 108, 40
@@ -61,14 +59,17 @@ Place = tuple[int, int]
 """A box's corner, across and down."""
 
 
-def tree_drawing(nodes: Sequence[NodeRow], drafts: Sequence[DraftRow], result: RunResult) -> TreeDrawing:
-    """Lay out all nodes; a node is in the row of its first parent or below, one column to the right of it."""
+def tree_drawing(nodes: Sequence[NodeRow], titles: Mapping[str, str], result: Outcome) -> TreeDrawing:
+    """Lay out nodes, under the titles of their drafts.
+
+    A node is in the row of its first parent or below, one column to the right of it.
+    """
     children = _children(nodes)
     by_id = {n.id: n for n in nodes}
     places: dict[int, Place] = {}
     bands: list[Band] = []
     y = MARGIN
-    for heading, roots in _groups(children.get(None, []), by_id, drafts):
+    for heading, roots in _groups(children.get(None, []), by_id, titles):
         top = y + HEADING
         rows = 0
         for root in roots:
@@ -100,10 +101,9 @@ def _children(nodes: Sequence[NodeRow]) -> dict[int | None, list[int]]:
 
 
 def _groups(
-    roots: Sequence[int], by_id: Mapping[int, NodeRow], drafts: Sequence[DraftRow]
+    roots: Sequence[int], by_id: Mapping[int, NodeRow], titles: Mapping[str, str]
 ) -> list[tuple[str, list[int]]]:
     """Return heading and roots of each band, in the order of the first root."""
-    titles = {d.id: d.title for d in drafts}
     groups: dict[str, list[int]] = {}
     for root in roots:
         draft = by_id[root].draft_id
@@ -134,7 +134,7 @@ def _place(
     return free
 
 
-def _merits(nodes: Sequence[NodeRow], result: RunResult) -> dict[int, float]:
+def _merits(nodes: Sequence[NodeRow], result: Outcome) -> dict[int, float]:
     """Return each scored node's rank, from 0 (worst) to 1 (best)."""
     scored = [n for n in nodes if n.validation is not None]
     ordered = sorted({result.oriented(n.validation or 0.0) for n in scored})

@@ -1,6 +1,6 @@
 """The status of a daemon and its competitions, all read from one state of its database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -112,18 +112,20 @@ class Status:
     competitions: tuple[CompetitionStatus, ...]
 
 
-def status_of(store: Store, allowance: Allowance) -> Status:
+def status_of(store: Store, allowance: Allowance, names: Collection[str] = ()) -> Status:
     """Return the status.
 
     Args:
         store: the daemon's database; its folder is the daemon's.
         allowance: what may be spent, as configured.
+        names: the competitions to look at, those that are known; empty: all.
     """
     with store.read() as session:
         found = presence(session)
         now = (found.clock if found is not None else store.clock).now()
         reader = _StatusReader(session, store.path, allowance, now, found, latest_runs(session), entries(session))
         slugs = sorted({*allowance.competitions, *reader.runs, *reader.entries})
+        slugs = [slug for slug in slugs if not names or slug in names]
         spent, known, asked = accounts(session, allowance, now), posts(session), controls(session)
         return Status(
             reader.daemon(spent[0]),

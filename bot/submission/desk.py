@@ -264,9 +264,9 @@ class Desk:
             if wish is not None:
                 later = "" if until is None else f"; it is decided again at {until}"
                 answer_wish(tx, wish.id or 0, answer, why + later, submission)
-            if self._settings.submit and (state.entered is False or state.rules_changed):
+            if self._settings.submit and (state.entered is False or state.rules.changed):
                 url = f"https://www.kaggle.com/competitions/{self._slug}/rules"
-                notify(tx, RulesNotAccepted(self._slug, url, state.rules_sha).notice(run_id))
+                notify(tx, RulesNotAccepted(self._slug, url, state.rules.sha).notice(run_id))
 
         def intended(tx: Transaction, row: Submission) -> None:
             record(tx, f"{decision.why}; {candidate.note if candidate else ''}", row.id, "intended")

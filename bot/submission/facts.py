@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level
@@ -18,15 +18,14 @@ from bot.execution.guarding import node_findings
 from bot.submission import Submitter
 from bot.submission.files import Files
 from bot.submission.policy import Decision, Facts, decide
+from bot.submission.rules import Rules, rules_of
 from state.approvals import declined
 from state.errors import BudgetExceeded, InfrastructureFailure, KaggleError, SiteUnavailable
 from state.live import deadline_of, live_runs
-from state.series import history, last_reading
+from state.series import last_reading
 from state.submissions import OPEN, may_be_there, submissions_of
-from state.tables import Event, Node, Run, Submission
+from state.tables import Node, Run, Submission
 
-ACCEPTED = "rules.accepted"
-"""Event: the owner has read and accepted changed rules; its `sha256` is the page's."""
 AGAIN = timedelta(minutes=10)
 """Time until the next try after the site could not be asked, or a worker failed."""
 
@@ -46,9 +45,7 @@ class SubmissionState:
     deadline: datetime | None
     entered: bool | None
     closed: str | None
-    rules_sha: str | None
-    """SHA-256 of the rules page as last read; None: it was not read, or there is none."""
-    rules_changed: bool
+    rules: Rules
     cap: BudgetExceeded | None
     """The budget's cap that is reached."""
     key: str
@@ -144,7 +141,9 @@ class Reviewer:
             noise=None,
             entered=state.entered,
             closed=state.closed,
-            rules_changed=state.rules_changed,
+            rules_changed=state.rules.changed,
+            rules_confirmed=state.rules.confirmed,
+            daily=_least(self._context.card.max_daily_submissions, state.rules.number("daily submissions")),
             capped=None if cap is None or cap.renews else str(cap),
             capped_today=str(cap) if cap is not None and cap.renews else None,
             doubts=doubts_of(node_findings(self._context.store, self._context.run_id, proposal.node)),
@@ -198,12 +197,12 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
     reading = last_reading(session, run.competition, "competition")
     site: Mapping[str, Any] = {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
     deadline = deadline_of(session, run.competition, own=settings.deadline, card=context.card.deadline)
-    rules, changed = _rules(session, run.competition, runs)
+    rules = rules_of(session, run.competition, read=settings.rules_read)
     late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
     limits = last_reading(session, run.competition, "limits")
     left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
     closed, entered, cap = _closed(site), site.get("user_has_entered"), _cap_reached(context.spending)
-    known = (now.date(), late, len(sent), deadline, entered, closed, rules, changed, left, cap is None)
+    known = (now.date(), late, len(sent), deadline, entered, closed, rules, left, cap is None)
     return SubmissionState(
         rows=rows,
         earlier=earlier,
@@ -212,8 +211,7 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
         deadline=deadline,
         entered=entered,
         closed=closed,
-        rules_sha=rules,
-        rules_changed=changed,
+        rules=rules,
         cap=cap,
         key=hashlib.sha256(repr((known, settings.model_dump_json())).encode()).hexdigest()[:12],
     )
@@ -247,14 +245,5 @@ def _closed(site: Mapping[str, Any]) -> str | None:
     return "the site takes no more submissions" if site.get("submissions_disabled") else None
 
 
-def _rules(session: Session, competition: str, runs: Sequence[Run]) -> tuple[str | None, bool]:
-    """Return the rules page's hash, and whether it differs from the first run's and from those accepted since."""
-    now = last_reading(session, competition, "page", "rules")
-    if now is None:
-        return None, False
-    before = last_reading(session, competition, "page", "rules", runs[0].created_at)
-    if before is None:
-        before = history(session, competition, "page", "rules")[0]
-    of_them = col(Event.run_id).in_([run.id for run in runs])
-    accepted = session.exec(select(Event.data).where(of_them, Event.type == ACCEPTED)).all()
-    return now.sha256, now.sha256 not in {before.sha256, *(data.get("sha256") for data in accepted)}
+def _least(*numbers: int | None) -> int | None:
+    return min((number for number in numbers if number), default=None)

@@ -15,6 +15,10 @@ LARGE = 4.0
 """Standard errors of a gain that need not wait for its turn of the day."""
 ALIKE = 0.9
 """Share of code in common with a public kernel from which a person must look at the script."""
+_KEPT_SHARE = 5
+"""One in so many of a day's submissions is kept for people, unless submissions_per_day is set."""
+_SHARED_FROM = 2
+"""Submissions a day from which there is anything to keep."""
 RETRY = timedelta(hours=1)
 """Time until the next try if the noise or the quota is unknown."""
 
@@ -47,7 +51,11 @@ class Facts:
     closed: str | None = None
     """Why the site takes no more submissions; None: it takes them."""
     rules_changed: bool = False
-    """Whether the rules page has changed since the run began."""
+    """Whether the rules page has changed since the owner confirmed it."""
+    rules_confirmed: bool = True
+    """Whether the owner has confirmed the rules, or that there is no page of them."""
+    daily: int | None = None
+    """Submissions a day by the competition's field or its rules; None: unknown."""
     capped: str | None = None
     """Which cap of the budget is reached; None: none."""
     capped_today: str | None = None
@@ -95,7 +103,7 @@ def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
     The checks in order: what forbids it, whether any submission is left, whether this file is worth one, whether it is its
     turn, and whether a person must look at it. All else equal, a larger gain is never held back where a smaller one is not.
 
-    Left: never more than the site, `submissions_per_day` and `max_submissions` allow; `reserved_submissions` of the total
+    Left: never more than the site, `per_day` and `max_submissions` allow; `reserved_submissions` of the total
     are kept for the last `reserved_days` before the deadline. If the site has not said how many it takes, one a day is tried.
 
     Worth it: the first file is; any other must beat the best file sent by more than `BEYOND` standard errors, within the
@@ -114,6 +122,16 @@ def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
     )
 
 
+def per_day(facts: Facts, settings: CompetitionSettings) -> int | None:
+    """Return how many files may go on a day: as set, else all but a fifth of the limit, at least one, which people keep.
+
+    What a person asks for may be among those that people keep.
+    """
+    if settings.submissions_per_day is not None or facts.daily is None or facts.wished or facts.daily < _SHARED_FROM:
+        return settings.submissions_per_day
+    return facts.daily - max(1, facts.daily // _KEPT_SHARE)
+
+
 def midnight_after(now: datetime) -> datetime:
     """Return when the UTC day of a time is over."""
     return datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
@@ -129,7 +147,9 @@ def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     if facts.entered is False:
         return Decision("never", "the competition is not entered: accept its rules on the website")
     if facts.rules_changed:
-        return Decision("never", "the rules page has changed since the run began: read it on the website")
+        return Decision("never", "the rules page has changed since it was confirmed: read it on the website")
+    if not facts.rules_confirmed:
+        return Decision("never", "the rules are not confirmed: `bot approve COMPETITION --rules` does it")
     if facts.capped is not None:
         return Decision("never", facts.capped)
     if facts.invalid is not None:
@@ -145,7 +165,7 @@ def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
 
 
 def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
-    most, today = settings.max_submissions, settings.submissions_per_day
+    most, today = settings.max_submissions, per_day(facts, settings)
     left = _least(facts.remaining_total, None if most is None else most - facts.sent)
     if left is not None and left <= 0:
         cap = f"max_submissions is {most}" if most is not None and facts.sent >= most else "the site takes no more"
@@ -159,7 +179,8 @@ def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     if facts.capped_today is not None:
         return _wait(facts, midnight_after(facts.now), facts.capped_today)
     if today is not None and facts.sent_today >= today:
-        why = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}"
+        kept = "" if settings.submissions_per_day else f", as {(facts.daily or today) - today} are kept for people"
+        why = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}{kept}"
         return _wait(facts, midnight_after(facts.now), why)
     if facts.remaining_today is not None and facts.remaining_today <= 0:
         return _wait(facts, midnight_after(facts.now), "the site takes no more files today")
@@ -190,7 +211,7 @@ def _not_worth_it(facts: Facts, settings: CompetitionSettings) -> Decision | Non
 def _not_its_turn(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     """Spread the day's files over the day, so that a discovery in the evening can still be sent."""
     site = None if facts.remaining_today is None else facts.sent_today + facts.remaining_today
-    many = _least(site, settings.submissions_per_day)
+    many = _least(site, per_day(facts, settings))
     if facts.wished or many is None or facts.sent_today == 0:
         return None
     gain = _gain(facts)

@@ -21,7 +21,7 @@ from bot.submission.facts import Reviewer, SubmissionState
 from state.errors import KaggleError, SiteUnavailable, SubmissionRefused
 from state.polling import watermark
 from state.series import last_reading
-from state.submissions import advance_submission, update_submission
+from state.submissions import advance_submission, chosen_final, update_submission
 from state.tables import Node, Reading, Submission
 
 _PROPOSED = timedelta(days=2)
@@ -159,11 +159,14 @@ class PublicScores:
             # Another run's validation scores may not be comparable; its public scores are.
             nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in state.rows}
             errors = {row.tag: _score_error(session, row) for row in state.rows}
+            wanted = chosen_final(session, self._context.run_id)
         found = []
         for row in confirmed.values():
             node = nodes[row.node] if row.run_id == self._context.run_id else None
             found.append(Choice(row.tag, row.node, row.score, None if node is None else node.score))
-        return choose(found, errors, lower_is_better=self._context.card.lower_is_better)
+        proposed = choose(found, errors, lower_is_better=self._context.card.lower_is_better)
+        own = [one for one in found if one.tag in wanted]
+        return [*own, *(one for one in proposed if one.tag not in wanted)][:_COUNTED]
 
 
 def correlate(pairs: Sequence[Pair]) -> ScoreCorrelation:

@@ -38,7 +38,11 @@ def measure(snapshots: list[Path], seconds: float, settle: float) -> None:
         daemon = None
         try:
             url = json.loads(site.stdout.readline())["url"] if site.stdout else ""
-            tables = "".join(f'[competitions.{card.slug}]\nsubmit = true\nmodel = "builtin"\n' for card in cards)
+            tables = "".join(
+                f'[competitions.{card.slug}]\nsubmit = true\nrules_read = true\nmodel = "builtin"\n'
+                f'metric = "{card.metric.name}"\n'
+                for card in cards
+            )
             fast = "[kaggle.pace]\nper_minute = 6000\napart = 0\nper_day = 100000\n"
             config.write_text(
                 f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\nsandbox = "process"\n'

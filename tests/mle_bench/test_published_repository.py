@@ -39,7 +39,7 @@ def test_its_own_aggregation_reads_our_reports_and_ours_reads_its(tmp_path: Path
         averages.append(json.loads(bot("grade", "--aggregate", *sorted(reports), "--split", split, "--json").stdout))
         averages[-1].pop("seeds")
     assert averages[0]["num_seeds_averaged"] == len(SEEDS)
-    assert averages[0]["metrics"]["any_medal_percentage"]["standard_error"] > 0, "the seeds differ"
+    assert any(figures["standard_error"] > 0 for figures in averages[0]["metrics"].values()), "the seeds differ"
     for one in averages[1:]:
         assert one.keys() == averages[0].keys()
         for name, figures in averages[0]["metrics"].items():

@@ -19,7 +19,7 @@ class Sample:
     header: tuple[str, ...]
     rows: int
     unique: frozenset[str]
-    """Columns whose cells all differ; the first one is always judged."""
+    """Columns whose cells all differ: the first one by all rows, the others by some."""
     numeric: frozenset[str]
     """Columns whose cells are numbers, and no keys by their looks: not whole numbers that differ."""
     more: tuple[str, ...] = ()
@@ -30,8 +30,8 @@ class Sample:
         """Make one of its cells."""
         columns = list(zip(*rows, strict=True)) if rows else [() for _ in header]
         unique = {column for column, cells in zip(header, columns, strict=True) if len(set(cells)) == len(cells)}
-        numeric = {column for column, cells in zip(header, columns, strict=True) if is_quantity(cells)}
-        return cls(name, tuple(header), len(rows), frozenset(unique), frozenset(numeric), key_beside(header, rows))
+        numeric = {column for column, cells in zip(header, columns, strict=True) if _is_quantity(cells)}
+        return cls(name, tuple(header), len(rows), frozenset(unique), frozenset(numeric), _key_beside(header, rows))
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,6 @@ class Tables:
     """Of the columns of train.csv that may hold classes, which there are; perhaps not all."""
     candidates: tuple[str, ...] = ()
     """Files that may be the sample, where it is not certain which."""
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """All names of columns."""
-        return frozenset((*(self.sample.header if self.sample else ()), *(self.train or ()), *(self.test or ())))
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ class Evidence:
         return self.fields.title or self.slug
 
 
-def key_beside(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _key_beside(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return the fewest columns that differ in every row together with the first one; none where that alone does, or none do."""
     for more in range(min(_MOST_MORE, len(header) - 2) + 1):
         for places in itertools.combinations(range(1, len(header)), more):
@@ -79,7 +74,7 @@ def key_beside(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[st
     return ()
 
 
-def is_quantity(cells: Sequence[str]) -> bool:
+def _is_quantity(cells: Sequence[str]) -> bool:
     """Whether cells may be sample predictions: numbers, all equal or not all whole."""
     numbers = [read_number(cell) for cell in cells]
     if None in numbers:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from scrapers.kaggle.card.columns import Columns
 from scrapers.snapshots.card import TaskCard
 
 OWNER = "owner, bot.toml"
@@ -11,18 +12,11 @@ OWNER = "owner, bot.toml"
 
 @dataclass(frozen=True)
 class Finding:
-    """A field's value, if it is certain, with its sources."""
+    """A field's value, if it is certain, with its source."""
 
     value: object | None
-    sources: tuple[str, ...] = ()
-    """Who says so, each with its words."""
-    conflicts: tuple[str, ...] = ()
-    """What does not agree, or makes it uncertain."""
-
-    @property
-    def source(self) -> str:
-        """All sources in one line."""
-        return "; ".join(self.sources)
+    source: str = ""
+    """Who says so, with their words."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,8 @@ class Derived:
 
     card: TaskCard | None
     findings: Mapping[str, Finding]
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[Missing, ...]
+    columns: Columns
 
 
 def toml_key(name: str) -> str:

@@ -11,6 +11,10 @@ from state.settings_paths import beside_file
 
 _Column = Annotated[str, Field(min_length=1)]
 _Utc = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
+_TOGETHER = (
+    frozenset(("metric", "metric_params", "direction")),
+    frozenset(("id_column", "key_columns", "prediction_columns")),
+)
 
 
 def _metric(value: str, info: ValidationInfo) -> str:
@@ -63,6 +67,15 @@ class CardOverrides(BaseModel):
         description="which data file is the sample submission",
         examples=["sample_submission.csv"],
     )
+
+    def over(self, read: "CardOverrides") -> "CardOverrides":
+        """Return both, these keys before those of `read`; of the metric, and of the columns, only one of the two speaks."""
+        said = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
+        kept = read.model_dump(exclude_none=True, exclude=set(said))
+        for group in _TOGETHER:
+            if said.keys() & group:
+                kept = {name: value for name, value in kept.items() if name not in group}
+        return CardOverrides(**kept | said)
 
     @property
     def grader(self) -> Path | None:

@@ -1,31 +1,17 @@
-"""A competition's pages taken apart: paragraphs, headings and code, each with what it is about."""
+"""A competition's pages in markdown, and what agents are told of them."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
 
 from scrapers.kaggle.competitions import Page
 from scrapers.posts.cleaners import Cleaners, Source
 from scrapers.posts.cleaning import clean, cut_middle
-from scrapers.snapshots.sections import FENCE, ITEM, RULE, Topic, sections, topic_of
 
 _BLOCK_TAG = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|pre|section|article|blockquote)\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"^(?:#{1,6}\s*\S|```|[*+-] \S|\d+\. \S)", re.MULTILINE)
 _TYPE = "text/markdown"
 _LONGEST_PAGE = 300_000
 """Characters; whatever comes after them is not read."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """A paragraph, a list's item, a heading, or a stretch of code, in markdown."""
-
-    page: str
-    """The page's name, in lower case."""
-    topic: Topic
-    kind: Literal["heading", "text", "code"]
-    text: str
 
 
 async def in_markdown(pages: Sequence[Page], cleaners: Cleaners) -> tuple[Page, ...]:
@@ -69,38 +55,3 @@ def description_of(pages: Sequence[Page]) -> str:
                 )
                 parts.append(re.sub(r"\n{3,}", "\n\n", titled))
     return cut_middle("\n\n".join(parts))
-
-
-def blocks(page: Page) -> list[Block]:
-    """Take a page in markdown apart."""
-    name = page.name.lower().strip()
-    found: list[Block] = []
-    for section in sections(page.content, topic_of(name.replace("-", " ")) or "overview"):
-        if section.titles:
-            found.append(Block(name, section.topic, "heading", section.titles[-1]))
-        found += [Block(name, section.topic, kind, text) for kind, text in _pieces(section.lines)]
-    return found
-
-
-def _pieces(lines: Sequence[str]) -> Iterator[tuple[Literal["text", "code"], str]]:
-    paragraph: list[str] = []
-    fence: str | None = None
-    code: list[str] = []
-    for line in [*lines, ""]:
-        opened = FENCE.match(line)
-        if fence is not None:
-            if opened and opened[1].startswith(fence):
-                yield "code", "\n".join(code).rstrip()
-                fence, code = None, []
-            else:
-                code.append(line)
-            continue
-        if paragraph and (not line.strip() or opened or ITEM.match(line)):
-            yield "text", "\n".join(paragraph)
-            paragraph = []
-        if opened:
-            fence = opened[1]
-        elif line.strip() and not RULE.match(line):
-            paragraph.append(line)
-    if code:  # a fence that nobody closed
-        yield "code", "\n".join(code).rstrip()

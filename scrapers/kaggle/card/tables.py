@@ -4,10 +4,10 @@ import csv
 import itertools
 import lzma
 import zlib
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from scrapers.kaggle.card.evidence import Sample, Tables, is_quantity, key_beside
+from scrapers.kaggle.card.evidence import Sample, Tables
 from scrapers.kaggle.samples import SAMPLE, find_samples
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.tables import NotCsv, open_table
@@ -57,11 +57,11 @@ def _sample(path: Path) -> Sample | None:
                         some.append(cells)
     except _UNREADABLE:
         return None
-    columns: Sequence[Sequence[str]] = list(zip(*some, strict=True)) or [() for _ in header]
-    unique = {header[0]} if len(first) == count else set()
-    numeric = {name for name, cells in zip(header, columns, strict=True) if is_quantity(cells)}
-    more = () if unique else key_beside(header, some)
-    return Sample(path.name, header, count, frozenset(unique), frozenset(numeric), more)
+    seen = Sample.of(header, some, path.name)
+    # The first rows tell what cells are like; whether the first column names each row, all of them do.
+    alone = len(first) == count
+    unique = (seen.unique - {header[0]}) | ({header[0]} if alone else set())
+    return replace(seen, rows=count, unique=unique, more=() if alone else seen.more)
 
 
 def _labels(path: Path, train: tuple[str, ...], test: tuple[str, ...] | None) -> dict[str, frozenset[str]]:

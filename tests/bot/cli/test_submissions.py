@@ -12,7 +12,8 @@ from sqlmodel import select
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.submission.facts import ACCEPTED
+from bot.live.reading.proposals import CardProposal, confirmed, propose
+from bot.submission.rules import RuleLine, note_reading, rules_of
 from state.approvals import answer_wish, ask_approval, open_wishes
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -20,7 +21,7 @@ from state.progress import create_node, create_run, end_node
 from state.series import take_reading
 from state.store import Store
 from state.submissions import CONSIDERED, advance_submission, intend_submission, update_submission
-from state.tables import Approval, Event
+from state.tables import Approval
 
 RUN = "titanic-aide-builtin-0-20200101T000000Z"
 
@@ -108,15 +109,31 @@ def test_what_does_not_wait_is_said_with_what_does() -> None:
         bot("approve", "9")
 
 
-def test_changed_rules_are_accepted_as_they_were_read(store: Store) -> None:
-    with pytest.raises(UsageError, match="whose rules page was read"):
+def test_rules_are_accepted_as_they_were_read_with_what_was_read_of_them(store: Store) -> None:
+    with pytest.raises(UsageError, match="were not read yet"):
         bot("approve", "titanic", "--rules")
+    line = RuleLine(topic="external data", allowed="no", says="None may be used.", quote="No external data.")
     with store.write() as tx:
-        take_reading(tx, "titanic", "page", "rules", {}, content="be kind")
+        take_reading(tx, "titanic", "page", "rules", {}, content="No external data.")
+        note_reading(tx, "titanic", (line,))
     answer = json.loads(bot("approve", "titanic", "--rules", "--json").stdout)
+    assert answer["lines"] == [line.model_dump(mode="json")]
     with store.read() as session:
-        (event,) = session.exec(select(Event).where(Event.type == ACCEPTED)).all()
-    assert event.data == {"sha256": answer["rules"], "by": "ada"}
+        found = rules_of(session, "titanic", read=False)
+    assert (found.sha, found.confirmed, found.lines) == (answer["rules"], True, (line,))
+    assert found.forbid("external data") and not found.forbid("sharing")
+    assert 'external data (no): None may be used. "No external data."' in bot("approve", "titanic", "--rules").stdout
+
+
+def test_a_proposed_card_is_confirmed_by_its_competition(store: Store) -> None:
+    with pytest.raises(UsageError, match="no task card is proposed for titanic"):
+        bot("approve", "titanic", "--card")
+    with store.write() as tx:
+        propose(tx, "titanic", CardProposal(says={"metric": "rmse"}, quotes=("On RMSE.",), by="the model"))
+    assert bot("approve", "titanic", "--card").stdout.strip() == 'titanic: confirmed: metric = "rmse"'
+    with store.read() as session:
+        found = confirmed(session, "titanic")
+    assert found is not None and found.overrides.metric == "rmse"
 
 
 def test_a_wish_that_nobody_has_answered_is_kept_and_shown_so(store: Store) -> None:

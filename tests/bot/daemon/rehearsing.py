@@ -117,14 +117,16 @@ def rehearsal(
         try:
             assert site.stdout is not None
             announced = json.loads(site.stdout.readline())
-            slugs = [json.loads((path / "snapshot.json").read_text())["slug"] for path in snapshots]
+            played = [json.loads((path / "snapshot.json").read_text()) for path in snapshots]
+            slugs = [one["slug"] for one in played]
             found = announced["clock"]
             clock = FastClock(datetime.fromisoformat(found["start"]), found["speed"], found["began"])
             made = Rehearsal(folder, slugs, announced["url"], mail, hook, site, clock)
             tables = "".join(
-                f'[competitions.{slug}]\nsubmit = true\nmodel = "{model}"\n'
+                f'[competitions.{one["slug"]}]\nsubmit = true\nmodel = "{model}"\n'
+                f'rules_read = true\nmetric = "{one["metric"]["name"]}"\n'
                 "max_submissions = 200\nreserved_submissions = 4\n"
-                for slug in slugs
+                for one in played
             )
             made.config.write_text(
                 f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\nsandbox = "{sandbox}"\n'

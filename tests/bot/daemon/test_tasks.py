@@ -18,7 +18,7 @@ from state.tasks import put_task
 from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny
 
-OWN = CompetitionSettings(model="builtin")
+OWN = CompetitionSettings(model="builtin", metric="log_loss")
 
 
 def poll(slug: str) -> Task:

@@ -38,13 +38,18 @@ def checked(site: Served, *slugs: str, clock: HandClock | None = None, **setting
 
 def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
-        (found,) = checked(site)
+        (found,) = checked(site, metric="log_loss")
+        (open_,) = checked(site)
     assert (found.part, found.status) == (SLUG, "ok"), found
     assert found.found.startswith("entered; its card is certain")
+    assert (open_.status, open_.fix) == (
+        "warning",
+        'confirm it when you are asked, or write into bot.toml: metric = "log_loss"',
+    )
 
 
 def test_in_a_rehearsal_deadlines_pass_by_the_sites_clock(tmp_path: Path) -> None:
-    tables = {SLUG: CompetitionSettings()}
+    tables = {SLUG: CompetitionSettings(metric="log_loss")}
     with played(tmp_path, speed=1.0) as site:
         section = KaggleSection(url=f"{site.url}/v1", pace=AT_ONCE)
         _, passed = check_kaggle(section, tables)
@@ -68,7 +73,7 @@ def test_one_that_is_not_entered_fails_and_the_page_of_its_rules_is_named(snapsh
 
 def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
-        wrong, near, right = checked(site, "titanik", SLUG[:-1], SLUG)
+        wrong, near, right = checked(site, "titanik", SLUG[:-1], SLUG, metric="log_loss")
     assert (wrong.part, wrong.status, near.status, right.status) == ("titanik", "fails", "fails", "ok")
     assert "[competitions.titanik] in bot.toml" in (wrong.fix or "")
     assert f"of those that you have entered: known are {SLUG}" in (wrong.fix or "")
@@ -78,7 +83,7 @@ def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snap
 def test_a_folder_of_notes_that_is_not_there_is_a_warning(snapshot: Snapshot, tmp_path: Path) -> None:
     with served(snapshot) as site:
         (missing,) = checked(site, notes=tmp_path / "none")
-        (found,) = checked(site, notes=tmp_path)
+        (found,) = checked(site, metric="log_loss", notes=tmp_path)
     assert (missing.status, found.status) == ("warning", "ok")
     assert missing.found == f"the folder of notes {tmp_path / 'none'} cannot be read"
 

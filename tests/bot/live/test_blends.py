@@ -19,7 +19,7 @@ from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny
 from tests.tiny_snapshot import write_tiny
 
-OWN = CompetitionSettings(model="builtin")
+OWN = CompetitionSettings(model="builtin", metric="log_loss")
 
 
 async def test_a_blend_that_beats_all_scripts_becomes_one_node_that_is_considered_and_notified(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ async def test_a_grader_that_scores_no_view_is_a_notice_once_and_nothing_is_made
 async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_is_withdrawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = CompetitionSettings(model="builtin", nodes_per_day=1)
+    own = CompetitionSettings(model="builtin", metric="log_loss", nodes_per_day=1)
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
         await until(lambda: score(here.store, entry.run_id), task)
         run_id = str(entry.run_id)
@@ -165,7 +165,7 @@ async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_m
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
         await until(lambda: entry.why != "it has not been checked yet", task)
         assert notices(here) == ["problem.work"]
-    async with working(tmp_path / "other", monkeypatch, CompetitionSettings(model="builtin")) as (
+    async with working(tmp_path / "other", monkeypatch, CompetitionSettings(model="builtin", metric="log_loss")) as (
         site,
         here,
         entry,

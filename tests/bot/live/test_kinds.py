@@ -23,7 +23,7 @@ from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.tiny_snapshot import SLUG
 
 PAGE = Path(__file__).parents[3] / "docs" / "kaggle.md"
-OWN = CompetitionSettings(model="builtin")
+OWN = CompetitionSettings(model="builtin", metric="log_loss")
 REFUSED: tuple[KindName, ...] = ("notebooks", "simulation", "hackathon", "judged", "huge-data")
 
 
@@ -92,7 +92,9 @@ def test_the_doctor_says_it_before(
     monkeypatch.setenv("KAGGLE_API_TOKEN", SiteSettings().token)
     with served(snapshot, SiteSettings(kind=kind)) as site:
         section = KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE)
-        _, found = check_kaggle(section, {SLUG: CompetitionSettings()}, HandClock(START), state=tmp_path)
+        _, found = check_kaggle(
+            section, {SLUG: CompetitionSettings(metric="log_loss")}, HandClock(START), state=tmp_path
+        )
         assert not any(name.startswith("Download") for name in site.site.requests)
     assert found.status == ("warning" if kind in REFUSED else "ok"), found
     if kind != "files":

@@ -23,7 +23,7 @@ from state.errors import UsageError
 from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny
 
-OWN = CompetitionSettings(model="builtin")
+OWN = CompetitionSettings(model="builtin", metric="log_loss")
 
 
 async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path
             assert (kept["run_id"], kept["card"]["slug"], kept["live"]) == (first.id, card.slug, True)
             assert first.folder.database == here.store.path
             site.clock.pass_by(hours=1)
-            other = begin_run(here, task, CompetitionSettings(model="builtin", agent="aide"))
+            other = begin_run(here, task, CompetitionSettings(model="builtin", metric="log_loss", agent="aide"))
             assert other.id != first.id
             row = live_run_of(here.store, card.slug)
             assert row is not None

@@ -18,7 +18,7 @@ from state.tables import Notification
 from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny
 
-OWN = CompetitionSettings(model="builtin")
+OWN = CompetitionSettings(model="builtin", metric="log_loss")
 
 
 def notices(store: Store) -> list[str]:
@@ -55,25 +55,27 @@ async def test_rules_that_nobody_accepted_are_a_problem_until_somebody_did(tmp_p
 
 async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(metric_shown=False)) as site:
-        # Nothing on its pages names the metric.
-        site.competition.pages.content.clear()
         async with shared(site, tmp_path / "state") as here:
-            found = await prepare(here, site.competition.slug, OWN)
+            found = await prepare(here, site.competition.slug, CompetitionSettings(model="builtin"))
             assert isinstance(found, Waiting)
             assert any(line.startswith("metric = ") for line in found.lines), found
             assert notices(here.store) == ["problem.card"]
-            own = CompetitionSettings(metric="log_loss", direction="minimize")
-            assert isinstance(await prepare(here, site.competition.slug, own), Task)
+            assert isinstance(await prepare(here, site.competition.slug, OWN), Task)
 
 
 @pytest.mark.integration
-async def test_the_bundled_demo_is_certain_without_a_word_of_the_owner(tmp_path: Path) -> None:
+async def test_of_the_bundled_demo_only_the_metric_need_be_said(tmp_path: Path) -> None:
     demo = Snapshot.load(write_demo(tmp_path / "demo"), METRIC_DIRECTIONS)
     with served(demo, at=demo.manifest.enabled_at + timedelta(days=10)) as site:
         async with shared(site, tmp_path / "state") as here:
-            found = await prepare(here, DEMO_SLUG, OWN)
+            own = CompetitionSettings(model="builtin", metric=demo.card.metric.name)
+            found = await prepare(here, DEMO_SLUG, own)
             assert isinstance(found, Task), found
-            assert found.card.metric == demo.card.metric
+            # The demo names the usual parameters, which change nothing.
+            assert (found.card.metric.name, found.card.metric.direction) == (
+                demo.card.metric.name,
+                demo.card.metric.direction,
+            )
             assert (found.card.id_column, found.card.prediction_columns) == (
                 demo.card.id_column,
                 demo.card.prediction_columns,

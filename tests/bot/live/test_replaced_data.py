@@ -28,7 +28,7 @@ async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tm
     with served(tiny(tmp_path), faults=faults) as site:
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:
-            task = await prepare(here, slug, CompetitionSettings())
+            task = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
             assert isinstance(task, Task)
             for _ in range(3):
                 await here.poller.poll(slug, "data")
@@ -40,5 +40,5 @@ async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tm
                 report_replaced_data(here, slug)
             (body,) = notices(here)
             assert "The bot goes on with what it has" in body
-            again = await prepare(here, slug, CompetitionSettings())
+            again = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
             assert isinstance(again, Task) and again.data == task.data

@@ -22,6 +22,9 @@ from bot.community.shown import ComponentNote
 from bot.curation.prompts import ExtractTricks, SummarizePaper
 from bot.execution.monitor import MonitorRun
 from bot.knowledge.prompts import LabelTask
+from bot.live.reading.card_prompt import ReadCard
+from bot.live.reading.quotes import ReadPage
+from bot.live.reading.rules_prompt import ReadRules
 from bot.models import Item
 from tests.bot.agents.builtin.parts import (
     MACHINE,
@@ -68,12 +71,16 @@ OURS = {
     "knowledge",
     "review",
     "substeps",
+    "known_metrics",
+    "known_topics",
+    "better",
 }
 """What the engine or the model itself has written, or the owner; knowledge is quoted where it is found."""
 FENCE = re.compile(r'<(\w+) [^<>]*quote="([0-9a-f]{12})">\n.*?\n</\1 \2>', re.DOTALL)
 
 BROKEN = replace(attempt("x = 1", score=None, error="slow"), findings=("a guard found something",))
 PART = ComponentNote(name="trees", analysis="they help", idea=1, gain=0.01)
+PAGE = ReadPage("evaluation", "Submissions are evaluated on RMSE.")
 PROMPTS = [
     ReadPosts(TASK, (document(replace(post("Use extra trees."), language="python")),)),
     propose_ideas(
@@ -123,6 +130,8 @@ PROMPTS = [
     ExtractTricks(
         "a competition", "auc", "a description", document(replace(post("Use extra trees."), language="python"))
     ),
+    ReadCard("a title", "RMSE", "lower", ("id", "x"), ("id", "a", "x"), ("id", "a"), (PAGE,), NOW),
+    ReadRules("a title", PAGE, NOW),
     SummarizePaper("key2020", "a title", "an abstract"),
     PickPosts(TASK, (Shown(Item("topic/1", NOW), "Use trees", 3, 0.5, 2, False),), "debug", "an error"),
     SummarisePost(TASK, document(replace(post("Use extra trees."), language="python"))),

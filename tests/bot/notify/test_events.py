@@ -27,6 +27,8 @@ from bot.notify.events import (
     QuotaUnknown,
     RankChanged,
     RulesNotAccepted,
+    RulesToConfirm,
+    SamplesToModel,
     ScoresDisagree,
     SubmissionDelayed,
     SubmissionFailed,
@@ -59,6 +61,10 @@ ALL: tuple[Event, ...] = (
     RulesNotAccepted("wine", "https://www.kaggle.com/competitions/wine/rules"),
     CompetitionKind("wine", "simulation", "is a simulation: the bot only reads", NASTY, worked_on=False),
     TaskCardIncomplete("wine", "cards/wine.toml", LINES),
+    RulesToConfirm(
+        "wine", "https://www.kaggle.com/competitions/wine/rules", "bot approve wine --rules", (NASTY,), True
+    ),
+    SamplesToModel("wine", "models.example:8000"),
     DataReplaced("wine", "/var/lib/bot/wine", T, 3, 1000, 4, 1200, "ab12"),
     GraderUnusable("wine", f"grade.py is no Python: {NASTY}"),
     DiskLow(T, "/var/lib/bot", 1.25, 10.0),

@@ -32,7 +32,7 @@ def node(id: int, *parents: int, **fields: Any) -> NodeRow:
 
 
 def drawn(*nodes: NodeRow) -> TreeDrawing:
-    return tree_drawing(nodes, (), RunResult.model_validate(BASE))
+    return tree_drawing(nodes, {}, RunResult.model_validate(BASE))
 
 
 def test_a_chain_goes_right_in_one_row_and_a_second_child_below():

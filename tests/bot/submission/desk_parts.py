@@ -58,7 +58,7 @@ from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.state.derive import from_events, from_rows
 
 RUN = "tiny_table-aide-builtin-0-20200110T120000Z"
-SENDING = CompetitionSettings(submit=True)
+SENDING = CompetitionSettings(submit=True, rules_read=True)
 HONEST = passed("too good", "it is not")
 GRADED = SiteSettings(grading_seconds=(1.0, 2.0))
 

@@ -13,16 +13,16 @@ from bot.budgets.settings import Caps
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.answers.findings import suspicious
 from bot.evaluation.client.worker import Worker
-from bot.submission.facts import ACCEPTED
+from bot.submission.rules import accept_rules
 from state.approvals import decide_approval, make_wish, open_wishes
-from state.series import last_reading
+from state.errors import UsageError
 from state.tables import Approval
 from tests.bot.rehearsal.parts import DEADLINE
 from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, live, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-ASKING = CompetitionSettings(submit=True, approve="ask", approval_hours=2.0)
+ASKING = CompetitionSettings(submit=True, rules_read=True, approve="ask", approval_hours=2.0)
 
 
 async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None:
@@ -182,12 +182,29 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     (notice,) = run.notices("problem.rules")
     assert notice.urgent
     with run.store.write() as tx:
-        page = last_reading(tx.session, run.context.card.slug, "page", "rules")
-        assert page is not None
-        tx.record(ACCEPTED, run_id=RUN, sha256=page.sha256)
+        accept_rules(tx, run.context.card.slug, "ada")
     await desk.consider()
     await desk.send()
     assert run.states() == [(2, "withdrawn"), (2, "confirmed")]
+
+
+async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_there_are_none(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = run.desk(CompetitionSettings(submit=True))
+    decision = await desk.consider()
+    assert decision is not None and "the rules are not confirmed" in decision.why
+    with run.store.write() as tx, pytest.raises(UsageError, match="were not read yet"):
+        accept_rules(tx, run.context.card.slug, "ada")
+    run.read("page", "description", content="A competition without a page of rules.")
+    with run.store.write() as tx:
+        assert accept_rules(tx, run.context.card.slug, "ada") == (None, ())
+    await desk.consider()
+    await desk.send()
+    assert run.states() == [(2, "confirmed")]
+    run.read("page", "rules", content="No bots.")
+    run.node(3, 0.9)
+    decision = await desk.consider()
+    assert decision is not None and "rules page has changed" in decision.why
 
 
 @pytest.mark.integration
@@ -370,7 +387,7 @@ async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(
     the_ground: Ground, tmp_path: Path, worker: Worker
 ) -> None:
     site = GRADED.model_copy(update={"daily_submissions": 5})
-    settings = CompetitionSettings(submit=True, submissions_per_day=1)
+    settings = CompetitionSettings(submit=True, rules_read=True, submissions_per_day=1)
     async with live(the_ground, tmp_path, worker, settings=site) as run:
         run.node(2, 0.2)
         desk = run.desk(settings)

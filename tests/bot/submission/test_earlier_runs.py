@@ -6,11 +6,10 @@ from datetime import timedelta
 import pytest
 
 from bot.configuration.competition import CompetitionSettings
-from bot.submission.facts import ACCEPTED
+from bot.submission.rules import accept_rules
 from state.approvals import ask_approval, decide_approval
 from state.progress import create_node, create_run, end_node
-from state.series import last_reading
-from state.submissions import advance_submission, intend_submission, submissions_of, update_submission
+from state.submissions import advance_submission, choose_final, intend_submission, submissions_of, update_submission
 from state.tables import Submission
 from tests.bot.rehearsal.parts import DEADLINE, START
 from tests.bot.submission.desk_parts import Live
@@ -58,7 +57,7 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
     with run.store.write() as tx:
         held = ask_approval(tx, EARLIER, row.id, expires_at=run.clock.now() + timedelta(hours=1), why="it is asked")
         decide_approval(tx, held.id or 0, "refused", "ann")
-    decision = await run.desk(CompetitionSettings(submit=True, approve="ask")).consider()
+    decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, approve="ask")).consider()
     assert decision is not None
     assert decision.verdict == "never"
     assert f"of node 7 of {EARLIER}, and you did not approve it" in decision.why
@@ -70,10 +69,10 @@ async def test_where_its_scores_mean_something_else_they_are_no_bar_but_its_file
         run, "ab" * 32, public=0.4, score=0.001, scores="of another metric"
     )  # by validation better than any that follows
     run.node(2, 0.5)
-    decision = await run.desk(CompetitionSettings(submit=True, max_submissions=1)).consider()
+    decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=1)).consider()
     assert decision is not None
     assert (decision.verdict, "max_submissions is 1" in decision.why) == ("never", True)
-    decision = await run.desk(CompetitionSettings(submit=True, max_submissions=2)).consider()
+    decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=2)).consider()
     assert decision is not None
     assert decision.verdict == "send"
 
@@ -103,9 +102,7 @@ async def test_rules_that_changed_before_this_run_began_are_still_to_be_read_by_
     assert decision is not None
     assert "rules page has changed" in decision.why
     with run.store.write() as tx:
-        page = last_reading(tx.session, run.context.card.slug, "page", "rules")
-        assert page is not None
-        tx.record(ACCEPTED, run_id=EARLIER, sha256=page.sha256)
+        accept_rules(tx, run.context.card.slug, "ada")
     decision = await desk.consider()
     assert decision is not None
     assert decision.verdict == "send"
@@ -126,6 +123,12 @@ async def test_what_an_earlier_run_sent_may_count_in_the_end_by_its_public_score
     mine = run.submissions()
     assert [tag in notice.body for tag in (before.tag, mine[-1].tag, mine[0].tag)] == [True, True, False]
     assert notice.body.index(before.tag) < notice.body.index(mine[-1].tag)
+    with run.store.write() as tx:
+        choose_final(tx, run.context.run_id, [mine[0].tag], "ada")
+    desk.scores.propose()
+    notice = run.notices("selection.proposed")[-1]
+    assert [tag in notice.body for tag in (mine[0].tag, before.tag, mine[-1].tag)] == [True, True, False]
+    assert notice.body.index(mine[0].tag) < notice.body.index(before.tag), "what the owner chose comes first"
 
 
 async def test_a_score_that_comes_late_for_an_earlier_run_is_taken_from_what_was_polled(run: Live) -> None:

@@ -17,7 +17,7 @@ from tests.bot.submission.parts import Fate, Killed, MortalSubmitter
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
 
-ASKING = CompetitionSettings(submit=True, approve="ask")
+ASKING = CompetitionSettings(submit=True, rules_read=True, approve="ask")
 
 
 class MortalStore(Store):

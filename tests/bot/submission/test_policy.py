@@ -41,6 +41,7 @@ def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
         ({"closed": "the site takes no more submissions"}, "takes no more submissions"),
         ({"entered": False}, "not entered"),
         ({"rules_changed": True}, "rules page has changed"),
+        ({"rules_confirmed": False}, "the rules are not confirmed"),
         ({"capped": "the run's cap is reached"}, "cap is reached"),
         ({"invalid": "row 3 is missing"}, "not valid: row 3 is missing"),
         ({"copied": "every value is that of x.csv"}, "not our own: every value"),
@@ -174,6 +175,16 @@ def test_an_unknown_quota_is_tried_once_a_day_and_is_no_empty_one() -> None:
     assert not decide(replace(new, quota_known=True), OPEN).trial
 
 
+@pytest.mark.parametrize(("daily", "most"), [(1, 1), (2, 1), (5, 4), (10, 8), (100, 80)])
+def test_a_fifth_of_the_day_is_kept_for_people_unless_a_number_is_set(daily: int, most: int) -> None:
+    one = replace(FACTS, daily=daily, remaining_today=None)
+    sent = [n for n in range(daily) if decide(replace(one, sent_today=n, score=9.0), OPEN).verdict == "send"]
+    assert len(sent) == most
+    set_ = OPEN.model_copy(update={"submissions_per_day": daily})
+    assert decide(replace(one, sent_today=daily - 1, score=9.0), set_).verdict == "send"
+    assert decide(replace(one, sent_today=daily - 1, wished=True), OPEN).verdict == "send", "a person's own wish"
+
+
 _count = st.integers(0, 12)
 
 
@@ -192,6 +203,8 @@ def facts(draw: st.DrawFn) -> Facts:
         entered=draw(st.sampled_from([None, True, True, False])),
         closed=draw(st.sampled_from([None, None, "closed"])),
         rules_changed=draw(st.sampled_from([False, False, True])),
+        rules_confirmed=draw(st.sampled_from([True, True, False])),
+        daily=draw(st.none() | _count),
         capped=draw(st.sampled_from([None, None, "cap"])),
         capped_today=draw(st.sampled_from([None, None, "cap of the day"])),
         invalid=draw(st.sampled_from([None, None, "bad"])),
@@ -231,7 +244,9 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts,
         assert one.deadline is None or decision.until < one.deadline
     if decision.verdict not in ("send", "hold"):
         return
-    assert own.submit and one.entered is not False and not one.rules_changed
+    assert own.submit and one.entered is not False and not one.rules_changed and one.rules_confirmed
+    if own.submissions_per_day is None and one.daily is not None and one.daily > 1 and not one.wished:
+        assert one.sent_today < one.daily, "at least one is kept for people"
     assert (one.closed, one.capped, one.capped_today, one.invalid, one.copied) == (None,) * 5
     assert one.wished or not one.self_reported
     assert one.deadline is None or one.now < one.deadline

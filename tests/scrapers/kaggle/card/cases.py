@@ -44,8 +44,6 @@ class Case:
     params: dict[str, Any]
     answerable: bool
     """Whether metric and columns can be told by a person."""
-    complete: bool
-    """Whether the rules must tell them."""
     evidence: Evidence
 
 
@@ -115,6 +113,5 @@ def _case(entry: dict[str, Any]) -> Case:
         predictions=tuple(data["sample"][1:]),
         params=DEFAULTS | entry.get("params", {}),
         answerable=answerable,
-        complete=answerable and entry.get("complete", True),
         evidence=evidence,
     )

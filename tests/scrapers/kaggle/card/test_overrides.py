@@ -54,11 +54,9 @@ def test_a_wrong_word_is_refused(tmp_path: Path, text: str, told: str) -> None:
 
 def test_the_lines_that_a_card_asks_for_settle_it(tmp_path: Path) -> None:
     shape = {"sample": ["image_id", "patient_id", "age"], "train": [], "test": []}
-    evidence = make_evidence(
-        "Submissions are evaluated on MAE.", field="RMSE", tables=make_tables(shape), deadline=None
-    )
+    evidence = make_evidence("", field="MAE", tables=make_tables(shape), deadline=None)
     missing = derive(evidence, METRIC_DIRECTIONS).missing
-    assert {one.field for one in missing} == {"metric", "id_column", "prediction_columns", "deadline"}
+    assert {one.field for one in missing} == {"metric", "prediction_columns", "deadline"}
     lines = [one.line for one in missing if one.field != "metric"]
-    own = read(tmp_path, "\n".join(["[competitions.house-pricing]", *lines, 'metric = "rmse"']))["house-pricing"].card
+    own = read(tmp_path, "\n".join(["[competitions.house-pricing]", *lines, 'metric = "mae"']))["house-pricing"].card
     assert derive(evidence, METRIC_DIRECTIONS, own).card is not None

@@ -26,7 +26,6 @@ def test_headers_cells_and_classes_are_read(tmp_path: Path) -> None:
     assert tables.sample is not None
     assert tables.sample.header == ("id", "oak", "ash")
     assert (tables.sample.rows, tables.sample.unique, tables.sample.numeric) == (2, {"id"}, {"oak", "ash"})
-    assert tables.columns == {"id", "oak", "ash", "x", "species"}
 
 
 def test_ids_that_occur_twice_anywhere_are_seen(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""`bot web`: the page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.configured import configured, settings_file
+from bot.cli.options import Config
+from state.errors import UsageError
+
+_RUNS = Path("runs")
+
+
+def web(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="runs, or folders with runs; default: runs, if it exists", show_default=False),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="its port; default: that of bot.toml; 0: a free one")
+    ] = None,
+    address: Annotated[bool, typer.Option("--address", help="print the address, with its token, and end")] = False,
+    config: Config = None,
+) -> None:
+    """Serve a page on this machine that shows all competitions and runs as they go on, and takes your orders.
+
+    It prints the address, which opens with a token; on another machine or a phone, see docs/web.md. Ctrl-C ends it.
+
+    Example: bot web
+
+    Example: bot web runs
+    """
+    if missing := [path for path in paths or () if not path.is_dir()]:
+        raise UsageError(f"there is no folder {missing[0]}: name a run, or the folder that holds the runs")
+    # Imported here: no other command should pay for a web server.
+    from bot.web.serving import address as address_of
+    from bot.web.serving import read_token, serve
+    from bot.web.sources import Sources
+
+    file = settings_file(config)
+    settings = configured(file)
+    token = read_token(settings.daemon.folder)
+    chosen = settings.web if port is None else settings.web.model_copy(update={"port": port})
+    if address:
+        typer.echo(address_of(chosen.listen, chosen.port, token))
+        return
+    folders = tuple(paths or ([_RUNS] if _RUNS.is_dir() else []))
+    serve(Sources(file, folders), chosen, token, lambda opened: typer.echo(f"the page: {opened}"))

@@ -1,0 +1,59 @@
+"""The page beside the daemon: a process of its own, without its secrets, started again when it ends."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from sandbox.launch import ended_with_us
+
+_ENVIRONMENT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "PYTHONPATH"),
+    *("STATE_DIRECTORY", "XDG_STATE_HOME", "CUDA_VISIBLE_DEVICES"),
+)
+"""Variables that it is given: keys are not among them."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 600.0
+"""Seconds before it is started again, twice as many each time."""
+_HEALTHY = 60.0
+"""Seconds after which a page that ended was no failure."""
+_GRACE = 3.0
+
+
+async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
+    """Keep the page going until cancelled; that it fails touches nothing else.
+
+    Args:
+        file: the daemon's bot.toml; None: the default settings.
+        say: logs a line.
+    """
+    config = [] if file is None else ["--config", str(file)]
+    command = ended_with_us([sys.executable, "-m", "bot", "web", *config])
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    pause, loop = _FIRST_PAUSE, asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        process = await asyncio.create_subprocess_exec(
+            *command, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL
+        )
+        say("the page is served; `bot web --address` prints its address, with its token")
+        try:
+            status = await process.wait()
+        finally:
+            await _ended(process)
+        pause = _FIRST_PAUSE if loop.time() - began > _HEALTHY else min(2 * pause, _LONGEST_PAUSE)
+        say(f"the page ended with status {status}, and is started again in {pause:.0f} s")
+        await asyncio.sleep(pause)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End the page, in order if it can."""
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        async with asyncio.timeout(_GRACE):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,71 @@
+"""Which models a competition's work asks, and the asking of what its pages say, before there is a run."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from bot.configuration.competition import CompetitionSettings
+from bot.configuration.contradictions import cost_without_cap
+from bot.live.budget import open_run
+from bot.live.shared import Shared
+from bot.models import CallLimits
+from bot.models.ask import Asker
+from bot.models.open import open_model, record_change
+from bot.models.settings import ModelChoice, ModelSettings
+from state.errors import UsageError
+from state.progress import create_run, end_run
+from state.steps import Steps
+from state.tables import Run
+
+
+def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
+    """Return the models for a competition. Raises UsageError: there is no key, or no such model."""
+    spec = own.model
+    if spec is not None and spec != "builtin" and ":" not in spec:
+        spec = f"openai:{spec}"
+    choice = models.resolve(spec)
+    return replace(choice, roles={**(choice.roles or {}), **own.roles})
+
+
+def ensure_capped(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> None:
+    """Refuse a model that costs money without a cap a day; `bot config check` knows none that a variable names."""
+    if choice.kind == "openai" and (reason := cost_without_cap(shared.settings, own, choice.models)):
+        raise UsageError(f"competitions.{slug} {reason}")
+
+
+@asynccontextmanager
+async def open_reader(shared: Shared, slug: str, own: CompetitionSettings) -> AsyncIterator[Asker | None]:
+    """Open what asks a model about a competition's pages, charged to the competition; None with the built-in model alone.
+
+    Raises:
+        UsageError: the model cannot be used, or it costs money without a cap a day.
+    """
+    choice, run_id = choice_of(shared.machinery.models, own), f"{slug}-pages"
+    if choice.kind == "builtin":
+        yield None
+        return
+    ensure_capped(shared, slug, own, choice)
+    with shared.store.write() as tx:
+        if tx.session.get(Run, run_id) is None:
+            # With a cutoff it is no live run: nothing is searched or submitted in it.
+            create_run(tx, run_id, competition=slug, agent="pages", model=choice.spec, seed=own.seed, cutoff=tx.now())
+            end_run(tx, run_id, "stopped")
+
+    def say(line: str) -> None:
+        shared.say(slug, line)
+
+    change = record_change(shared.store, run_id, say)
+    builtin = lambda: shared.machinery.builtin.model(own.seed)  # noqa: E731
+    with open_run(shared.day, shared.settings.budget, own, shared.store, run_id, slug) as spending:
+        models = shared.machinery.models
+        async with open_model(choice, models, shared.clock, builtin=builtin, max_cost=None, on_change=change) as opened:
+            yield Asker(
+                opened.model,
+                shared.store,
+                run_id,
+                shared.clock,
+                Steps(shared.store, run_id),
+                budget=spending,
+                estimate=opened.estimate,
+                limits=CallLimits(max_tokens=models.section.max_tokens),
+            )

@@ -1,0 +1,70 @@
+"""Proposed task cards: stored as events, so that the owner confirms with one command what was read on the pages."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from sqlmodel import Session
+
+from scrapers.kaggle.card.derive import toml_line
+from scrapers.kaggle.card.overrides import CardOverrides
+from state.errors import UsageError
+from state.latest_events import latest
+from state.store import NO_RUN, Transaction
+
+_PROPOSED, _CONFIRMED = "card.proposed", "card.confirmed"
+
+
+class CardProposal(BaseModel):
+    """What is proposed of a competition's task."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    says: dict[str, Any]
+    """Keys of `CardOverrides`."""
+    quotes: tuple[str, ...] = ()
+    """The sentences of the pages that say so; none: only Kaggle's field does."""
+    by: str
+    """Who has read it: a model's name, or Kaggle's field."""
+
+    @property
+    def overrides(self) -> CardOverrides:
+        """What it says, as it would be written into bot.toml."""
+        return CardOverrides.model_validate(self.says)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What it says, as lines of bot.toml."""
+        return tuple(toml_line(name, value) for name, value in self.says.items())
+
+    @property
+    def source(self) -> str:
+        """Who says so, with the quoted words."""
+        return "; ".join((f"{self.by} says so", *(f'"{quote}"' for quote in self.quotes)))
+
+
+def propose(tx: Transaction, competition: str, proposal: CardProposal) -> None:
+    """Record a proposal, if it is not the last one already."""
+    data = proposal.model_dump(mode="json")
+    if _last(tx.session, _PROPOSED, competition) != data:
+        tx.record(_PROPOSED, run_id=NO_RUN, competition=competition, proposal=data)
+
+
+def confirm(tx: Transaction, competition: str, by: str) -> CardProposal:
+    """Record that the owner confirms the last proposal. Raises UsageError: there is none."""
+    data = _last(tx.session, _PROPOSED, competition)
+    if data is None:
+        raise UsageError(f"no task card is proposed for {competition}; `bot status` says what it waits for")
+    if _last(tx.session, _CONFIRMED, competition) != data:
+        tx.record(_CONFIRMED, run_id=NO_RUN, competition=competition, proposal=data, by=by)
+    return CardProposal.model_validate(data)
+
+
+def confirmed(session: Session, competition: str) -> CardProposal | None:
+    """Return what the owner has confirmed last; None: nothing."""
+    data = _last(session, _CONFIRMED, competition)
+    return None if data is None else CardProposal.model_validate(data)
+
+
+def _last(session: Session, type: str, competition: str) -> dict[str, Any] | None:
+    event = latest(session, NO_RUN, (type,), "competition", competition)
+    return None if event is None else event.data["proposal"]

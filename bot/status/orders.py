@@ -1,0 +1,84 @@
+"""The owner's orders to a daemon, before or while it runs: what `bot note`, `pause` and `approve` do, and the page's buttons."""
+
+import getpass
+from pathlib import Path
+from typing import Literal
+
+from bot.configuration.secret_texts import find_secrets
+from bot.status.presence import daemon_clock
+from state.approvals import decide_approval, find_approval, undecided
+from state.clock import SystemClock
+from state.errors import UsageError
+from state.steering import ControlState, add_note, control, set_control
+from state.store import Store
+from state.tables import Approval, Note
+
+Verdict = Literal["approved", "refused"]
+"""What an owner may decide."""
+
+
+def open_for_orders(database: Path) -> Store:
+    """Open a daemon's database to write to it, with the latest daemon's clock: no order may lie in the daemon's future.
+
+    Raises:
+        StateCorrupted: it is damaged.
+        StateUnavailable: it cannot be used now.
+    """
+    store = Store.open(database, SystemClock())
+    with store.read() as session:
+        store.clock = daemon_clock(session, store.clock)
+    return store
+
+
+def refuse_secrets(text: str) -> None:
+    """Refuse a note that would reveal a secret to a model.
+
+    Raises:
+        UsageError: it holds one; the error does not repeat it.
+    """
+    for secret in find_secrets(text):
+        raise UsageError(
+            f"the note holds {secret.what}, and notes go into prompts: leave it out ({secret.place} is its place)"
+        )
+
+
+def leave_note(store: Store, competition: str, text: str, by: str) -> Note:
+    """Keep a note on a competition.
+
+    Raises:
+        UsageError: it holds a secret, or is no note, see `state.steering.add_note`.
+    """
+    refuse_secrets(text)
+    with store.write() as tx:
+        return add_note(tx, competition, text, by)
+
+
+def order(store: Store, competition: str, state: ControlState, by: str) -> ControlState:
+    """Have a competition worked on, paused or stopped; return what it was before."""
+    with store.write() as tx:
+        before = control(tx.session, competition)
+        set_control(tx, competition, state, by)
+    return before
+
+
+def decide(store: Store, name: str, verdict: Verdict, by: str) -> Approval:
+    """Decide on a held submission, by the number of the question or by its tag.
+
+    Raises:
+        UsageError: no such submission is held, or another decision was made before.
+    """
+    with store.write() as tx:
+        held = find_approval(tx.session, name)
+        if held is None or held.id is None:
+            waiting = ", ".join(str(row.id) for row in undecided(tx.session))
+            known = f"waiting: {waiting}" if waiting else "none is waiting"
+            raise UsageError(f"no submission {name} is waiting for approval; {known}")
+        return decide_approval(tx, held.id, verdict, by)
+
+
+def who() -> str:
+    """Return the name of the user who gives an order."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user without a name
+        return "owner"

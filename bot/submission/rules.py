@@ -1,0 +1,129 @@
+"""A competition's rules: what was read of them, and whether the owner has confirmed the page as it stands."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+from sqlmodel import Session, col, select
+
+from state.errors import UsageError
+from state.latest_events import latest
+from state.series import history, last_reading, last_readings
+from state.store import NO_RUN, Transaction
+from state.tables import Event
+
+_READ = "rules.read"
+ACCEPTED = "rules.accepted"
+"""Event: the owner has read and accepted the rules; its `sha256` is the page's, None where there is no page."""
+
+Topic = Literal[
+    "external data",
+    "pretrained models",
+    "automated agents",
+    "team size",
+    "licence of winners",
+    "sharing",
+    "daily submissions",
+    "final submissions",
+]
+
+
+class RuleLine(BaseModel):
+    """What a page of rules says of one topic."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    topic: Topic
+    allowed: Literal["yes", "no", "with conditions"] | None = None
+    """None: the topic is no permission."""
+    number: int | None = None
+    """Of members or submissions, where the topic has one."""
+    says: str
+    """In one sentence."""
+    quote: str
+    """The sentence of the page that says so, word for word."""
+
+    @property
+    def short(self) -> str:
+        """It without the quote."""
+        found = [self.allowed or "", "" if self.number is None else str(self.number)]
+        short = ", ".join(word for word in found if word)
+        return f"{self.topic}{f' ({short})' if short else ''}: {self.says}"
+
+    def __str__(self) -> str:
+        return f'{self.short} "{self.quote}"'
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules as they stand for the bot."""
+
+    sha: str | None
+    """SHA-256 of the page as last read; None: it was not read, or there is none."""
+    confirmed: bool
+    """Whether the owner has confirmed this page, or that there is none."""
+    changed: bool
+    """Whether the owner has confirmed an earlier one."""
+    lines: tuple[RuleLine, ...] = ()
+    """What was confirmed of them last."""
+    confirmed_at: datetime | None = None
+    """When that was."""
+
+    def forbid(self, topic: Topic) -> bool:
+        """Whether what was confirmed forbids something."""
+        return any(one.topic == topic and one.allowed == "no" for one in self.lines)
+
+    def number(self, topic: Topic) -> int | None:
+        """Return a limit that was confirmed."""
+        return next((one.number for one in self.lines if one.topic == topic), None)
+
+
+def rules_of(session: Session, competition: str, *, read: bool) -> Rules:
+    """Return the state of a competition's rules.
+
+    Args:
+        session: the session to read with.
+        competition: its slug.
+        read: whether bot.toml says that the owner has read them: that is the page as it was first read.
+    """
+    page = last_reading(session, competition, "page", "rules")
+    accepted = _accepted(session, competition)
+    known = {event.data["sha256"] for event in accepted}
+    if read:
+        known |= {one.sha256 for one in history(session, competition, "page", "rules")[:1]} or {None}
+    lines = tuple(RuleLine.model_validate(one) for one in accepted[-1].data["lines"]) if accepted else ()
+    sha = None if page is None else page.sha256
+    return Rules(sha, sha in known, bool(known) and sha not in known, lines, accepted[-1].at if accepted else None)
+
+
+def note_reading(tx: Transaction, competition: str, lines: tuple[RuleLine, ...]) -> None:
+    """Record what was read of a page of rules, for the owner to confirm, unless it is what was read last."""
+    data = [one.model_dump(mode="json") for one in lines]
+    before = latest(tx.session, NO_RUN, (_READ,), "competition", competition)
+    if before is None or before.data["lines"] != data:
+        tx.record(_READ, run_id=NO_RUN, competition=competition, lines=data)
+
+
+def accept_rules(tx: Transaction, competition: str, by: str) -> tuple[str | None, tuple[RuleLine, ...]]:
+    """Record that the owner accepts the rules page as last read, with what was read of it; or that there is none.
+
+    Returns:
+        The page's SHA-256, None where there is no page, and the lines.
+
+    Raises:
+        UsageError: the competition's pages were not read yet.
+    """
+    page = last_reading(tx.session, competition, "page", "rules")
+    if page is None and not last_readings(tx.session, competition, "page"):
+        raise UsageError(f"the pages of {competition} were not read yet: `bot run` reads them")
+    sha = None if page is None else page.sha256
+    event = latest(tx.session, NO_RUN, (_READ,), "competition", competition)
+    lines = [] if event is None or sha is None else event.data["lines"]
+    tx.record(ACCEPTED, run_id=NO_RUN, competition=competition, sha256=sha, lines=lines, by=by)
+    return sha, tuple(RuleLine.model_validate(one) for one in lines)
+
+
+def _accepted(session: Session, competition: str) -> list[Event]:
+    query = select(Event).where(Event.run_id == NO_RUN, Event.type == ACCEPTED).order_by(col(Event.seq))
+    return [event for event in session.exec(query) if event.data["competition"] == competition]

@@ -1,0 +1,149 @@
+"""The page's addresses: pages, the streams of their changes, files of runs, and what the owner does."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from bot.report import templates as report_templates
+from bot.web.guard import Keys, html, read_form, refuse, same
+from bot.web.hands import Hands
+from bot.web.rendering import Page, document
+from bot.web.shelf import Shelf
+from bot.web.sources import Version
+from bot.web.stream import MOST_STREAMS, changes
+from bot.web.views import Place, Views
+from state.errors import BotError, UsageError
+
+_STATIC = Path(__file__).parent / "static"
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_AN_HOUR = {"Cache-Control": "private, max-age=3600"}
+_FILES = {"report.html": "text/html", "submission.csv": "text/csv"}
+_OF_REPORTS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+# A report is no page of this origin: nothing in it, whoever wrote it, could act as one.
+_OF_REPORTS += "sandbox allow-downloads allow-popups allow-popups-to-escape-sandbox"
+PLACES: tuple[Place, ...] = ("competition", "run")
+
+Found = tuple[Callable[[], Page], Callable[[], Version]]
+"""What reads a page, and what differs once something that it shows was written."""
+
+
+class Application:
+    """Answers what the guard lets pass."""
+
+    def __init__(self, views: Views, hands: Hands, keys: Keys) -> None:
+        self._views, self._hands, self._keys = views, hands, keys
+        self._streams, self._shelf = 0, Shelf()
+        routes = [Route("/static/{name}", self._static), Route("/act/{name}", self._act, methods=["POST"])]
+        routes.append(Route("/run/{name}/file/{file}", self._file))
+        for path, find in self._pages().items():
+            routes.append(Route(path, partial(self._page, find)))
+            routes.append(Route(f"/stream{path}", partial(self._stream, find)))
+        self.starlette = Starlette(
+            routes=routes, exception_handlers={HTTPException: _not_found, BotError: _failed, Exception: _broken}
+        )
+
+    def _pages(self) -> Mapping[str, Callable[[Request], Found]]:
+        """Return what each address shows."""
+        views = self._views
+        found: dict[str, Callable[[Request], Found]] = {
+            "/": lambda _: (views.home, views.version),
+            "/system": lambda _: (views.system, views.version),
+        }
+        for place in PLACES:
+            whole = {"competition": views.competition, "run": views.run}[place]
+            found[f"/{place}/{{name}}"] = partial(_whole, whole, partial(views.version, place))
+            for kind, one in (("node", views.node), ("lab", views.lab)):
+                read = partial(one, place)
+                found[f"/{place}/{{name}}/{kind}/{{id:int}}"] = partial(_one, read, partial(views.version, place))
+        return found
+
+    async def _page(self, find: Callable[[Request], Found], request: Request) -> Response:
+        address = request.url.path
+        shown = await run_in_threadpool(self._shelf.last, address, *find(request))
+        return html(document(shown, f"/stream{address}"))
+
+    async def _stream(self, find: Callable[[Request], Found], request: Request) -> Response:
+        if self._streams >= MOST_STREAMS:
+            return refuse(503, "Too many pages are open.")
+        read, version = find(request)
+        address = request.url.path.removeprefix("/stream")
+        shown = partial(self._shelf.now, address, read, version)
+        return StreamingResponse(self._counted(shown, version), media_type="text/event-stream")
+
+    async def _counted(self, read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:
+        self._streams += 1
+        try:
+            async for event in changes(read, version):
+                yield event
+        finally:
+            self._streams -= 1
+
+    async def _static(self, request: Request) -> Response:
+        name = Path(request.path_params["name"])
+        file = _STATIC / name.name
+        if name.suffix not in _TYPES or not file.is_file():
+            raise HTTPException(404)
+        text = file.read_text(encoding="utf-8")
+        if name.suffix == ".css":
+            # The colours, the tree and the tables are those of the reports.
+            text = report_templates.style() + text
+        return Response(text, media_type=_TYPES[name.suffix], headers=_AN_HOUR)
+
+    async def _file(self, request: Request) -> Response:
+        folder = await run_in_threadpool(self._views.sources.run, request.path_params["name"])
+        name = request.path_params["file"]
+        if name not in _FILES or not (folder.path / name).is_file():
+            raise HTTPException(404)
+        return FileResponse(
+            folder.path / name, media_type=_FILES[name], headers={"Content-Security-Policy": _OF_REPORTS}
+        )
+
+    async def _act(self, request: Request) -> Response:
+        form = await read_form(request)
+        if form is None:
+            return refuse(413, "This is no form of the page, or too long, or it came too slowly.")
+        if not same(form.get("csrf", ""), self._keys.csrf):
+            return refuse(403, "The form is of an earlier start of the page: load the page again.")
+        try:
+            await run_in_threadpool(self._hands.act, request.path_params["name"], form)
+        except UsageError as error:
+            return refuse(400, str(error), _back(form))
+        self._shelf.clear()
+        return RedirectResponse(_back(form), status_code=303)
+
+
+def _whole(read: Callable[[str], Page], version: Callable[[str], Version], request: Request) -> Found:
+    name = request.path_params["name"]
+    return partial(read, name), partial(version, name)
+
+
+def _one(read: Callable[[str, int], Page], version: Callable[[str], Version], request: Request) -> Found:
+    name = request.path_params["name"]
+    return partial(read, name, request.path_params["id"]), partial(version, name)
+
+
+def _back(form: Mapping[str, str]) -> str:
+    """Return the page that a form was on; an address elsewhere is none."""
+    back = form.get("back", "/")
+    return back if back.startswith("/competition/") and "\\" not in back else "/"
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    return refuse(status, f"There is no page {request.url.path} here.", "/")
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    return refuse(404 if isinstance(error, UsageError) else 503, str(error), "/")
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    """Answer for a mistake of the page itself, which its log holds with the traceback."""
+    return refuse(500, f"The page has a fault: {type(error).__name__}. What the bot does is not touched by it.", "/")

@@ -1,0 +1,64 @@
+"""Pages as parts that are rendered apart, so that an open page is sent only those that have changed."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+
+from bot.report import words
+from bot.report.templates import page_environment
+from bot.report.tree import BOX_HEIGHT, BOX_WIDTH
+
+_FOLDER = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a page: its id, and its markup."""
+
+    id: str
+    markup: str
+
+    @property
+    def digest(self) -> str:
+        """What tells whether it has changed."""
+        return hashlib.sha256(self.markup.encode(errors="replace")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page."""
+
+    title: str
+    parts: Sequence[Part]
+    above: tuple[tuple[str, str], ...] = ()
+    """Address and name of each page that it belongs to, the highest first."""
+
+
+def page(title: str, names: Sequence[str], values: Mapping[str, Any], above: tuple[tuple[str, str], ...] = ()) -> Page:
+    """Render a page's parts, each from the template of its name; every text is escaped."""
+    templates = {name: environment().get_template(f"{name}.html.j2") for name in names}
+    return Page(title, [Part(name, one.render(values).strip()) for name, one in templates.items()], above)
+
+
+def document(shown: Page, stream: str | None = None) -> str:
+    """Return a page as a document; `stream` is the address of its changes, None where it does not change."""
+    return environment().get_template("base.html.j2").render(page=shown, stream=stream)
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of all templates."""
+    made = page_environment(_FOLDER)
+    made.globals.update(words=words, size=(BOX_WIDTH, BOX_HEIGHT), ago=ago, moment=datetime.fromisoformat)
+    return made
+
+
+def ago(now: datetime, since: datetime | None) -> str:
+    """Return how long something has lasted, in the two units that matter."""
+    return words.NONE if since is None else words.duration(max(0.0, (now - since).total_seconds()))

@@ -1,0 +1,131 @@
+"""A card is settled without a word where field and reading agree; else the owner confirms with one command, or writes lines."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.configuration import Settings
+from bot.configuration.competition import CompetitionSettings
+from bot.engine.services import Machinery
+from bot.live.preparing import Task, Waiting, prepare
+from bot.live.reading.proposals import confirm
+from bot.live.shared import Shared
+from bot.models.sections import ModelsSection
+from bot.models.settings import Environment, ModelSettings
+from bot.rehearsal.settings import SiteSettings
+from state.errors import UsageError
+from state.live import live_runs
+from tests.bot.live.site_parts import shared
+from tests.bot.live.test_preparing import notices
+from tests.bot.rehearsal.parts import START, Served, served, tiny
+from tests.scripted_endpoint import ScriptedEndpoint
+from tests.tiny_snapshot import SLUG
+
+QUOTE = "Tell label 1 from label 0. Evaluation: log loss."
+OWN = CompetitionSettings(model="reader")
+BUILTIN = CompetitionSettings(model="builtin")
+
+
+def answer(metric: str | None = "log_loss", quote: str = QUOTE, doubt: str = "") -> str:
+    columns = {"id_column": "id", "key_columns": [], "prediction_columns": ["label"]}
+    return json.dumps({"metric": metric, "params": {}, **columns, "quotes": [quote], "doubt": doubt})
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Served]:
+    """The tiny competition, whose field does not name the metric."""
+    with served(tiny(tmp_path), SiteSettings(metric_shown=False)) as found:
+        yield found
+
+
+@asynccontextmanager
+async def asking(site: Served, folder: Path, endpoint: ScriptedEndpoint) -> AsyncIterator[Shared]:
+    section = ModelsSection(base_url=endpoint.url, prices={"reader": {"input": 0, "output": 0}})
+    async with shared(site, folder, Settings(models=section)) as here:
+        models = ModelSettings(Environment(), section)
+        machinery = here.machinery
+        with_model = Machinery(machinery.sandbox, machinery.leases, models, machinery.worker, machinery.builtin)
+        yield replace(here, machinery=with_model)
+
+
+async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Served, tmp_path: Path) -> None:
+    with ScriptedEndpoint([answer()]) as endpoint:
+        async with asking(site, tmp_path / "state", endpoint) as here:
+            for _ in range(2):
+                found = await prepare(here, SLUG, OWN)
+                assert isinstance(found, Waiting)
+                assert found.lines == ('metric = "log_loss"',)
+                assert f"confirm it by `bot approve {SLUG} --card`" in found.why
+                assert f'"{QUOTE}"' in found.why
+            assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples", "problem.card"])
+            with here.store.write() as tx:
+                confirm(tx, SLUG, "ada")
+            task = await prepare(here, SLUG, OWN)
+            assert isinstance(task, Task)
+            assert task.card.metric.name == "log_loss"
+            assert task.card.sources["metric"].startswith(f'the model says so; "{QUOTE}"')
+            with here.store.read() as session:
+                assert live_runs(session) == [], "reading pages is no run"
+
+
+async def test_a_confirmed_card_holds_only_as_long_as_its_quotes_stand(site: Served, tmp_path: Path) -> None:
+    with ScriptedEndpoint([answer(), answer(None, "Now by a jury.", "a jury decides")]) as endpoint:
+        async with asking(site, tmp_path / "state", endpoint) as here:
+            await prepare(here, SLUG, OWN)
+            with here.store.write() as tx:
+                confirm(tx, SLUG, "ada")
+            pages = dict(site.competition.pages.content)
+            site.competition.pages.content.clear()
+            assert isinstance(await prepare(here, SLUG, OWN), Task), "no page at all is a wrong answer of the site's"
+            site.competition.pages.content.update(pages, description="Now by a jury.")
+            site.competition.pages.content.pop("evaluation", None)
+            found = await prepare(here, SLUG, OWN)
+            assert isinstance(found, Waiting)
+            assert found.why.endswith("a jury decides")
+
+
+async def test_field_and_reading_that_agree_settle_it_without_a_question(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer()]) as endpoint:
+        async with asking(site, tmp_path / "state", endpoint) as here:
+            for _ in range(2):
+                assert isinstance(await prepare(here, SLUG, OWN), Task)
+            assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples"])
+
+
+async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_proposed(
+    site: Served, tmp_path: Path
+) -> None:
+    with ScriptedEndpoint([answer(quote="Evaluated on log loss, as I recall.")]) as endpoint:
+        async with asking(site, tmp_path / "state", endpoint) as here:
+            found = await prepare(here, SLUG, OWN)
+            assert isinstance(found, Waiting)
+            assert len(endpoint.requests) == 3
+            assert "does not stand on the pages word for word" in endpoint.requests[1].body["messages"][-1]["content"]
+            assert "the model could not read the pages" in found.why
+            with here.store.write() as tx, pytest.raises(UsageError, match="no task card is proposed"):
+                confirm(tx, SLUG, "ada")
+
+
+async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_path: Path) -> None:
+    later = START + timedelta(days=20)
+    with served(tiny(tmp_path), at=later) as site, ScriptedEndpoint([answer("roc_auc")]) as endpoint:
+        async with asking(site, tmp_path / "state", endpoint) as here:
+            found = await prepare(here, SLUG, OWN)
+            assert isinstance(found, Waiting)
+            assert "the pages were read as roc_auc, which is to maximize, but the leaderboard goes up" in found.why
+
+
+async def test_without_a_model_what_kaggles_field_names_is_confirmed_by_the_same_command(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site:
+        async with shared(site, tmp_path / "state") as here:
+            found = await prepare(here, SLUG, BUILTIN)
+            assert isinstance(found, Waiting)
+            assert 'metric = "log_loss" is proposed (Kaggle\'s field says so)' in found.why
+            with here.store.write() as tx:
+                confirm(tx, SLUG, "ada")
+            assert isinstance(await prepare(here, SLUG, BUILTIN), Task)

@@ -1,0 +1,121 @@
+"""The hands: each form does what its command does, is recorded as the owner's act, and refuses what the command refuses."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+from bs4 import BeautifulSoup
+from sqlmodel import Session, col, select
+
+from state.steering import control, notes
+from state.submissions import chosen_final
+from state.tables import Approval, Event
+from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY
+from tests.bot.web.conftest import HOST, KEYS, reopened
+
+BY = "ada (page)"
+LATER = NOW + timedelta(days=3_650)
+"""Orders are given by the daemon's clock, which here is the machine's."""
+
+
+async def send(owner: httpx2.AsyncClient, act: str, **fields: str) -> httpx2.Response:
+    back = f"/competition/{fields.get('competition', SPOOKY)}"
+    return await owner.post(f"/act/{act}", data={"csrf": KEYS.csrf, "back": back, **fields}, headers={"Origin": HOST})
+
+
+def last_event(session: Session, kind: str) -> Event:
+    return session.exec(select(Event).where(Event.type == kind).order_by(col(Event.id).desc())).first() or Event()
+
+
+async def test_a_note_is_kept_as_the_owners_and_shown_where_it_was_left(
+    owner: httpx2.AsyncClient, folder: Path
+) -> None:
+    answer = await send(owner, "note", competition=SPOOKY, text="try <b>letters</b>")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/competition/{SPOOKY}")
+    with reopened(folder) as store, store.read() as session:
+        kept = notes(session, SPOOKY, LATER)[-1]
+        assert (kept.text, kept.by) == ("try <b>letters</b>", BY)
+        assert last_event(session, "note.added").data["by"] == BY
+    assert "try &lt;b&gt;letters&lt;/b&gt;" in (await owner.get(f"/competition/{SPOOKY}")).text
+
+
+async def test_a_note_with_a_key_is_refused_without_repeating_it(owner: httpx2.AsyncClient, folder: Path) -> None:
+    key = "sk-proj-" + "a1B2c3D4" * 6
+    answer = await send(owner, "note", competition=SPOOKY, text=f"use {key}")
+    assert answer.status_code == 400 and key not in answer.text
+    with reopened(folder) as store, store.read() as session:
+        assert len(notes(session, SPOOKY, LATER)) == 2
+
+
+@pytest.mark.parametrize("state", ["paused", "stopped"])
+async def test_a_competition_is_paused_or_stopped_and_goes_on(
+    owner: httpx2.AsyncClient, folder: Path, state: str
+) -> None:
+    for asked in (state, "running"):
+        assert (await send(owner, "control", competition=NOMAD, state=asked)).status_code == 303
+        with reopened(folder) as store, store.read() as session:
+            assert control(session, NOMAD) == asked
+            assert last_event(session, "control.changed").data["by"] == BY
+
+
+@pytest.mark.parametrize("verdict", ["approved", "refused"])
+async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
+    owner: httpx2.AsyncClient, folder: Path, verdict: str
+) -> None:
+    page = BeautifulSoup((await owner.get(f"/competition/{SPOOKY}")).text, "html.parser")
+    form = page.select_one("form[action='/act/approve']")
+    assert form is not None
+    fields = {str(one["name"]): str(one["value"]) for one in form.select("input")}
+    assert {str(one["value"]) for one in form.select("button")} == {"approved", "refused"}
+    answer = await owner.post("/act/approve", data={**fields, "verdict": verdict}, headers={"Origin": HOST})
+    assert answer.headers["location"] == f"/competition/{SPOOKY}"
+    with reopened(folder) as store, store.read() as session:
+        row = session.exec(select(Approval)).one()
+        assert (row.decision, row.by) == (verdict, BY)
+    other = {"approved": "refused", "refused": "approved"}[verdict]
+    assert f"is {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
+
+
+async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.AsyncClient, folder: Path) -> None:
+    for fields, chosen in (
+        ({"first": "t2", "second": "t1"}, ("t2", "t1")),
+        ({"first": "", "second": "t1"}, ("t1",)),
+        ({}, ()),
+    ):
+        assert (await send(owner, "final", competition=SPOOKY, **fields)).status_code == 303
+        with reopened(folder) as store, store.read() as session:
+            assert chosen_final(session, RUN) == chosen
+            assert last_event(session, "selection.chosen").data["by"] == BY
+        page = BeautifulSoup((await owner.get(f"/competition/{SPOOKY}")).text, "html.parser")
+        assert tuple(str(one["value"]) for one in page.select("option[selected]")) == chosen
+
+
+@pytest.mark.parametrize(
+    ("act", "fields", "why"),
+    [
+        ("note", {"competition": SPOOKY, "text": " "}, "lacks its text"),
+        ("note", {"competition": SPOOKY, "text": "x" * 4_001}, "may have 4000"),
+        ("note", {"competition": "titanic", "text": "x"}, "titanic is not among the competitions"),
+        ("control", {"competition": SPOOKY, "state": "gone"}, "state is none of"),
+        ("control", {"state": "paused"}, "lacks its competition"),
+        ("approve", {"id": "9", "verdict": "approved"}, "no submission 9 is waiting"),
+        ("approve", {"id": "1", "verdict": "expired"}, "verdict is none of"),
+        ("submit", {}, "nothing called submit"),
+        ("final", {"competition": SPOOKY, "first": "t3"}, "t3 is no submission of this run that the site has taken"),
+        ("final", {"competition": NOMAD, "first": "t1"}, "there is no run on"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_in_one_sentence(
+    owner: httpx2.AsyncClient, act: str, fields: dict[str, str], why: str
+) -> None:
+    answer = await send(owner, act, **fields)
+    assert answer.status_code == 400 and why in answer.text
+
+
+@pytest.mark.parametrize(
+    "back", ["https://evil.example", "//evil.example", "/\\evil.example", "/competition/\\..//evil"]
+)
+async def test_a_form_leads_back_to_a_page_of_ours_only(owner: httpx2.AsyncClient, back: str) -> None:
+    answer = await send(owner, "note", competition=SPOOKY, text="x", back=back)
+    assert answer.headers["location"] == "/"
