@@ -16,6 +16,10 @@ COMMANDS = {
         "bot.cli.replay:replay",
         "Replay past competitions under their clock, and compare what is handed in with the real leaderboard.",
     ),
+    "solve": (
+        "bot.cli.solve:solve",
+        "Solve a task of your own: find out what is to be predicted, search, and hand back predictions, script and report.",
+    ),
     "resume": (
         "bot.cli.resume:resume",
         "Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.",

@@ -35,7 +35,7 @@ def audit(
     run_id, settings = read_config(folder)
     if settings.blended:
         raise UsageError(f"no model was asked for {run}: audit the runs that it blends, {', '.join(settings.blended)}")
-    loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS)
+    loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
     rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
         found = audit_run(folder, store, loaded, [*rows, *_further(store, rows)], run_id, settings)

@@ -14,6 +14,7 @@ from bot.replay.runs_table import RunsTable
 from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
 from bot.report.words import disbelief, interval, made_as, medal
+from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 
 _COLUMNS = (
@@ -51,7 +52,8 @@ def print_outcome(one: Outcome) -> None:
 def report(outcomes: Sequence[Outcome], *, json: bool) -> None:
     """Print the table, unless results were printed as JSON, and exit with the worst status of all."""
     if not json:
-        print_table(_COLUMNS, [_row(one.result) for one in outcomes])
+        if rows := [_row(one.result) for one in outcomes if isinstance(one.result, Failed) or not one.result.own_data]:
+            print_table(_COLUMNS, rows)
         for one in outcomes:
             for line in _lines(one):
                 typer.echo(line)
@@ -71,6 +73,11 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if isinstance(result, Failed):
         yield f"{outcome.run_id}: {result.error}"
         return
+    if result.own_data:
+        yield verdict_of(result)
+        yield f"expected on new rows (95%): {_expected(result)}"
+        if result.baseline_handed_in:
+            yield "no script was better than the safe baseline: more --time, or a language model with --model, may be"
     if not result.valid_submission:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.handed_in:
@@ -89,9 +96,12 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"ended early: {result.stopped_by}"
     if result.status != "finished":
         yield f"it can be resumed: bot resume {outcome.run}"
+    folder = RunFolder(outcome.run)
     if result.submission_exists:
-        yield f"submission: {RunFolder(outcome.run).submission}"
-    yield f"report: {RunFolder(outcome.run).report}"
+        yield f"{'predictions' if result.own_data else 'submission'}: {folder.submission}"
+    if (predict := folder.solution / "predict.py").is_file():
+        yield f"for new rows: python {predict} NEW.csv (README.md beside it says what it needs)"
+    yield f"report: {folder.report}"
 
 
 def _row(result: RunResult | Failed) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from bot.cli.output import print_json
 from bot.cli.snapshot_import import import_app
 from bot.cli.snapshot_import_bench import mle_bench
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from scrapers.snapshots.answers import ANSWERS
 from scrapers.snapshots.check import GRADER
 from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot, format_summary
@@ -30,7 +31,8 @@ def check(
     Example: bot snapshot check snapshots/spooky-author-identification
     """
     try:
-        loaded = Snapshot.load(snapshot, METRIC_DIRECTIONS)
+        own_data = not (snapshot / ANSWERS).parent.exists()
+        loaded = Snapshot.load(snapshot, METRIC_DIRECTIONS, own_data=own_data)
     except SnapshotError as error:
         if json:
             problems = [{"file": p.file, "line": p.line, "message": p.message} for p in error.problems]
@@ -41,6 +43,8 @@ def check(
             typer.echo(f"{len(error.problems)} problem(s)", err=True)
         raise typer.Exit(1) from error
     lines = format_summary(loaded)
+    if own_data:
+        lines = [*lines, "answers: none, as of `bot solve`: it can be worked on, not graded or replayed"]
     grader = loaded.path / GRADER
     if loaded.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
         lines = [*lines, f"grader: the competition's own, {GRADER}"]

@@ -28,6 +28,8 @@ class RunFolder:
         """Every setting used, with versions and a hash."""
         self.submission = path / "submission.csv"
         """The file that was graded."""
+        self.task = path / "task"
+        """One's own data as a snapshot-like folder; of `bot solve` alone."""
         self.views = path / "views"
         """The data of executions, a folder for each view."""
         self.evaluator = path / "evaluator"

@@ -11,6 +11,8 @@ from bot.execution.record import GUARDED
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
 from bot.submission.handing_in import HandedIn
+from scrapers.snapshots.answers import ANSWERS
+from scrapers.snapshots.leaderboard import LEADERBOARD
 
 
 async def grade_and_report(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> RunResult:
@@ -63,6 +65,12 @@ def _ungraded(ended: EndedRun, teams: int) -> Grade:
 
 async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> GradedRun:
     context = ended.context
+    if not (snapshot / ANSWERS).is_file():  # one's own data
+        exists = ended.folder.submission.is_file()
+        found = {"submission_exists": exists, "valid_submission": exists and handed.how is not None}
+        return GradedRun(
+            _ungraded(ended, 0).model_copy(update={**found, "submission_path": str(ended.folder.submission)})
+        )
     grade = await worker.grade(snapshot, context.card, ended.folder.submission)
     valid = load_tree(context).candidates()
     # A failed script's file does not count, though it may look like a result (a copy of the sample submission).
@@ -73,7 +81,7 @@ async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Work
         {node: file for node, file in files.items() if file.is_file()},
         {node.id: node.score for node in valid if node.score is not None},
     )
-    board = read_leaderboard(snapshot / "leaderboard.csv")
+    board = read_leaderboard(snapshot / LEADERBOARD) if (snapshot / LEADERBOARD).exists() else ()
     return GradedRun(
         grade=grade,
         nodes=hidden.nodes,
@@ -81,5 +89,5 @@ async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Work
         # Between hold-out runs, which are comparable; a refit is not.
         selection_regret=None if handed.node is None else hidden.regret.get(handed.node),
         # The real leaderboard may be used now that the run is over.
-        findings=() if grade.score is None else (board_finding(grade.score, board, context.card),),
+        findings=() if grade.score is None or not board else (board_finding(grade.score, board, context.card),),
     )

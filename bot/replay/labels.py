@@ -70,6 +70,8 @@ def _answers(snapshot: Snapshot) -> list[tuple[str, ...]]:
     card = snapshot.card
     if found := _table(snapshot, ANSWERS, card.columns):
         return found
+    if not snapshot.answers.is_file():  # one's own data
+        return []
     with (snapshot.path / ANSWERS).open(encoding="utf-8-sig", errors="replace", newline="") as file:
         header = next(csv.reader(file), [])
     labels = [name for name in header if name not in (*card.row_columns, USAGE)]

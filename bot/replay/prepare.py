@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -42,20 +42,44 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
     """
     prepared = []
     for snapshot, settings in runs:
-        at = now
-        while (out / run_id(snapshot.card.slug, settings.agent, settings.model, settings.seed, at)).exists():
-            at += timedelta(microseconds=1)
-        name = run_id(snapshot.card.slug, settings.agent, settings.model, settings.seed, at)
-        folder = RunFolder(out / name)
-        folder.make()
+        folder = _new_folder(snapshot, settings, out, now)
         grader = snapshot.path / GRADER
         if snapshot.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
             keep_grader(grader, folder)
-        partial = folder.config.with_suffix(".partial")
-        partial.write_text(json.dumps(config_record(name, settings), indent=1) + "\n", encoding="utf-8")
-        partial.replace(folder.config)
-        prepared.append(PreparedRun(name, settings, snapshot, folder))
+        prepared.append(_recorded(snapshot, settings, folder))
     return prepared
+
+
+def prepare_own(grown: Snapshot, settings: ReplaySettings, out: Path, now: datetime) -> PreparedRun:
+    """Create the folder of a run on one's own data, and move the snapshot-like folder that was grown of it there.
+
+    Raises:
+        OSError: the folder cannot be created, or not be moved.
+    """
+    folder = _new_folder(grown, settings, out, now)
+    grown.path.rename(folder.task)
+    settings = settings.model_copy(update={"snapshot": folder.task.resolve(), "own_data": True})
+    return _recorded(replace(grown, path=settings.snapshot), settings, folder)
+
+
+def _new_folder(snapshot: Snapshot, settings: ReplaySettings, out: Path, now: datetime) -> RunFolder:
+    """Create a run's folder; if there is one of this time already, of a later microsecond."""
+    of = (snapshot.card.slug, settings.agent, settings.model, settings.seed)
+    at = now
+    while (out / run_id(*of, at)).exists():
+        at += timedelta(microseconds=1)
+    folder = RunFolder(out / run_id(*of, at))
+    folder.make()
+    return folder
+
+
+def _recorded(snapshot: Snapshot, settings: ReplaySettings, folder: RunFolder) -> PreparedRun:
+    """Write a run's config.json, after which it can be resumed."""
+    name = folder.path.name
+    partial = folder.config.with_suffix(".partial")
+    partial.write_text(json.dumps(config_record(name, settings), indent=1) + "\n", encoding="utf-8")
+    partial.replace(folder.config)
+    return PreparedRun(name, settings, snapshot, folder)
 
 
 def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:

@@ -29,6 +29,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.ablations import variant_of
 from bot.replay.grading import grade_and_report, report_so_far
+from bot.replay.own_data.package import write_package
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
 from bot.report.result import RunResult
@@ -44,7 +45,7 @@ from scrapers.posts.ingest import ingest
 from scrapers.posts.sources import notes_of, take_in
 from state.clock import Clock, ReplayClock, StreamClock
 from state.community import CommunityView
-from state.errors import Interrupted
+from state.errors import BotError, Interrupted
 from state.progress import create_run, end_run, resume_run
 from state.redaction import Redactor
 from state.store import Store
@@ -141,7 +142,15 @@ async def _end(
         stopped_by=search.stopped_by,
         misconfigured=search.misconfigured,
     )
-    return await grade_and_report(ended, handed, run.snapshot.path, worker)
+    result = await grade_and_report(ended, handed, run.snapshot.path, worker)
+    if run.settings.own_data:
+        try:
+            reason = await write_package(context, handed, run.folder.solution, run.snapshot.path, run.settings.model)
+        except (BotError, OSError) as error:  # it must not cost the result
+            reason = str(error)
+        if reason:
+            context.say(f"solution/ has no predict.py: {reason}")
+    return result
 
 
 def _as_it_is(run: PreparedRun, context: RunContext, sandbox: Sandbox, stopwatch: Stopwatch) -> EndedRun:

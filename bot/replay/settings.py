@@ -31,6 +31,9 @@ class ReplaySettings(AgentRunSettings):
         default=(), description="runs whose scripts were blended afterwards, in place of a search"
     )
     snapshot: Path
+    own_data: bool = Field(
+        default=False, description="one's own data: no leaderboard, and answers only of rows withheld"
+    )
     cutoff: datetime
     signals: Literal["asof", "collected"] = "asof"
     pace: Literal["all", "stream"] = "all"

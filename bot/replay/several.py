@@ -118,7 +118,7 @@ def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, known: Mappin
     if settings.blended:
         raise UsageError(f"{folder.path} is an unfinished blend: remove it, and blend the runs again with `bot blend`")
     found = next((one for slug, one in known.items() if is_run_on(slug, run_id)), None)
-    snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS)
+    snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
     configuration = read_settings(settings.config)
     models = ModelSettings(Environment.read(), configuration.models)
     environments, name = configuration.sandbox.environments_folder, settings.environment

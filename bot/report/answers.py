@@ -37,7 +37,8 @@ def how_sure(result: RunResult) -> Iterator[str]:
     elif result.validation_interval is None:
         yield words.sentence(f"no interval was expected: {result.validation_interval_note or 'none was computed'}")
     else:
-        expected = f"Validation expects {words.interval(result)} on the {words.test(result)} in 95 of 100 cases"
+        where = "new rows of the same kind" if result.own_data else f"the {words.test(result)}"
+        expected = f"Validation expects {words.interval(result)} on {where} in 95 of 100 cases"
         inside = {None: ".", True: "; the score lies inside.", False: "; the score lies OUTSIDE."}
         yield expected + inside[result.score_in_interval]
     yield from _guards(result)
@@ -121,6 +122,8 @@ def _next_steps(data: ReportData) -> Iterator[str]:
         yield "Look at what the guards doubt before you believe the score."
     if result.live and result.submission_exists and result.score_kind != "private":
         yield "Select the final submissions on the website: the bot never does."
+    if result.own_data and result.chosen_node is not None:
+        yield "Predict new rows with `python solution/predict.py NEW.csv`; solution/README.md says what it needs."
     if result.failed_share is not None and result.failed_share > _MANY_FAILED:
         yield f"Read the errors of the {words.percent(result.failed_share, 0)} of scripts that have no score."
     yield from _more_time(result)

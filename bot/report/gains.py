@@ -64,7 +64,7 @@ def _price(call: LedgerEntry) -> float:
 
 def figures_of(found: Sequence[Gain], grade: Grade) -> dict[str, Any]:
     """Return what `RunResult` has of the gains, under its names."""
-    rates = [(one, one.hidden.win_rate if one.hidden else None) for one in found]
+    rates = [(one, one.hidden.win_rate if one.hidden and grade.n_teams else None) for one in found]
     return {
         "best_over_time": [(one.seconds, one.validation, rate) for one, rate in rates],
         "best_over_money": [(one.usd, rate) for one, rate in rates if one.usd is not None],

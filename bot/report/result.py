@@ -159,6 +159,8 @@ class RunResult(LiveGrade):
     """The result of a run; scores are in the metric's own sign, shares are between 0 and 1."""
 
     run_id: str
+    own_data: bool = False
+    """Whether it is of one's own data: there is no leaderboard, and a score only of rows that were withheld."""
     agent: str
     variant: tuple[str, ...] = ()
     """What it did otherwise than its agent usually does, a word each, such as `no-blend`; of a replay alone."""

@@ -157,6 +157,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
     return RunResult(
         **graded_there,
         run_id=run.id,
+        own_data=bool(run.config.get("own_data")),
         agent=run.agent,
         variant=ended.variant,
         model=run.model,

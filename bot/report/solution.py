@@ -56,12 +56,9 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
     if handed.node is None:
         return
     folder.mkdir(exist_ok=True)
-    blended = blend_of(context.store, context.run_id, handed.node)
-    nodes = {handed.node: "solution.py"}
+    blended, nodes = blend_of(context.store, context.run_id, handed.node), script_files(context, handed.node)
     if blended is not None:
-        recipe = blended.recipe
-        nodes = {node: f"solution_{node}.py" for node in sorted(recipe.weights, key=lambda node: -recipe.weights[node])}
-        (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1) + "\n", encoding="utf-8")
+        (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
     for node, name in nodes.items():
         (folder / name).write_text(code(context, node), encoding="utf-8")
     machine = context.machine
@@ -71,7 +68,7 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
         script=next(iter(nodes.values())),
         blend="" if blended is None else _described(blended.recipe, nodes),
         view="full" if handed.how == "refit" else "holdout",
-        seconds=_limit(context, next(iter(nodes))),
+        seconds=time_limit(context, next(iter(nodes))),
         cpus=machine.cpus,
         python=machine.python,
         packages=", ".join(machine.packages),
@@ -79,7 +76,16 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-def _limit(context: RunContext, node: int) -> int:
+def script_files(context: RunContext, node: int) -> Mapping[int, str]:
+    """Return the names of the files that a node's scripts have in the folder: its own, or a blend's, the heaviest first."""
+    blended = blend_of(context.store, context.run_id, node)
+    if blended is None:
+        return {node: "solution.py"}
+    weights = blended.recipe.weights
+    return {one: f"solution_{one}.py" for one in sorted(weights, key=lambda one: -weights[one])}
+
+
+def time_limit(context: RunContext, node: int) -> int:
     """Return the time limit of a script's scored run, in whole seconds; the run's, if it is not known."""
     with context.store.read() as session:
         done = kept_execution(session, context.run_id, node)

@@ -102,7 +102,9 @@ def web_link(url: str | None) -> str | None:
 
 
 def test(result: RunResult) -> str:
-    """Name what nodes are scored on besides validation: a snapshot's hidden test, or a site's public leaderboard."""
+    """Name what nodes are scored on besides validation: rows that were withheld, a hidden test, or a public leaderboard."""
+    if result.own_data:
+        return "withheld rows"
     return "public leaderboard" if result.live else "hidden test"
 
 
@@ -192,8 +194,17 @@ def verdict(result: RunResult) -> str:
         return _live_verdict(result)
     if result.chosen_node is None and not result.submission_exists:
         return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
+    if result.own_data and result.valid_submission and result.score is None:
+        what = (
+            "what scripts print, which nobody checked" if result.self_reported else "rows that its scripts did not see"
+        )
+        return f"The validation score is {score(result.validation_score)}, on {what}."
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
+    if result.own_data:
+        return (
+            f"Scored {score(result.score)} on rows that were withheld before the search and looked at once, at its end."
+        )
     field = f"strictly better than {percent(result.win_rate)} of {plural(result.n_teams, 'team')}"
     if result.n_teams < 2:
         teams = plural(result.n_teams, "team")

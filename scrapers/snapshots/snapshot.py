@@ -30,17 +30,18 @@ class Snapshot:
     """Added to the times of the card and of the community; the manifest keeps its own."""
 
     @classmethod
-    def load(cls, path: Path, metrics: Mapping[str, Direction]) -> "Snapshot":
+    def load(cls, path: Path, metrics: Mapping[str, Direction], *, own_data: bool = False) -> "Snapshot":
         """Load and check the snapshot in the folder `path`.
 
         Args:
             path: the snapshot's folder; it is never written to.
             metrics: the metrics that can be computed, by name, and the direction of each.
+            own_data: whether it is of one's own data, which has no leaderboard and need have no answers.
 
         Raises:
             SnapshotError: it breaks the format; `problems` holds all that is wrong, each with its file and line.
         """
-        checked = check(path, metrics)
+        checked = check(path, metrics, own_data=own_data)
         if checked.problems or checked.manifest is None:
             raise SnapshotError(checked.problems)
         description = clean((path / DESCRIPTION).read_text(encoding="utf-8", errors="replace"))

@@ -79,6 +79,12 @@ class Worker(WorkerProcess):
             labels_dir=labels_dir,
         )
 
+    async def describe_split(self, data_dir: Path, card: TaskCard, seed: int) -> str:
+        """Return how rows will be withheld."""
+        return await self.call(
+            "bot.evaluation.views.described:describe_split", str, card=card, data_dir=data_dir, seed=seed
+        )
+
     async def check_view_scorable(self, view: LabelledView) -> None:
         """Check that right predictions of a view have a score."""
         await self.call("bot.evaluation.scoring.score:check_view_scorable", object, view=view)

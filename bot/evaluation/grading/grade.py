@@ -53,15 +53,17 @@ class HiddenTest:
         self.scorer.close()
 
     def standing(self, score: float) -> Standing:
-        """Return the place of a score on the leaderboard, by the card's direction."""
+        """Return the place of a score on the leaderboard, by the card's direction; without one, none."""
+        if not self.board:
+            return Standing()
         return standing(self.board, score, lower_is_better=self.card.lower_is_better)
 
 
 def open_hidden_test(snapshot_dir: Path, card: TaskCard) -> HiddenTest:
-    """Read a snapshot's answers and leaderboard.
+    """Read a snapshot's answers and leaderboard, which may be missing.
 
     Raises:
-        SnapshotError: the answers, the sample submission or the leaderboard are missing or unusable, or the grader is.
+        SnapshotError: the answers or the sample submission are missing, or they, the leaderboard or the grader are unusable.
         UsageError: the card's metric is not known, and there is no grader.
         InfrastructureFailure: the grader's process does not start.
     """
@@ -75,7 +77,10 @@ def open_hidden_test(snapshot_dir: Path, card: TaskCard) -> HiddenTest:
         truth = scorer.truth(answers, sample)
     except InvalidSubmission as error:
         raise SnapshotError([Problem(f"private/{answers.name}", None, str(error))]) from error
-    return HiddenTest(card, sample, truth, read_leaderboard(snapshot_dir / "leaderboard.csv"), scorer)
+    board = snapshot_dir / "leaderboard.csv"
+    # Rows that were withheld of one's own data have answers and no leaderboard.
+    own_data = not board.exists()
+    return HiddenTest(card, sample, truth, () if own_data else read_leaderboard(board), scorer)
 
 
 def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
@@ -143,10 +148,11 @@ def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> Grade:
         except InvalidSubmission as error:
             message = str(error)
     stands = Standing() if score is None else test.standing(score)
+    lines = asdict(thresholds(test.board)) if test.board else dict.fromkeys(("gold", "silver", "bronze", "median"))
     return Grade(
         competition_id=test.card.slug,
         score=score,
-        **{f"{name}_threshold": value for name, value in asdict(thresholds(test.board)).items()},
+        **{f"{name}_threshold": value for name, value in lines.items()},
         any_medal=stands.any_medal,
         **asdict(stands),
         submission_exists=exists,
@@ -172,7 +178,7 @@ def _fault_of_path(path: Path | None) -> str | None:
 
 def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
     """Return a note if the board's order contradicts the card's direction, which is the one used."""
-    if board_is_lower_better(board) == card.lower_is_better:
+    if not board or board_is_lower_better(board) == card.lower_is_better:
         return None
     if board[0] == board[-1]:
         return "the first and last scores of the leaderboard are equal, so that MLE-bench would take higher ones for better"

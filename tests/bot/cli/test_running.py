@@ -28,6 +28,14 @@ def test_no_submission_is_named_where_there_is_none(capsys: pytest.CaptureFixtur
     assert "submission.csv" not in printed(capsys, submission_exists=False, valid_submission=False, score=None)
 
 
+def test_own_data_has_no_table_of_medals_and_says_where_a_baseline_was_not_beaten(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, own_data=True, n_teams=0, score=None, validation_score=0.25, baseline_handed_in=True)
+    assert text.startswith("The validation score is 0.25, on rows that its scripts did not see.\nexpected on new rows")
+    assert "medal" not in text and "predictions: runs/a/submission.csv" in text and "more --time" in text
+
+
 @pytest.mark.parametrize(("changes", "word"), [({"guards": [DOUBT]}, "doubted"), ({"n_teams": 1}, "one team")])
 def test_a_medal_that_may_not_be_spoken_of_is_not_printed(
     capsys: pytest.CaptureFixture[str], changes: dict[str, object], word: str

@@ -1,0 +1,144 @@
+"""`bot solve`: a data scientist's own data, from a folder to predictions, a package that predicts, and a report."""
+
+import asyncio
+import re
+import tempfile
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.agents import AGENTS, AgentName
+from bot.cli.configured import settings_file
+from bot.cli.options import Config
+from bot.cli.running import report, run_all
+from bot.evaluation.client.worker import Worker
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.disk_space import check_free
+from bot.execution.open_leases import open_leases
+from bot.replay.own_data.asked import Asked, Found
+from bot.replay.own_data.growing import grow
+from bot.replay.own_data.unpacked import as_folder
+from bot.replay.prepare import prepare_own
+from bot.replay.settings import parse_seconds
+from bot.replay.setup import ReplayOptions, Setup
+from sandbox import BackEndChoice
+from sandbox.leftovers import left_by_killed
+from scrapers.snapshots.snapshot import Snapshot
+from state.errors import UnsupportedLayout, UsageError
+from state.words import did_you_mean
+
+
+def solve(
+    data: Annotated[
+        Path,
+        typer.Argument(help="a folder or zip with train and test tables, or folders of files by class; or one table"),
+    ],
+    target: Annotated[
+        str | None, typer.Option(help="the column to predict; default: the one that test rows lack")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="the metric's name; default: roc_auc for two classes, log_loss for several, rmse for a quantity"
+        ),
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option(help="the column that identifies rows; default: one that is named like it")
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="for one table: the column of groups that are not to be parted; none: rows go one by one"),
+    ] = None,
+    time_column: Annotated[
+        str | None,
+        typer.Option(help="for one table: withhold the latest rows by this column, as when later rows are to come"),
+    ] = None,
+    train: Annotated[str | None, typer.Option(help="the table of training rows; default: the one called train")] = None,
+    test: Annotated[str | None, typer.Option(help="the table of rows to predict; default: the one called test")] = None,
+    notes: Annotated[
+        Path | None, typer.Option(help="a folder with notes of your own (.md, .txt, .ipynb, .py), read as posts are")
+    ] = None,
+    time: Annotated[str, typer.Option(help="wall time until the exit, such as 90s, 10m or 5h")] = "10m",
+    steps: Annotated[int | None, typer.Option(min=1, help="most scripts, including the safe baseline")] = None,
+    model: Annotated[
+        str, typer.Option(help="builtin, openai:NAME or recorded:DIR, which is asked for ideas and scripts")
+    ] = "builtin",
+    agent: Annotated[str, typer.Option(help=" or ".join(AGENTS))] = "comind",
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="cap in USD; with an unknown price nothing starts")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="seed of the search")] = 0,
+    sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
+    cpus: Annotated[int | None, typer.Option(min=1, help="cores that a script may use; default: all")] = None,
+    gpus: Annotated[int | None, typer.Option(min=0, help="GPUs per script; default: 1 if there is one")] = None,
+    config: Config = None,
+    out: Annotated[Path, typer.Option(help="folder in which the run gets a folder")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="print result.json on one line")] = False,
+) -> None:
+    """Solve a task of your own: find out what is to be predicted, search, and hand back predictions, script and report.
+
+    No leaderboard, dates or answers are needed. What is found is shown first; what cannot be found is asked for.
+
+    Example: bot solve my-data --target price --time 10m
+    """
+    options = ReplayOptions(
+        time=parse_seconds(time), steps=steps, max_cost=max_cost, sandbox=sandbox, cpus=cpus, gpus=gpus
+    )
+    setup = Setup.of(options, model, out, settings_file(config))
+    if setup.caution:
+        typer.echo(setup.caution, err=True)
+    asked = Asked(target, metric, id, group, time_column, train, test)
+    check_free(out, setup.configuration.disk)
+    for left in left_by_killed(out):
+        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+    out.mkdir(parents=True, exist_ok=True)
+    now = datetime.now(UTC)
+    with open_leases(setup.configuration.leases, gpus) as (leases, held):
+        with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
+            grown, found = _grown(data, Path(scratch), asked, out, now)
+            settings = replace(setup, gpus=held).settings(grown, _agent(agent), seed)
+            if notes is not None and not notes.is_dir():
+                raise UsageError(f"--notes {notes}: there is no such folder")
+            settings = settings.model_copy(update={"notes": notes and notes.resolve()})
+            found.add("validation", asyncio.run(_split(grown, options.split_seed)))
+            for what, sentence in found.lines:
+                typer.echo(f"{what}: {sentence}", err=json)
+            run = prepare_own(grown, settings, out, now)
+        outcomes = run_all([setup.job(run)], leases, json=json)
+    report(outcomes, json=json)
+
+
+def _grown(data: Path, scratch: Path, asked: Asked, out: Path, now: datetime) -> tuple[Snapshot, Found]:
+    """Return the snapshot-like folder of the data, and what was found."""
+    folder = scratch / "task"
+    with as_folder(data, out) as source:
+        found = grow(source, folder, _slug(data), asked, out, now)
+    return Snapshot.load(folder, METRIC_DIRECTIONS, own_data=True), found
+
+
+def _slug(data: Path) -> str:
+    """Return the data's name as that of a task; `data` alone says nothing."""
+    path = data.resolve()
+    name = path.name.removesuffix(path.suffix) if data.is_file() else path.name
+    name = path.parent.name if name.lower() == "data" else name
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80] or "own-data"
+
+
+async def _split(grown: Snapshot, seed: int) -> str:
+    """Return how rows will be withheld, or why none can be."""
+    async with aclosing(Worker()) as worker:
+        try:
+            return await worker.describe_split(grown.data, grown.card, seed)
+        except UnsupportedLayout as error:
+            return f"no rows can be withheld, so that only what scripts print counts: {error}"
+
+
+def _agent(name: str) -> AgentName:
+    found = next((one for one in AGENTS if one == name), None)
+    if found is None:
+        raise UsageError(f"--agent: {name!r} is no agent; {did_you_mean(name, AGENTS)}")
+    return found

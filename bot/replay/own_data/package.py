@@ -1,0 +1,199 @@
+"""The solution of one's own data as a package: scripts, what they learn from, and `predict.py` for new rows."""
+
+import ast
+import csv
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.engine.attempts import code
+from bot.engine.blending import blend_of
+from bot.engine.context import RunContext
+from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
+from bot.execution.machine import Machine
+from bot.replay.own_data.growing import WITHHELD
+from bot.report.solution import script_files, time_limit
+from bot.submission.handing_in import HandedIn
+from scrapers.imports.linking import link_files
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.files import walk
+from state.words import plural
+
+_PREDICT = Path(__file__).with_name("predict.py.txt")
+_COMBINED = frozenset(("mean", "logit", "log", "rank", "vote", "ordinal"))
+"""Spaces of blends that predict.py knows."""
+_LEAST_SECONDS, _AMPLE = 300, 4
+"""A script gets this time at least, and so many times what it had in the run: in too little it hands in plain answers."""
+_IMPORTED_AS = {
+    "scikit-learn": "sklearn",
+    "pillow": "PIL",
+    "opencv-python-headless": "cv2",
+    "scikit-image": "skimage",
+    "xgboost-cpu": "xgboost",
+    "imbalanced-learn": "imblearn",
+    "umap-learn": "umap",
+}
+_README = """# {slug}: a solution that predicts new rows
+
+```sh
+python3 -m venv .venv && .venv/bin/pip install -r requirements.txt
+.venv/bin/python predict.py {new} --out predictions.csv
+```
+
+It was made with Python {python} and the packages of `requirements.txt`, and needs nothing else: `data/` is what it learns from.
+{rows}
+
+Each call has {scripts} learn from `data/` anew, for at most {seconds} s each (`--time`). Scripts do what fits in their time, so
+with less, or on a slower machine, they may predict otherwise.
+
+The scripts were written by {author} and run as you, without a sandbox: read them before you run them.
+
+"""
+
+
+async def write_package(context: RunContext, handed: HandedIn, folder: Path, snapshot: Path, model: str) -> str | None:
+    """Add predict.py, and all that it needs, to a solution's folder.
+
+    Args:
+        context: the run.
+        handed: the node that was handed in.
+        folder: holds the scripts and their README, and receives the rest.
+        snapshot: the run's snapshot-like folder.
+        model: that wrote the scripts.
+
+    Returns:
+        Why there is no predict.py, in a clause; None: there is.
+
+    Raises:
+        BotError: the view of all training rows cannot be built.
+        OSError: a file cannot be written.
+    """
+    if handed.node is None:
+        return "no script has a score"
+    blended = blend_of(context.store, context.run_id, handed.node)
+    recipe = None if blended is None else blended.recipe
+    if recipe is not None and recipe.space not in _COMBINED:
+        return f"how its scripts are combined ({recipe.space}) is in recipe.json"
+    view = (await context.executor.view("full")).data
+    facts = _rows(view, context.card)
+    if facts["features"] is None and facts["files"] is None:
+        return "new rows would need more than one table or folder: README.md says what scripts read"
+    if not (folder / "data").exists():
+        partial = folder / "data.partial"
+        partial.mkdir(exist_ok=True)
+        link_files(view, partial, lambda _: True, lambda _: None)
+        _add_withheld(snapshot / WITHHELD, partial / "train.csv")
+        partial.rename(folder / "data")
+    scripts = script_files(context, handed.node)
+    facts |= _scripts(context, recipe, scripts)
+    (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    (folder / "predict.py").write_text(_PREDICT.read_text(encoding="utf-8"), encoding="utf-8")
+    texts = [*(code(context, node) for node in scripts), _PREDICT.read_text(encoding="utf-8")]
+    (folder / "requirements.txt").write_text(requirements(context.machine, texts), encoding="utf-8")
+    readme = folder / "README.md"
+    readme.write_text(
+        _described(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    return None
+
+
+def _add_withheld(withheld: Path, train: Path) -> None:
+    """Add the rows that were withheld to score the run, now that it is over, to those that scripts learn from."""
+    if withheld.is_file():
+        content = train.read_bytes() + withheld.read_bytes().partition(b"\n")[2]
+        train.unlink()  # it is a second name of the view's
+        train.write_bytes(content)
+
+
+def requirements(machine: Machine, scripts: Iterable[str]) -> str:
+    """Return the content of requirements.txt: those of the machine's packages that scripts import, at their versions."""
+    imported = {name for script in scripts for name in _imports(script)}
+    versions = dict(package.split(" ", 1) for package in machine.packages)
+    used = [name for name in versions if _IMPORTED_AS.get(name, name.replace("-", "_")) in imported]
+    return "".join(f"{name}=={versions[name]}\n" for name in used)
+
+
+def combining(card: TaskCard) -> Mapping[str, Any]:
+    """Return what the metric says on combining predictions, as predict.py reads it."""
+    metric, bounds = METRICS[card.metric.name], prediction_bounds(card)
+    line = metric.spaces[0] in ("mean", "log")
+    return {
+        "sums_to_one": bounds is metric.rescaled,
+        "line_space": ("logit" if "logit" in metric.spaces else metric.spaces[0]) if line else None,
+        "bounds": [one if math.isfinite(one) else None for one in (bounds.low, bounds.high)],
+        "numbers": prediction_kind(card) == "number",
+    }
+
+
+def _imports(script: str) -> Iterable[str]:
+    for one in ast.walk(ast.parse(script)):
+        if isinstance(one, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in one.names)
+        elif isinstance(one, ast.ImportFrom) and one.module and not one.level:
+            yield one.module.split(".")[0]
+
+
+def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
+    """Return what test rows are: the columns of their table, or the folder of their files."""
+    with (view / "sample_submission.csv").open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        first = next(reader)
+        ids = [first[card.id_column], *(row[card.id_column] for row in reader)]
+    table, features = view / "test.csv", None
+    if table.is_file():
+        with table.open(encoding="utf-8", newline="") as file:
+            features = next(csv.reader(file), None)
+    of_files = features is None or features == [card.id_column]
+    place = next((path for path in walk(view) if ids[0] in (path.name, path.stem)), None) if of_files else None
+    return {
+        "id": card.id_column,
+        "columns": list(card.prediction_columns),
+        "default": [first[name] for name in card.prediction_columns],
+        "features": features,
+        "files": None if place is None else place.parent.relative_to(view).as_posix(),
+        "suffixed": place is not None and place.name == ids[0],
+        "next_id": 1 + max((int(one) for one in ids if one.isascii() and one.isdigit()), default=-1),
+    }
+
+
+def _scripts(context: RunContext, recipe: Recipe | None, scripts: Mapping[int, str]) -> dict[str, Any]:
+    """Return which scripts are run, for how long, and how they are combined."""
+    blended: dict[str, Any] = {"space": None, "weights": dict.fromkeys(scripts.values(), 1.0)}
+    if recipe is not None:
+        blended = {
+            "space": recipe.space,
+            "weights": {name: recipe.weights[node] for node, name in scripts.items()},
+            "calibration": {step: list(values) for step, values in recipe.calibration.items()},
+            "by_column": {scripts[node]: list(weights) for node, weights in recipe.columns.items()},
+        }
+    seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
+    limits = {"seconds": seconds, "cpus": context.machine.cpus}
+    return {**blended, **combining(context.card), **limits}
+
+
+def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:
+    features = facts["features"]
+    if facts["files"] is not None:
+        new, rows = "NEW_FOLDER", "NEW_FOLDER holds new files of the kind of the training rows'."
+    else:
+        shown = [name for name in features if name != facts["id"]]
+        few = ", ".join(f"`{name}`" for name in shown[:10]) + (
+            f" and {len(shown) - 10} more" if len(shown) > 10 else ""
+        )
+        new, rows = (
+            "NEW.csv",
+            f"NEW.csv needs the columns of `data/test.csv`: {few}.\nRows without `{facts['id']}` are numbered.",
+        )
+    author = "the rules of the built-in model" if model == "builtin" else model
+    return _README.format(
+        slug=context.card.slug,
+        new=new,
+        rows=rows,
+        python=context.machine.python,
+        scripts=plural(scripts, "script"),
+        seconds=facts["seconds"],
+        author=author,
+    )

@@ -1,0 +1,105 @@
+"""Parts one table into training and test rows: rows without a target are the test, else some are withheld and answered."""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from bot.replay.own_data.asked import Asked, Found
+from bot.replay.own_data.columns import group_of
+from bot.replay.own_data.table import OwnTable, is_missing
+from bot.replay.own_data.task import Kind
+from state.errors import UsageError
+from state.words import plural
+
+_SHARE = 0.2
+_SEED = "own data"
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Parted:
+    """The rows of one table that are test rows, by number from 0."""
+
+    test: frozenset[int]
+    answered: bool
+    """Whether their targets are known, so that the result has a score of them."""
+    how: str
+    """How they were chosen, in a clause."""
+
+
+def part(train: OwnTable, target: str, kind: Kind, asked: Asked, found: Found) -> Parted:
+    """Choose the test rows of a table.
+
+    Args:
+        train: the one table.
+        target: its column to predict.
+        kind: of the target.
+        asked: the columns of groups and times, if a person named them.
+        found: receives how rows were parted.
+
+    Raises:
+        UsageError: a column that was named is missing, or cells of it are no times.
+    """
+    cells = list(train.column(target))
+    empty = frozenset(row for row, cell in enumerate(cells) if is_missing(cell))
+    if empty:
+        found.add("test rows", f"the {plural(len(empty), 'row')} without `{target}`")
+        return Parted(empty, answered=False, how=f"the rows of {train.name} without {target}")
+    if asked.time is not None:
+        test, how = _latest(train, asked.time), f"the latest rows by {asked.time}"
+    elif (group := group_of(train, target, asked, found)) is not None:
+        test, how = _groups(list(train.column(group))), f"whole groups by {group}"
+    else:
+        test, how = _by_target(cells, kind), "rows drawn at random, alike in the target"
+    found.add("test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {how}")
+    return Parted(test, answered=True, how=how)
+
+
+def _latest(train: OwnTable, column: str) -> frozenset[int]:
+    if column not in train.header:
+        raise UsageError(f"--time-column {column}: {train.name} has no such column")
+    times: list[datetime] = []
+    for number, cell in enumerate(train.column(column), 1):
+        try:
+            time = datetime.fromisoformat(cell.strip())
+        except ValueError:
+            raise UsageError(
+                f"--time-column {column}: {cell[:40]!r} in row {number} of {train.name} is no time such as 2017-10-25 or "
+                "2017-10-25T14:03"
+            ) from None
+        times.append(time if time.tzinfo else time.replace(tzinfo=UTC))
+    first = sorted(times)[-max(1, round(_SHARE * len(times)))]
+    test = frozenset(row for row, time in enumerate(times) if time >= first)
+    if len(test) == len(times):
+        raise UsageError(f"--time-column {column}: too many rows of {train.name} have the same time")
+    return test
+
+
+def _groups(cells: Sequence[str]) -> frozenset[int]:
+    members: dict[str, list[int]] = defaultdict(list)
+    for row, cell in enumerate(cells):
+        members[cell].append(row)
+    test: list[int] = []
+    for group in _drawn(sorted(members)):
+        if len(test) + len(members[group]) / 2 > _SHARE * len(cells) and test:
+            break
+        test += members[group]
+    return frozenset(test)
+
+
+def _by_target(cells: Sequence[str], kind: Kind) -> frozenset[int]:
+    """Draw one of each few rows that follow each other in the order of the target."""
+    rows = _drawn(range(len(cells)))
+    ordered = sorted(rows, key=lambda row: (float(cells[row]) if kind == "quantity" else 0.0, cells[row].strip()))
+    few = round(1 / _SHARE)
+    return frozenset(_drawn(ordered[start : start + few])[0] for start in range(0, len(ordered), few))
+
+
+def _drawn(items: Sequence[Item]) -> list[Item]:
+    drawn = list(items)
+    random.Random(f"{_SEED}/{len(drawn)}").shuffle(drawn)  # noqa: S311 (repeatable, not secret)
+    return drawn

@@ -1,0 +1,221 @@
+"""What kind of task a target makes, the metric that scores it, and the columns in which predictions are written."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.evaluation.metrics.registry import METRICS, Metric, nearest_metric
+from bot.replay.own_data.asked import Found
+from bot.replay.own_data.columns import NUMBERED
+from bot.replay.own_data.table import OwnTable, count_values
+from scrapers.snapshots.tables import finite_number
+from state.errors import UsageError
+from state.words import plural
+
+Kind = Literal["two classes", "classes", "quantity"]
+
+_USUAL: Mapping[Kind, str] = {"two classes": "roc_auc", "classes": "log_loss", "quantity": "rmse"}
+_MOST_COLUMNS = 50
+"""Of more classes, labels are predicted instead of probabilities."""
+_MOST_WHOLE, _OF_EACH = 20, 5
+"""Whole numbers are classes if there are no more than so many different ones, each with at least so many rows on average."""
+_TRUTH = frozenset({"0", "1", "true", "false"})
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is predicted of a row, and how it is scored."""
+
+    kind: Kind
+    metric: Metric
+    columns: tuple[str, ...]
+    """The prediction columns."""
+    default: tuple[str, ...]
+    """What the sample submission holds in them."""
+    classes: tuple[str, ...] = ()
+    """The value that each prediction column is the probability of; empty: columns are predicted as they are."""
+
+
+def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> Task:
+    """Return the task that a target makes.
+
+    Args:
+        train: the training table.
+        target: its column to predict.
+        metric: as it was asked for; None: the usual one for the target's kind.
+        found: receives kind and metric.
+
+    Raises:
+        UsageError: the target is empty, has one value, or does not suit the metric; or the metric is not known.
+    """
+    values = count_values(train.column(target))
+    kind = kind_of(values, train.name, target, asked=metric)
+    chosen = metric_of(metric, kind, values, target)
+    found.add("task", f"`{target}` has {_described(kind, values)}")
+    found.add("metric", _sentence(chosen, asked=metric is not None))
+    if chosen.takes != "number":
+        return Task(kind, chosen, (target,), (values.most_common(1)[0][0],))
+    if kind == "quantity" or not chosen.of_classes:
+        middle = sorted(float(cell) for cell in values.elements())[values.total() // 2]
+        return Task(kind, chosen, (target,), (repr(middle),))
+    if kind == "two classes" and {cell.lower() for cell in values} <= _TRUTH:
+        return Task(kind, chosen, (target,), ("0.5",))
+    classes = tuple(sorted(values, key=_in_order))
+    # Columns are named as classes are, unless a table has a column of that name.
+    columns = tuple(f"{target}_{one}" for one in classes) if {*classes} & {*train.header, *NUMBERED} else classes
+    return Task(kind, chosen, columns, (repr(1 / len(classes)),) * len(classes), classes)
+
+
+def kind_of(values: Counter[str], name: str, target: str, *, asked: str | None) -> Kind:
+    """Return the kind of a target by its values.
+
+    Args:
+        values: of the target, counted; none is missing.
+        name: of the table, for sentences.
+        target: the column.
+        asked: the metric, if one was named: whether its targets are classes decides where numbers may be either.
+
+    Raises:
+        UsageError: there are none, there is one alone, or they look like free text.
+    """
+    if not values:
+        raise UsageError(f"the target `{target}` is empty in every row of {name}")
+    if len(values) == 1:
+        raise UsageError(
+            f"the target `{target}` has the one value {next(iter(values))!r} in {name}: there is nothing to learn"
+        )
+    numbers = [finite_number(cell) for cell in values]
+    named = None if asked is None else METRICS.get(asked)
+    if len(values) == 2:
+        return "quantity" if named is not None and _of_quantities(named) and None not in numbers else "two classes"
+    if None not in numbers:
+        if named is not None:
+            return "quantity" if _of_quantities(named) else "classes"
+        whole = all(number == int(number) for number in numbers if number is not None)
+        few = len(values) <= _MOST_WHOLE and values.total() >= _OF_EACH * len(values)
+        return "classes" if whole and few else "quantity"
+    if asked is None and values.total() < 2 * len(values):
+        raise UsageError(f"the target `{target}` looks like free text, not like classes: name a metric with --metric")
+    return "classes"
+
+
+def metric_of(asked: str | None, kind: Kind, values: Counter[str], target: str) -> Metric:
+    """Return the metric that was asked for, or the usual one.
+
+    Raises:
+        UsageError: it is not known, or does not suit the target.
+    """
+    if asked is None:
+        return METRICS["accuracy" if kind == "classes" and len(values) > _MOST_COLUMNS else _USUAL[kind]]
+    if asked not in METRICS:
+        raise UsageError(f"--metric {asked}: it is not known; {nearest_metric(asked)}")
+    metric = METRICS[asked]
+    if metric.takes == "number" and not metric.of_classes:
+        odd = next((cell for cell in values if finite_number(cell) is None), None)
+        if odd is not None:
+            raise UsageError(f"--metric {asked} takes numbers, but the target `{target}` holds {odd!r}")
+    if metric.of_classes and len(values) * 2 > values.total():
+        raise UsageError(
+            f"--metric {asked} scores classes, but the target `{target}` has {len(values):,} different values in "
+            f"{plural(values.total(), 'row')}"
+        )
+    return metric
+
+
+def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, metric: str | None, found: Found) -> Task:
+    """Return the task that a sample submission asks for: its first column identifies rows, the others are predicted.
+
+    Args:
+        train: the training table; it may lack the labels, if other files hold them.
+        test: the test table, if there is one.
+        sample: the sample submission.
+        metric: as of `task_of`; where labels are in no table it must be named.
+        found: receives kind and metric.
+
+    Raises:
+        UsageError: as of `task_of`, or the sample has too few columns.
+    """
+    columns = sample.header[1:]
+    if not columns:
+        raise UsageError(f"{sample.name} has one column: a sample submission has an id and at least one prediction")
+    default = tuple(next(sample.rows())[1:])
+    lacking = [name for name in train.header if name != sample.header[0] and (test is None or name not in test.header)]
+    targets = [name for name in columns if name in train.header]
+    if len(columns) > 1 and len(targets) == len(columns):
+        return _of_several(train, columns, default, metric, found)
+    if len(columns) == 1:
+        target = next(iter(targets or (lacking if len(lacking) == 1 else ())), None)
+    else:
+        target = next((name for name in lacking if classes_named(count_values(train.column(name)), columns)), None)
+    if target is None:
+        if metric is None:
+            raise UsageError(
+                f"no column of {train.name} holds what {sample.name} asks for: name a metric with --metric"
+            )
+        found.add(
+            "target", f"{', '.join(columns[:_SHOWN])}, as in {sample.name}; the labels are looked for in all files"
+        )
+        kind: Kind = "quantity"
+        chosen = metric_of(metric, kind, Counter(), columns[0])
+    else:
+        values = count_values(train.column(target))
+        kind = kind_of(values, train.name, target, asked=metric)
+        chosen = metric_of(metric or _as_shown(sample, values, kind), kind, values, target)
+        found.add("task", f"`{target}` has {_described(kind, values)}")
+    found.add("metric", _sentence(chosen, asked=metric is not None))
+    return Task(kind, chosen, columns, default)
+
+
+def _of_several(
+    train: OwnTable, columns: tuple[str, ...], default: tuple[str, ...], metric: str | None, found: Found
+) -> Task:
+    """Return the task of several targets at once."""
+    values = Counter[str]()
+    for name in columns:
+        values += count_values(train.column(name))
+    kind: Kind = "two classes" if {cell.lower() for cell in values} <= _TRUTH else "quantity"
+    chosen = metric_of(metric, kind, values, columns[0])
+    found.add(
+        "task", f"{len(columns)} targets: {', '.join(columns[:_SHOWN])}{', ...' if len(columns) > _SHOWN else ''}"
+    )
+    found.add("metric", _sentence(chosen, asked=metric is not None))
+    return Task(kind, chosen, columns, default)
+
+
+def _as_shown(sample: OwnTable, values: Counter[str], kind: Kind) -> str | None:
+    """Return the metric that a sample's cells suggest: accuracy where they are labels; None: the usual one."""
+    if kind == "quantity" or len(sample.header) > 2:
+        return None
+    shown = {cell.strip() for cell in sample.column(sample.header[1])}
+    return "accuracy" if shown <= set(values) and not (kind == "two classes" and shown == {"0"}) else None
+
+
+def _of_quantities(metric: Metric) -> bool:
+    return metric.takes == "number" and not metric.of_classes
+
+
+def _sentence(metric: Metric, *, asked: bool) -> str:
+    better = "lower is better" if metric.direction == "minimize" else "higher is better"
+    return f"{metric.name}, {better}" + ("" if asked else "; the usual one for such a target, --metric names another")
+
+
+def _described(kind: Kind, values: Counter[str]) -> str:
+    if kind == "quantity":
+        numbers = [float(cell) for cell in values]
+        return f"numbers from {min(numbers):g} to {max(numbers):g}"
+    shown = [f"{value} ({count:,})" for value, count in values.most_common(_SHOWN)]
+    return f"{len(values)} classes: {', '.join(shown)}{', ...' if len(values) > _SHOWN else ''}"
+
+
+def _in_order(value: str) -> tuple[bool, float, str]:
+    number = finite_number(value)
+    return (number is None, number or 0.0, value)
+
+
+def classes_named(values: Iterable[str], columns: Sequence[str]) -> bool:
+    """Return whether each value is the name of a column, perhaps after a prefix that all share (`Status_C`)."""
+    wanted = list(values)
+    prefixes = {column[: len(column) - len(wanted[0])] for column in columns if wanted and column.endswith(wanted[0])}
+    return any({f"{prefix}{value}" for value in wanted} <= set(columns) for prefix in prefixes)

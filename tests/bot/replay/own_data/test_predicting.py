@@ -1,0 +1,70 @@
+"""predict.py, which is shipped as text, combines predictions as the run's own blend does."""
+
+import runpy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.blending.spaces import combine, enter
+from bot.replay.own_data.package import _PREDICT, combining
+from scrapers.snapshots.card import MetricSpec, TaskCard
+from state.clock import SystemClock
+
+
+def card_of(metric, columns):
+    now = SystemClock().now()
+    spec = MetricSpec(name=metric, direction="minimize")
+    return TaskCard(
+        slug="own", title="own", category="", description="", metric=spec, id_column="id",
+        prediction_columns=tuple(f"c{n}" for n in range(columns)), enabled_at=now, deadline=now,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def predicting(tmp_path_factory):
+    """The functions of predict.py, as those of a package."""
+    folder = tmp_path_factory.mktemp("solution")
+    script = folder / "predict.py"
+    script.write_text(_PREDICT.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "package.json").write_text('{"id": "id", "columns": []}', encoding="utf-8")
+    return runpy.run_path(str(script))
+
+
+WAYS = [
+    ("log_loss", 3, "mean", {"clip": [0.01]}),
+    ("log_loss", 3, "logit", {"scale": [1.2], "offset": [0.1, 0.0, -0.1]}),
+    ("log_loss", 1, "logit", {"scale": [0.8]}),
+    ("roc_auc", 1, "rank", {}),
+    ("rmse", 1, "mean", {"scale": [0.9], "offset": [0.3]}),
+    ("rmsle", 1, "log", {"scale": [1.1]}),
+    ("accuracy", 1, "vote", {}),
+    ("quadratic_weighted_kappa", 1, "ordinal", {"levels": [0.0, 1.0, 2.0], "thresholds": [0.4, 1.6]}),
+]
+
+
+@pytest.mark.parametrize(("metric", "columns", "space", "calibration"), WAYS)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_a_blend_of_new_rows_is_made_as_the_run_made_it(predicting, metric, columns, space, calibration, data):
+    card = card_of(metric, columns)
+    size = data.draw(st.integers(1, 6)) * columns
+    cells = st.sampled_from(["0", "1", "2"]) if space in ("vote", "ordinal") else st.floats(0.001, 0.999)
+    kind = object if space in ("vote", "ordinal") else float
+    made = {
+        node: np.array(data.draw(st.lists(cells, min_size=size, max_size=size)), kind).reshape(-1, columns)
+        for node in (1, 2)
+    }
+    first = data.draw(st.floats(0.05, 0.95))
+    recipe = Recipe(space, {1: first, 2: 1 - first}, calibration)
+    own = combine(recipe, lambda node, into: enter(into, made[node], card), card)
+    facts = {
+        **combining(card), "space": space, "calibration": calibration, "by_column": {}, "weights": {"a": first, "b": 1 - first},
+    }  # fmt: skip
+    theirs = predicting["combined"]({"a": made[1], "b": made[2]}, facts)
+    if kind is object:
+        assert theirs.tolist() == own.tolist()
+    else:
+        np.testing.assert_allclose(theirs, own, rtol=1e-9, atol=1e-12)
