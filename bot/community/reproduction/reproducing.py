@@ -66,7 +66,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         InfrastructureFailure: our own machinery failed.
         ModelMisconfigured, ModelUnavailable: no model answers for the repair.
     """
-    if context.community is None:
+    if context.community is None or not context.community.counts().kernels:
         return []
     if why := _barred(context):
         await _give_up(context, number, why)
