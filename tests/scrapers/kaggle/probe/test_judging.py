@@ -120,7 +120,7 @@ def test_every_point_is_tried_below_or_never_settled_by_reading() -> None:
         assert one.finding.saw, one.point.name
 
 
-@pytest.mark.parametrize("name", OTHERWISE.keys() - ELSEWHERE)
+@pytest.mark.parametrize("name", sorted(OTHERWISE.keys() - ELSEWHERE))
 def test_a_point_is_different_where_kaggle_answers_otherwise(name: str) -> None:
     question, change, fields = OTHERWISE[name]
     assert verdicts(changed(question, change, **fields))[name] == "different"
