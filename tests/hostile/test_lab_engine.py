@@ -1,5 +1,6 @@
 """Attacks from a lab on what the engine does with its calls: labels sought by probing, a board made to overflow, floods."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -85,8 +86,10 @@ async def test_a_flood_of_scores_in_the_background_is_refused(tmp_path: Path) ->
     flood = 'for n in $(seq 40); do echo "# $n" >> solution.py; lab score --background solution.py 2>&1; done | sort | uniq -c'
     async with lived(tmp_path / "run", Scripted([written("solution.py", slow, flood), sh("sleep 1")])) as context:
         seen = turns(context)
-    assert "6 it runs beside" in seen[0]
-    assert "34 lab: 6 scripts wait to be scored already" in seen[0]
+    counted = re.findall(r"(\d+) (it runs beside|lab: 6 scripts wait to be scored already)", seen[0])
+    (accepted, _), (refused, _) = ((int(many), what) for many, what in counted)
+    assert accepted + refused == 40
+    assert 6 <= accepted <= 12, "six wait, and on a busy machine a few have ended before the flood has"
 
 
 async def test_scripts_that_are_to_break_the_parser_are_refused_at_once(tmp_path: Path) -> None:
