@@ -100,5 +100,5 @@ def test_on_a_terminal_it_asks_which_and_ends_with_the_next_command(tmp_path: Pa
     listed = [line.split()[-1] for line in output.splitlines() if line.strip()[:2] in ("1 ", "2 ")]
     assert set(listed) == {SLUG, TWIN}
     assert list(read_settings(Path("new.toml").resolve()).competitions) == [listed[1]]
-    assert "its card is certain" in output
+    assert "how it is scored is to be confirmed" in output
     assert output.splitlines()[-2] == "next: bot run --config new.toml"
