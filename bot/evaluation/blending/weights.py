@@ -51,9 +51,10 @@ def effort_for(card: TaskCard) -> Effort:
     columns = len(card.prediction_columns)
     if METRICS[card.metric.name].rows:
         return Effort(30, 4, 24, min(20_000, max(2_000, 40_000 // columns)))
-    # Texts are compared one by one.
-    most = 3_000 if METRICS[card.metric.name].takes == "text" else 6_000
-    return Effort(20, 4, 16, min(most, max(1_000, 20_000 // columns)))
+    # Labels are compared one by one, and texts are longer.
+    takes = METRICS[card.metric.name].takes
+    most, cells = 3_000 if takes == "text" else 6_000, 20_000 if takes == "number" else 10_000
+    return Effort(20, 4, 16, min(most, max(1_000, cells // columns)))
 
 
 def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Values]:
