@@ -20,9 +20,9 @@ _LEAST_NEW = 8
 _HALF_NEW = 100
 """New words that make a document worth half as much as one that is all news."""
 _IDLE_LINE = re.compile(
-    r"^\s*(?:(?:import|from) \w.*|plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: ).*\n?", re.MULTILINE
+    r"^(?:(?:import|from) \w.*|\s*(?:plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: )).*\n?", re.MULTILINE
 )
-"""A line of a script that says little of what it does: imports, plots, warnings."""
+"""A line of a script that says little of what it does: imports (but one in a block, which would be empty), plots, warnings."""
 _TIERS = {"CONTRIBUTOR": 0.2, "EXPERT": 0.5, "MASTER": 0.8, "GRANDMASTER": 1.0, "STAFF": 0.8, TEAM: 1.0}
 
 
