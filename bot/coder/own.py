@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from bot.coder.gateway import Dialect
+from bot.coder.gateway import DialectName as Dialect
 from bot.models.settings import ModelChoice
 from state.errors import UsageError
 from state.settings_paths import SettingsPath

@@ -13,6 +13,7 @@ from bot.coder.own import ChosenCoder, own_coder
 from bot.coder.scripted.endpoint import Endpoint, serving
 from bot.configuration import read_settings
 from bot.configuration.own_secrets import open_redactor
+from bot.engine.tree import BASELINE
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder
 from bot.execution.open_leases import open_leases
@@ -117,7 +118,7 @@ def _seen(folder: RunFolder, run_id: str, endpoint: Endpoint) -> Iterator[Seen]:
     with Store.open(folder.database, SystemClock()) as store:
         rows = labs(store, run_id)
         with store.read() as session:
-            nodes = session.exec(select(Node).where(Node.run_id == run_id, Node.action == "lab")).all()
+            nodes = session.exec(select(Node).where(Node.run_id == run_id, Node.id != BASELINE)).all()
         charged = spent(store, run_id).get("tokens", Spent())
     asked = len(endpoint.answered)
     yield Seen("asked its model", asked > 0, f"{asked} requests")

@@ -66,8 +66,8 @@ class Session:
     """Returns the warning for so many seconds that are left; None: it is too early for one."""
     look: Callable[[], Coroutine[Any, Any, None]]
     """Called while the agent runs, to see what it has left in its folder."""
-    seen: list[Item] = field(default_factory=list)
-    """All dated things that it can have read so far."""
+    fresh: list[Item] = field(default_factory=list)
+    """The dated things that it can have read since its last request."""
     _done_at: float | None = None
 
     @property
@@ -80,9 +80,14 @@ class Session:
         answer = await self.commands(call)
         lines = [f"[meanwhile] {one}" for one in self.commands.take_news()]
         lines += [f"[news] {one}" for one in await asyncio.to_thread(self.updates.lines)]
-        self.seen += [*self.updates.take_items(), *self.commands.take_shown()]
+        self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
         left = self.left()
         return LabAnswer(answer.status, "\n".join([answer.text, *lines, f"[{left:.0f} s left]", self.warning(left) or ""]))
+
+    def take_fresh(self) -> list[Item]:
+        """Return the dated things that it can have read since the last call."""
+        fresh, self.fresh = self.fresh, []
+        return fresh
 
     def notice(self) -> str | None:
         """Return the warning, once it is time for it; else an agent that asks for nothing would not see it."""
@@ -128,12 +133,12 @@ class Session:
         if interrupted and row is not None and row.report:
             reason = _DONE
         elif not interrupted:
-            asked = gateway.requests
+            asked = gateway.exchanges
             result, reason = await self._run(turn, before, box, gateway, lease)
             if gateway.over is not None and not isinstance(gateway.over, BudgetExceeded):
                 raise gateway.over
             if result is not None and reason is None:
-                reason, why = self._ended(result, gateway.requests - asked)
+                reason, why = self._ended(result, gateway.exchanges - asked)
         with self.context.store.write() as tx:
             facts = {"seconds": round(time.monotonic() - started, 3), "exit": result.exit_code if result else None}
             end_turn(tx, self.context.run_id, self.number, turn, command=self.coder.name, **facts)
@@ -175,7 +180,7 @@ class Session:
             return str(gateway.over)
         if self.left() <= 0:
             return "its time was used up"
-        return f"its {self.most} requests were used up" if gateway.requests > self.most else None
+        return f"its {self.most} requests were used up" if gateway.exchanges > self.most else None
 
     def _ended(self, result: CommandResult, asked: int) -> tuple[str | None, str]:
         """Return why the lab is over, its agent having ended by itself; else how it failed."""

@@ -279,7 +279,7 @@ class Work:
         """Return the owner's agent, ready to be started."""
 
         async def look() -> None:
-            if self.gateway is not None and self.gateway.requests:
+            if self.gateway is not None and self.gateway.exchanges:
                 self.assignment.replied()
             self.unscored = await asyncio.to_thread(self._unscored)
 
@@ -309,7 +309,7 @@ class Work:
             model=coder.model,
             also=coder.models,
             node=self.number,
-            items=lambda: session.seen,
+            items=session.take_fresh,
             notice=session.notice,
             say=context.say,
         )
@@ -325,7 +325,7 @@ class Work:
         return left - kept, kept
 
     def _turns_left(self) -> str:
-        used = len(self.turns) + self.left_out if self.gateway is None else self.gateway.requests
+        used = len(self.turns) + self.left_out if self.gateway is None else self.gateway.exchanges
         what = "replies" if self.gateway is None else "requests to your model"
         return f"{max(0, self.settings.turns - used)} {what}"
 

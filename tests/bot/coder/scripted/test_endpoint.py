@@ -87,5 +87,6 @@ def test_without_a_tool_the_texts_are_answered() -> None:
 def test_what_is_no_request_is_refused(path: str, body: dict[str, Any], status: int) -> None:
     with serving(Endpoint([])) as endpoint, pytest.raises(urllib.error.HTTPError) as refused:
         post(endpoint, path, body)
+    refused.value.close()
     assert refused.value.code == status
     assert not endpoint.answered
