@@ -109,7 +109,7 @@ class PassingClient:
 
         client = self._opened()
         own = {**request.headers(key.get_secret_value()), "Content-Type": "application/json"}
-        content = json.dumps(payload, allow_nan=False).encode()
+        content = self._redactor.own(json.dumps(payload, allow_nan=False), f"the prompt {request.name}").encode()
         try:
             async with asyncio.timeout_at(ends):
                 post = client.build_request("POST", self._base_url + request.path, content=content, headers=own)

@@ -93,7 +93,7 @@ def _addresses(value: Any) -> Iterator[str]:
         if kind == "item_reference":
             yield kind
         for key, one in value.items():
-            if key in _ADDRESSES and isinstance(one, str) and not one.lower().startswith("data:"):
+            if key in _ADDRESSES and not (one is None or isinstance(one, dict) or str(one).lower().startswith("data:")):
                 yield key
             # What a tool is called with is between the agent and its tool.
             elif not (key == "input" and kind == "tool_use"):

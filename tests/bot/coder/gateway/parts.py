@@ -83,8 +83,27 @@ class Upstream:
     let_go: int = 0
     """Connections that were closed from the other end before the script was through."""
     url: str = ""
+    _serving: set["asyncio.Task[None]"] = field(default_factory=set)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def close(self) -> None:
+        """End what is still served."""
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._answer(reader, writer)
+        finally:
+            writer.transport.abort() if asyncio.current_task().cancelling() else writer.close()  # type: ignore[union-attr]
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             headers = {k.lower(): v for k, _, v in (one.partition(": ") for one in head[1:] if one)}
@@ -94,7 +113,6 @@ class Upstream:
                 await self.script(self.came[-1], Wire(writer))
             except ConnectionError:
                 self.let_go += 1
-        writer.close()
 
 
 @dataclass
@@ -182,10 +200,16 @@ def http(path: str, body: bytes, method: str = "POST", **headers: str) -> bytes:
 
 @asynccontextmanager
 async def connected(path: Path) -> AsyncIterator[sockets.socket]:
-    with sockets.socket(sockets.AF_UNIX) as client:
-        client.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(client, str(path))
-        yield client
+    while True:
+        with sockets.socket(sockets.AF_UNIX) as client:
+            client.setblocking(False)
+            try:
+                client.connect(str(path))
+            except BlockingIOError:  # as many wait as may
+                await asyncio.sleep(0.005)
+                continue
+            yield client
+            return
 
 
 async def read(client: sockets.socket) -> Answer:
@@ -227,7 +251,8 @@ async def scene(
     """Open a gateway before an upstream; a store that is given is that of an earlier one, in the same folder."""
     async with AsyncExitStack() as stack:
         upstream = Upstream(script)
-        server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0)
+        server = await asyncio.start_server(upstream.accept, "127.0.0.1", 0)
+        stack.push_async_callback(upstream.close)
         stack.callback(server.close)
         upstream.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         held = stack.enter_context(open_run(folder)) if store is None else store
