@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from openai import DefaultAsyncHttpxClient
 
+from bot.models.failures import redirected
 from scrapers.http.responses import CODING, receive
 
 if TYPE_CHECKING:
@@ -45,8 +46,4 @@ class BoundedClient(DefaultAsyncHttpxClient):
 
 def _refusal(onward: "Request") -> bytes:
     where = f"{onward.url.scheme}://{onward.url.netloc.decode('ascii', 'replace')}"
-    words = (
-        f"it redirects to {where[:200]}, where no prompt is sent: redirects are not followed, so name the address itself as "
-        "base_url"
-    )
-    return json.dumps({"error": {"message": words}}).encode()
+    return json.dumps(redirected(where)).encode()

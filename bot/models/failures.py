@@ -86,6 +86,15 @@ def endpoint_words(body: object) -> str:
     return _words(body)[:_MOST_WORDS]
 
 
+def redirected(where: str) -> dict[str, Any]:
+    """Return the error that stands for a redirect to another address."""
+    words = (
+        f"it redirects to {where[:200]}, where no prompt is sent: redirects are not followed, so name the address itself as "
+        "base_url"
+    )
+    return {"error": {"message": words}}
+
+
 def _words(body: object) -> str:
     error = _error(body)
     message = error.get("message", error) if isinstance(error, dict) else error
