@@ -38,11 +38,15 @@ class Preset:
 # Aider edits files and runs no command of its own accord: this loop scores what it wrote, and hands it the answer.
 _AIDER = """
 touch solution.py
+cp solution.py before.py
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   { cat /lab/TASK.md; [ ! -s said.txt ] || { printf '\\n\\n# What came of solution.py as it stands\\n'; tail -c 4000 said.txt; }; } >message.txt
   "$CODER_FOLDER/bin/python" -I "$CODER_PROGRAM" --model "openai/$CODER_MODEL" --message-file message.txt --yes-always \\
     --no-git --no-gitignore --no-check-update --analytics-disable --no-show-model-warnings --no-show-release-notes \\
     --no-detect-urls --disable-playwright --no-pretty --map-tokens 0 --edit-format diff solution.py </dev/null || exit
+  # What it leaves as it is will not get better.
+  ! cmp -s solution.py before.py || break
+  cp solution.py before.py
   if [ -S /lab/.engine/socket ]; then
     lab score solution.py --note "aider, round $round" >said.txt 2>&1 || ! grep -q 'no looks are left' said.txt || break
   else
@@ -50,7 +54,7 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   fi
   cat said.txt
 done
-[ ! -S /lab/.engine/socket ] || lab done said.txt
+[ ! -S /lab/.engine/socket ] || lab done said.txt || lab done </dev/null
 """
 
 PRESETS: Mapping[str, Preset] = {

@@ -19,8 +19,8 @@ _LAST = "I am done."
 class Endpoint:
     """What is answered, and what was counted.
 
-    An answer goes by the number of answers that the conversation holds, not by those that were given: a request that is
-    sent again, or beside the conversation, is answered as it would have been.
+    Which command is answered goes by the answers that the conversation holds, not by those that were given: a request that
+    is sent again, or beside the conversation, is answered as it would have been.
     """
 
     commands: Sequence[str]
@@ -35,9 +35,13 @@ class Endpoint:
     def answer(self, dialect: str, body: Json, size: int) -> tuple[Asked, Said, Counted]:
         """Return the answer to a request of so many bytes; raises as `asked`."""
         to = asked(dialect, body)
-        steps = self.texts if to.tool is None else self.commands
-        step = steps[to.turns] if to.turns < len(steps) else None
-        said = Said(_LAST if step is None else "Next.", step) if to.tool else Said(step or _LAST)
+        if to.tool is None:
+            # Such agents begin their conversations with examples, and each anew.
+            told = sum(one.tool is None for _, one, _ in self.answered)
+            said = Said(self.texts[told] if told < len(self.texts) else _LAST)
+        else:
+            step = self.commands[to.turns] if to.turns < len(self.commands) else None
+            said = Said(_LAST if step is None else "Next.", step)
         sent = -(-size // _BYTES_A_TOKEN)
         cached = sent // _CACHED_SHARE if to.turns else 0
         used = Counted(sent, cached, -(-len(said.command or said.text) // _BYTES_A_TOKEN))
