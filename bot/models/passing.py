@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import SecretStr
 
-from bot.models import Item, Message
 from bot.models.chat import Rejected, decoded
 from bot.models.failures import redirected
 from bot.models.reply import Reply
@@ -40,27 +39,10 @@ class Answer:
 
 @runtime_checkable
 class Passed(Protocol):
-    """A `Prompt` that is a foreign program's own request."""
+    """What a `Prompt` has besides if it is a foreign program's own request; its messages are all that is sent, for the log."""
 
     path: str
     """Below the endpoint's address, such as `/chat/completions`."""
-
-    @property
-    def name(self) -> str:
-        """The prompt's name."""
-        ...
-
-    def messages(self) -> Sequence[Message]:
-        """Return all that is sent, for the log."""
-        ...
-
-    def parse(self, text: str) -> str:
-        """Return the text, which is the program's to read."""
-        ...
-
-    def items(self) -> Sequence[Item]:
-        """Return what the program may have read, with times."""
-        ...
 
     def body(self, model: str, most: int | None) -> dict[str, Any]:
         """Return the request for a model, whose answer may have so many tokens."""
@@ -109,7 +91,7 @@ class PassingClient:
 
         client = self._opened()
         own = {**request.headers(key.get_secret_value()), "Content-Type": "application/json"}
-        content = self._redactor.own(json.dumps(payload, allow_nan=False), f"the prompt {request.name}").encode()
+        content = self._redactor.own(json.dumps(payload, allow_nan=False), "a request that is passed on").encode()
         try:
             async with asyncio.timeout_at(ends):
                 post = client.build_request("POST", self._base_url + request.path, content=content, headers=own)

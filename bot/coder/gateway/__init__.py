@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from bot.coder.gateway.checks import Refused, checked, checked_header
-from bot.coder.gateway.dialects import DIALECTS
+from bot.coder.gateway.dialects import DIALECTS, Json
 from bot.coder.gateway.dialects import Name as DialectName
 from bot.coder.gateway.exchange import Exchange
 from bot.coder.gateway.http import Connection, Request
@@ -29,7 +29,6 @@ _QUERIES = ("", "beta=true")
 _PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 _NO_KEY = "none"
 """Agents insist on a key; what they send as one is thrown away."""
-_ENDED = "the lab has ended"
 
 
 class Gateway:
@@ -106,7 +105,6 @@ class Gateway:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the socket: streams end where they are; what has not begun to be answered is charged as it was booked."""
-        self.over = self.over or BotError(_ENDED)
         begun = {exchange: ended for exchange, ended in self._open.items() if exchange.begun}
         for exchange, ended in begun.items():
             exchange.stop()
@@ -118,14 +116,19 @@ class Gateway:
         """Serve one connection."""
         connection = Connection(accepted)
         try:
-            exchange = self._exchange(connection, await connection.request())
+            request = await connection.request()
             async with self._turns:
-                await self._pass_on(exchange)
+                # In a thread, as a large request takes a while: the run's other work goes on.
+                body, headers = await asyncio.to_thread(self._checked, request)
+                if (notice := self._notice()) is not None:
+                    body = self._dialect.with_notice(body, notice)
+                items = self._items()
+                await self._pass_on(await asyncio.to_thread(Exchange, self._dialect, body, headers, items, connection))
         except Refused as refused:
             await self._refuse(connection, refused)
 
-    def _exchange(self, connection: Connection, request: Request) -> Exchange:
-        """Return what is to be passed on; raises Refused."""
+    def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
+        """Return the body and the headers that may be passed on; raises Refused."""
         if request.headers.get("host", "").partition(":")[0] not in _HOSTS:
             raise Refused(403, "this gateway leads to no other host", "permission_error")
         if request.path != f"/v1{self._dialect.path}" or request.query not in _QUERIES:
@@ -135,10 +138,7 @@ class Gateway:
         headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
         if wrong := [name for name, value in headers.items() if not checked_header(value)]:
             raise Refused(400, f"the header {wrong[0]} is not passed on as it is")
-        body = checked(self._redactor.own_bytes(request.body), self._dialect, self._models)
-        if (notice := self._notice()) is not None:
-            body = self._dialect.with_notice(body, notice)
-        return Exchange(self._dialect, body, headers, self._items(), connection)
+        return checked(self._redactor.own_bytes(request.body), self._dialect, self._models), headers
 
     async def _pass_on(self, exchange: Exchange) -> None:
         """Pass a request on; where nothing of an answer was passed back, raise Refused."""

@@ -17,6 +17,7 @@ from state.errors import ModelUnavailable
 NAME = "gateway"
 """Of the prompt, and of its step."""
 STREAM = "text/event-stream"
+_LATE = "the endpoint's answer did not end in time"
 _BETWEEN = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MOST_EVENT = 4 * 1024 * 1024
 _SLACK = 1.5
@@ -49,6 +50,7 @@ class Exchange:
         self._connection = connection
         self._most: int | None = None
         self._heard = Heard()
+        self._stopped = False
         self._limit: asyncio.Timeout | None = None
         self._messages = tuple(dialect.messages(request))
 
@@ -81,26 +83,29 @@ class Exchange:
 
     def stop(self) -> None:
         """End a stream now: what came is what is charged."""
-        if self._limit is not None and self.begun:
+        if self._limit is not None:
+            self._stopped = True
             self._limit.reschedule(asyncio.get_running_loop().time())
 
     async def take(self, answer: Answer) -> Reply:
         """Pass an answer on, and return what it held; see `Passed`."""
         self._heard = Heard()
+        if answer.kind != STREAM:
+            return await self._whole(answer)
         broken = "the endpoint's answer broke off"
         try:
             async with asyncio.timeout_at(answer.ends) as self._limit:
-                if answer.kind != STREAM:
-                    return await self._whole(answer)
                 await self._stream(answer)
         except TimeoutError:
-            broken = "the endpoint's answer did not end in time"
             if not self.begun:
-                raise ModelUnavailable(broken) from None
+                raise ModelUnavailable(_LATE) from None
+            broken = "the lab has ended" if self._stopped else _LATE
         except ModelUnavailable as error:
             if not self.begun:
                 raise
             broken = str(error)
+        finally:
+            self._limit = None
         if not self.begun:
             raise ModelUnavailable("the endpoint's answer was empty")
         if not self._heard.ended:
@@ -109,7 +114,11 @@ class Exchange:
         return self._reply()
 
     async def _whole(self, answer: Answer) -> Reply:
-        content = b"".join([piece async for piece in answer.pieces])
+        try:
+            async with asyncio.timeout_at(answer.ends):
+                content = b"".join([piece async for piece in answer.pieces])
+        except TimeoutError:
+            raise ModelUnavailable(_LATE) from None
         try:
             body = read_json(content.decode())
         except (ValueError, RecursionError):

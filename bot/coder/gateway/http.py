@@ -70,6 +70,8 @@ class Connection:
 
     async def begin(self, status: int, kind: str) -> None:
         """Begin the answer."""
+        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # whoever asked has closed before it asked
+            self.gone = True
         headers = [("Content-Type", kind), ("Cache-Control", "no-store"), ("Connection", "close")]
         await self._write(h11.Response(status_code=status, headers=headers))
 
@@ -97,8 +99,7 @@ class Connection:
         return event
 
     async def _write(self, event: h11.Event) -> None:
-        content = self._http.send(event)
-        if self.gone or not content:
+        if self.gone or not (content := self._http.send(event)):
             return
         try:
             async with asyncio.timeout(_SEND_SECONDS):

@@ -17,9 +17,9 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.coder.gateway import DialectName, Gateway
 from bot.models.ask import Asker
+from bot.models.bounds import free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.pricing import Pricing
-from state.redaction import Redactor
 from state.spending import Spent, spent
 from state.steps import Steps
 from state.store import Store
@@ -246,6 +246,7 @@ async def scene(
     timeout: float = 10.0,
     retries: int = 0,
     store: Store | None = None,
+    wrap: Callable[[OpenAIModel], Any] = lambda model: model,
     **options: Any,
 ) -> AsyncIterator[Scene]:
     """Open a gateway before an upstream; a store that is given is that of an earlier one, in the same folder."""
@@ -261,7 +262,9 @@ async def scene(
         stack.push_async_callback(model.aclose)
         before = spent(held, RUN).get("tokens", Spent())
         budget = Level("run", caps or Caps(), spent={Kind.MONEY: before.cost_usd, Kind.TOKENS: before.new_tokens})
-        asker = Asker(model, held, RUN, HurriedClock(CUTOFF), Steps(held, RUN), budget=budget, estimate=model.estimate)
+        asked = wrap(model)
+        estimate = getattr(asked, "estimate", free)
+        asker = Asker(asked, held, RUN, HurriedClock(CUTOFF), Steps(held, RUN), budget=budget, estimate=estimate)
         lines: list[str] = []
         path = folder / "lab3" / "socket" / "gateway"
         gateway = Gateway(path, asker, dialect=dialect, model=MODEL, node=NODE, say=lines.append, **options)

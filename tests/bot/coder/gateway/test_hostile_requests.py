@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket as sockets
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from bot.budgets.settings import Caps
 from bot.coder.gateway import DialectName
 from bot.coder.gateway.http import MOST_BYTES
 from tests.bot.coder.gateway.answers import answering, tokens, whole
-from tests.bot.coder.gateway.parts import MODEL, PATHS, Came, Scene, Wire, connected, good, http, read, scene
+from tests.bot.coder.gateway.parts import MODEL, PATHS, Came, Wire, connected, good, http, read, scene
 from tests.bot.models.parts import KEY
 
 CHAT = PATHS["chat"]
@@ -361,3 +363,32 @@ async def test_connections_that_say_nothing_keep_nobody_out_for_long(
             for one in (silent, slow):
                 assert (await read(one)).status == 408
         assert (await it.ask()).status == 200
+
+
+@pytest.mark.parametrize("content", [b"", b"POST ", http(CHAT, GOOD)[:-5], http(CHAT, b"{")])
+async def test_whoever_goes_before_it_has_asked_leaves_no_trace(tmp_path: Path, content: bytes) -> None:
+    faults: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: faults.append(context))
+    async with scene(tmp_path, answering) as it:
+        for end in (sockets.SHUT_WR, sockets.SHUT_RDWR):
+            async with connected(it.socket) as client:
+                await loop.sock_sendall(client, content)
+                client.shutdown(end)
+                await read(client)
+        assert (await it.ask()).status == 200
+    assert faults == []
+
+
+async def test_large_requests_do_not_keep_the_run_waiting(tmp_path: Path) -> None:
+    parts = [{"role": "user", "content": [{"type": "text", "text": "x" * 30}] * 10}] * 9_000
+    content = http(CHAT, json.dumps({"model": "gpt-dear", "messages": parts}).encode())
+    assert len(content) > 5_000_000
+    async with scene(tmp_path, answering) as it:
+        asking = asyncio.gather(*(it.send(content) for _ in range(6)))
+        longest, before = 0.0, time.monotonic()
+        while not asking.done():
+            await asyncio.sleep(0.005)
+            longest, before = max(longest, time.monotonic() - before), time.monotonic()
+        assert {one.status for one in await asking} == {404}
+    assert longest < 1.0, f"the loop stood still for {longest:.2f} s"

@@ -68,7 +68,8 @@ async def test_from_inside_nothing_but_the_model_is_reached(tmp_path: Path, name
     tmp_path.chmod(0o700)
     async with scene(tmp_path, answering) as it, opened(name, it) as lab:
         (tmp_path / "lab3" / "work" / "probe.py").write_text(PROBE)
-        words = f"gateway python3 probe.py '{json.dumps(good('chat'))}' {it.upstream.url} > seen.json; echo $?; gateway false; echo $?"
+        probe = f"gateway python3 probe.py '{json.dumps(good('chat'))}' {it.upstream.url} > seen.json"
+        words = f"{probe}; echo $?; gateway false; echo $?"
         result = await lab.run(1, words, seconds=60, cpus=())
         assert result.output.split() == ["0", "1"], result
         seen = json.loads((tmp_path / "lab3" / "work" / "seen.json").read_text())
