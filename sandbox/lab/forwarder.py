@@ -64,8 +64,8 @@ def run(command: list[str]) -> int:
     except OSError as error:
         print(f"gateway: {command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_STARTED
-    for number in early:
-        started[0].send_signal(number)
+    for told_early in early:
+        started[0].send_signal(told_early)
     status = started[0].wait()
     return 128 - status if status < 0 else status
 

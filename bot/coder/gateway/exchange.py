@@ -141,7 +141,7 @@ class Exchange:
         """Pass events on; the first one decides whether it is an answer at all."""
         if not self._request.get("stream"):
             raise NotACompletion("a stream came back that was not asked for")
-        async with aclosing(_events(answer.pieces)) as events:
+        async with aclosing(split_events(answer.pieces)) as events:
             async for event in events:
                 await self._event(event, _data(event))
                 if self._most is not None and self._heard.characters > 4 * _SLACK * self._most:
@@ -169,8 +169,8 @@ class Exchange:
         return Reply(heard.text, "stop" if heard.ended else "error", usage)
 
 
-async def _events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a stream, each with the blank line that ends it.
+async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream, each with the blank line that ends it, wherever its pieces begin and end.
 
     Raises:
         ModelUnavailable: one has no end.
