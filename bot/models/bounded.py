@@ -5,16 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from openai import DefaultAsyncHttpxClient
 
-from bot.models.failures import redirected
+from bot.models.failures import MOST_BYTES, MOST_OF_ERROR, redirected
 from scrapers.http.responses import CODING, receive
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
-
-MOST_BYTES = 16 * 1024 * 1024
-"""Most bytes of an unpacked body; the longest answers of today's models are a few hundred kilobytes."""
-MOST_OF_ERROR = 256 * 1024
-"""Most bytes of an error's body: fewer, as the openai package decodes it on the event loop."""
 
 _TRANSPORT_HEADERS = frozenset({"content-encoding", "content-length", "content-type", "transfer-encoding"})
 

@@ -6,6 +6,10 @@ from typing import Any
 
 from state.errors import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
 
+MOST_BYTES = 16 * 1024 * 1024
+"""Most bytes of an unpacked body; the longest answers of today's models are a few hundred kilobytes."""
+MOST_OF_ERROR = 256 * 1024
+"""Most bytes of an error's body: fewer, as the openai package decodes it on the event loop."""
 _MOST_WORDS = 300
 _MOST_READ = 4_000
 """Characters of an error that are examined."""

@@ -2,27 +2,30 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import SecretStr
 
 from bot.models.chat import Rejected, decoded
-from bot.models.failures import redirected
+from bot.models.failures import MOST_BYTES, MOST_OF_ERROR, redirected
 from bot.models.reply import Reply
 from scrapers.http.responses import receive
 from state.errors import ModelUnavailable
 from state.redaction import RedactedStream, Redactor
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from httpx2 import AsyncClient, Response
 
 OPENAI = "https://api.openai.com/v1"
-MOST_BYTES = 16 * 1024 * 1024
-"""Of one answer."""
-_MOST_OF_ERROR = 256 * 1024
+STREAM = "text/event-stream"
+_MOST_OF_STREAM = 64 * 1024 * 1024
+"""Bytes of a streamed answer, in which each token is an event of some 300 bytes."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,8 @@ class PassingClient:
             raise self._broken(error) from None
         try:
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            yield Answer(kind, self._pieces(response), ends)
+            async with aclosing(self._pieces(response, _MOST_OF_STREAM if kind == STREAM else MOST_BYTES)) as pieces:
+                yield Answer(kind, pieces, ends)
         finally:
             await response.aclose()
 
@@ -117,11 +121,11 @@ class PassingClient:
             where = f"{onward.url.scheme}://{onward.url.netloc.decode('ascii', 'replace')}"
             raise Rejected(response.status_code, redirected(where), response.headers)
         if response.status_code != 200:
-            body = await receive(response, _MOST_OF_ERROR)
+            body = await receive(response, MOST_OF_ERROR)
             text = self._redactor.own(body.decode("utf-8", "replace"), "what the endpoint sent")
             raise Rejected(response.status_code, decoded(text), response.headers)
 
-    async def _pieces(self, response: "Response") -> AsyncIterator[bytes]:
+    async def _pieces(self, response: "Response", most: int) -> AsyncGenerator[bytes, None]:
         from httpx2 import HTTPError
 
         stream, length = RedactedStream(self._redactor), 0
@@ -130,8 +134,8 @@ class PassingClient:
         try:
             async for piece in response.aiter_raw():
                 length += len(piece)
-                if length > MOST_BYTES:
-                    raise ModelUnavailable(f"the endpoint's answer has more than {MOST_BYTES:,} bytes")
+                if length > most:
+                    raise ModelUnavailable(f"the endpoint's answer has more than {most:,} bytes")
                 if redacted := stream.pass_on(piece):
                     yield redacted
         except HTTPError as error:
@@ -149,5 +153,13 @@ class PassingClient:
 
             # Times are kept by the caller: an answer that is thought about sends nothing for minutes.
             headers = {"Accept-Encoding": "identity", "User-Agent": "kaggle-bot"}
-            self._client = AsyncClient(follow_redirects=False, timeout=None, headers=headers)
+            self._client = AsyncClient(follow_redirects=False, timeout=None, headers=headers, verify=_trusted())
         return self._client
+
+
+@cache
+def _trusted() -> "SSLContext":
+    """Return whom to trust; once, as it takes a tenth of a second to read."""
+    from httpx2 import create_ssl_context
+
+    return create_ssl_context()

@@ -47,14 +47,26 @@ def main() -> int:
 
 def run(command: list[str]) -> int:
     """Run a command to its end, passing signals on; return its exit status as a shell says it."""
+    started: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def told(number: int, _: object) -> None:
+        if started:
+            started[0].send_signal(number)
+        else:
+            early.append(number)
+
+    # Before it starts, as it may be ended at once.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, told)
     try:
-        process = subprocess.Popen(command)
+        started.append(subprocess.Popen(command))
     except OSError as error:
         print(f"gateway: {command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_STARTED
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda got, _: process.send_signal(got))
-    status = process.wait()
+    for told_early in early:
+        started[0].send_signal(told_early)
+    status = started[0].wait()
     return 128 - status if status < 0 else status
 
 

@@ -75,6 +75,7 @@ class Gateway:
         self._items = items
         self._notice = notice
         self._turns = asyncio.Semaphore(_AT_A_TIME)
+        self._checking = asyncio.Lock()
         self._open: dict[Exchange, asyncio.Event] = {}
         """The exchanges under way, each with what is set at its end."""
         self._told: set[str] = set()
@@ -118,8 +119,9 @@ class Gateway:
         try:
             request = await connection.request()
             async with self._turns:
-                # In a thread, as a large request takes a while: the run's other work goes on.
-                body, headers = await asyncio.to_thread(self._checked, request)
+                # In a thread, and one after the other: large ones take a while, in which the run's other work goes on.
+                async with self._checking:
+                    body, headers = await asyncio.to_thread(self._checked, request)
                 if (notice := self._notice()) is not None:
                     body = self._dialect.with_notice(body, notice)
                 items = self._items()

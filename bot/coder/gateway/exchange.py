@@ -2,21 +2,21 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 
 from bot.coder.gateway.dialects import Dialect, Heard, Json
 from bot.coder.gateway.http import Connection
 from bot.models import Item, Message
 from bot.models.chat import Rejected
 from bot.models.completion import estimated_tokens
-from bot.models.passing import Answer
+from bot.models.passing import STREAM, Answer
 from bot.models.reply import NotACompletion, Reply, read_usage, status_inside
 from scrapers.http.responses import read_json
 from state.errors import ModelUnavailable
 
 NAME = "gateway"
 """Of the prompt, and of its step."""
-STREAM = "text/event-stream"
 _LATE = "the endpoint's answer did not end in time"
 _BETWEEN = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MOST_EVENT = 4 * 1024 * 1024
@@ -141,20 +141,23 @@ class Exchange:
         """Pass events on; the first one decides whether it is an answer at all."""
         if not self._request.get("stream"):
             raise NotACompletion("a stream came back that was not asked for")
-        async for event in _events(answer.pieces):
-            data = _data(event)
-            if not self.begun and data is not None and (error := _error(data)):
-                raise Rejected(status_inside(error), {"error": error}, {})
-            if data is not None:
-                self._dialect.event(self._heard, data)
-            if not self.begun:
-                self.begun = True
-                await self._connection.begin(200, STREAM)
-            if data is None or self._dialect.shown(self._request, data):
-                await self._connection.send(event)
-            if self._most is not None and self._heard.characters > 4 * _SLACK * self._most:
-                self._heard.ended = False
-                raise ModelUnavailable(f"the answer was ended: it may have {self._most} tokens, and went on")
+        async with aclosing(split_events(answer.pieces)) as events:
+            async for event in events:
+                await self._event(event, _data(event))
+                if self._most is not None and self._heard.characters > 4 * _SLACK * self._most:
+                    self._heard.ended = False
+                    raise ModelUnavailable(f"the answer was ended: it may have {self._most} tokens, and went on")
+
+    async def _event(self, event: bytes, data: Json | None) -> None:
+        if not self.begun and data is not None and (error := _error(data)):
+            raise Rejected(status_inside(error), {"error": error}, {})
+        if data is not None:
+            self._dialect.event(self._heard, data)
+        if not self.begun:
+            self.begun = True
+            await self._connection.begin(200, STREAM)
+        if data is None or self._dialect.shown(self._request, data):
+            await self._connection.send(event)
 
     def _reply(self) -> Reply:
         heard = self._heard
@@ -166,8 +169,8 @@ class Exchange:
         return Reply(heard.text, "stop" if heard.ended else "error", usage)
 
 
-async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the events of a stream, each with the blank line that ends it.
+async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream, each with the blank line that ends it, wherever its pieces begin and end.
 
     Raises:
         ModelUnavailable: one has no end.

@@ -101,11 +101,13 @@ class Connection:
     async def _write(self, event: h11.Event) -> None:
         if self.gone or not (content := self._http.send(event)):
             return
+        self.gone = True  # unless all of it is taken
         try:
             async with asyncio.timeout(_SEND_SECONDS):
                 await asyncio.get_running_loop().sock_sendall(self._socket, content)
         except (OSError, TimeoutError):
-            self.gone = True
+            return
+        self.gone = False
 
 
 def _too_large() -> Refused:

@@ -24,7 +24,7 @@ from tests.bot.models.parts import KEY, RUN, HurriedClock
 from tests.source_tree import ROOT
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stream", [False, pytest.param(True, marks=pytest.mark.integration)])
 async def test_a_killed_engine_leaves_what_it_had_booked_and_the_next_one_charges_it_once(
     tmp_path: Path, stream: bool
 ) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket as sockets
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -378,17 +377,3 @@ async def test_whoever_goes_before_it_has_asked_leaves_no_trace(tmp_path: Path, 
                 await read(client)
         assert (await it.ask()).status == 200
     assert faults == []
-
-
-async def test_large_requests_do_not_keep_the_run_waiting(tmp_path: Path) -> None:
-    parts = [{"role": "user", "content": [{"type": "text", "text": "x" * 30}] * 10}] * 9_000
-    content = http(CHAT, json.dumps({"model": "gpt-dear", "messages": parts}).encode())
-    assert len(content) > 5_000_000
-    async with scene(tmp_path, answering) as it:
-        asking = asyncio.gather(*(it.send(content) for _ in range(6)))
-        longest, before = 0.0, time.monotonic()
-        while not asking.done():
-            await asyncio.sleep(0.005)
-            longest, before = max(longest, time.monotonic() - before), time.monotonic()
-        assert {one.status for one in await asking} == {404}
-    assert longest < 1.0, f"the loop stood still for {longest:.2f} s"

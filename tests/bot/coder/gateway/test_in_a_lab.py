@@ -1,5 +1,6 @@
 """The gateway from inside a real sandbox: the one way out, by the command `gateway`."""
 
+import asyncio
 import contextlib
 import json
 import sys
@@ -89,7 +90,8 @@ async def forwarded(it: Scene | None, *words: str, path: Path | None = None, por
     process = await create_subprocess_exec(
         sys.executable, "-I", str(FORWARDER), *words, stdout=PIPE, stderr=PIPE, env=environment
     )
-    out, err = await process.communicate()
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
     return process.returncode or 0, out.decode(), err.decode()
 
 
@@ -108,6 +110,6 @@ async def test_the_command_ends_as_what_it_runs_ends(tmp_path: Path) -> None:
 
 
 async def test_a_signal_is_passed_on(tmp_path: Path) -> None:
-    waits = "trap 'echo told; exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.05; done"
+    waits = "trap 'echo told; exit 3' TERM; kill -TERM $PPID; for i in $(seq 200); do sleep 0.05; done"
     async with scene(tmp_path, answering) as it:
         assert await forwarded(it, "sh", "-c", waits) == (3, "told\n", "")
