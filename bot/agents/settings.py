@@ -27,4 +27,12 @@ class AgentRunSettings(RunSettings):
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:
         """Settings that the engine passes on to the agent."""
-        return self.reading, self.reproduction, self.rounds, self.tree_search, self.adaptive_coding, self.lab, self.coder
+        return (
+            self.reading,
+            self.reproduction,
+            self.rounds,
+            self.tree_search,
+            self.adaptive_coding,
+            self.lab,
+            self.coder,
+        )

@@ -14,7 +14,9 @@ from bot.replay.coder_check import check_coder
 from bot.replay.run import Show
 from sandbox import BackEndChoice
 
-coder_app = typer.Typer(name="coder", help="Your own coding agents, the tables [coders.NAME] of bot.toml.", no_args_is_help=True)
+coder_app = typer.Typer(
+    name="coder", help="Your own coding agents, the tables [coders.NAME] of bot.toml.", no_args_is_help=True
+)
 
 
 @coder_app.callback()

@@ -40,7 +40,8 @@ _AIDER = """
 touch solution.py
 cp solution.py before.py
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-  { cat /lab/TASK.md; [ ! -s said.txt ] || { printf '\\n\\n# What came of solution.py as it stands\\n'; tail -c 4000 said.txt; }; } >message.txt
+  cp /lab/TASK.md message.txt
+  [ ! -s said.txt ] || { printf '\\n\\n# What came of solution.py as it stands\\n'; tail -c 4000 said.txt; } >>message.txt
   "$CODER_FOLDER/bin/python" -I "$CODER_PROGRAM" --model "openai/$CODER_MODEL" --message-file message.txt --yes-always \\
     --no-git --no-gitignore --no-check-update --analytics-disable --no-show-model-warnings --no-show-release-notes \\
     --no-detect-urls --disable-playwright --no-pretty --map-tokens 0 --edit-format diff solution.py </dev/null || exit
@@ -154,7 +155,9 @@ class CoderSection(BaseModel):
         default={}, description="variables that it finds; no keys: it needs none, and could read them"
     )
     dialect: Dialect | None = Field(
-        default=None, description="what it speaks to its model: chat completions, responses, or messages", examples=["chat"]
+        default=None,
+        description="what it speaks to its model: chat completions, responses, or messages",
+        examples=["chat"],
     )
     models: tuple[str, ...] = Field(
         default=(),

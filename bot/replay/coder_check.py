@@ -12,7 +12,6 @@ from sqlmodel import select
 from bot.coder.own import ChosenCoder, own_coder
 from bot.coder.scripted.endpoint import Endpoint, serving
 from bot.configuration import read_settings
-from bot.configuration.own_secrets import open_redactor
 from bot.engine.tree import BASELINE
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder
@@ -24,7 +23,7 @@ from bot.models.settings import Environment, ModelChoice, ModelSettings
 from bot.replay.prepare import prepare
 from bot.replay.run import Show
 from bot.replay.setup import ReplayOptions, Setup
-from bot.replay.several import Failed, Job, run_each
+from bot.replay.several import Failed, run_each
 from sandbox import BackEndChoice
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
@@ -35,7 +34,7 @@ from state.clock import SystemClock
 from state.labs import labs
 from state.spending import Spent, spent
 from state.store import Store
-from state.tables import Lab, Node
+from state.tables import Node
 
 _SECONDS = 300.0
 _SHOWN = 3_000

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -55,7 +55,9 @@ class ReplayOptions(BaseModel):
     signals: Literal["asof", "collected"] = Field(default="asof", description="whence votes, scores and tiers are")
     knowledge: Shown = Field(default="clock", description="which entries of the knowledge base prompts may hold")
     split_seed: int = Field(default=0, description="seed of the rows that are withheld, the same for all runs")
-    coder: str | None = Field(default=None, description="who works on CoMind's drafts: lab, script, or a coder of bot.toml")
+    coder: str | None = Field(
+        default=None, description="who works on CoMind's drafts: lab, script, or a coder of bot.toml"
+    )
     sandbox: BackEndChoice = Field(default="auto", description="where generated code runs")
     parallel: int = Field(default=1, ge=1, description="nodes that a run works on at once")
     cpus: int | None = Field(default=None, ge=1, description="cores an execution may use")
@@ -76,7 +78,7 @@ class Setup:
     sandbox: Sandbox
     coder: Coder
     """Who works on drafts."""
-    chosen: ChosenCoder = ChosenCoder()
+    chosen: ChosenCoder = field(default_factory=ChosenCoder)
     """Who works in labs."""
     gpus: int = 0
     """That an execution holds."""
@@ -180,7 +182,11 @@ def _coder(
     if asked in (None, "script"):
         return "script" if asked else usual, ChosenCoder()
     if usual != "lab":
-        why = "the built-in model works on none" if choice.kind == "builtin" else "it needs --sandbox bubblewrap or docker"
+        why = (
+            "the built-in model works on none"
+            if choice.kind == "builtin"
+            else "it needs --sandbox bubblewrap or docker"
+        )
         raise UsageError(f"--coder {asked}: {why}")
     if asked == "lab":
         return "lab", ChosenCoder()

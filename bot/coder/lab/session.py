@@ -12,7 +12,6 @@ from typing import Any
 from bot.coder.gateway import Gateway
 from bot.coder.lab.box import Box
 from bot.coder.lab.calls import LabAnswer, LabCall
-from bot.coder.lab.cards import board
 from bot.coder.lab.commands import Commands
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.news import LabNews
@@ -82,7 +81,9 @@ class Session:
         lines += [f"[news] {one}" for one in await asyncio.to_thread(self.updates.lines)]
         self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
         left = self.left()
-        return LabAnswer(answer.status, "\n".join([answer.text, *lines, f"[{left:.0f} s left]", self.warning(left) or ""]))
+        return LabAnswer(
+            answer.status, "\n".join([answer.text, *lines, f"[{left:.0f} s left]", self.warning(left) or ""])
+        )
 
     def take_fresh(self) -> list[Item]:
         """Return the dated things that it can have read since the last call."""

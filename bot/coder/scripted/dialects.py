@@ -1,4 +1,4 @@
-"""The three dialects that coding agents speak, from an endpoint's side: what a request asks, and the answer, whole or as a stream."""
+"""An endpoint's side of the three dialects: what a request asks, and the answer, whole or as a stream."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

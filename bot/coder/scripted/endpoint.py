@@ -107,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(("\n".join(lines) + "\n\n").encode())
             self.wfile.flush()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the library
+    def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""
 
     def _send(self, status: int, content: Json) -> None:

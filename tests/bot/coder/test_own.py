@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.coder.own import PRESETS, CoderSection, own_coder
-from bot.models.settings import ModelChoice
 from bot.configuration import read_settings
+from bot.models.settings import ModelChoice
 from state.errors import ConfigurationError, UsageError
 
 CHOICE = ModelChoice("openai", "large", {"coder": "small"})
@@ -40,7 +40,7 @@ def test_a_command_of_ones_own_needs_a_dialect_and_no_preset(tmp_path: Path) -> 
     section = CoderSection(command="exec agent", dialect="chat", environment={"A": "b"})
     coder = own_coder("mine", {"mine": section}, CHOICE)
     assert (coder.command, coder.program, coder.variables["A"]) == ("exec agent", None, "b")
-    with pytest.raises(UsageError, match="needs a preset .* or a command and a dialect"):
+    with pytest.raises(UsageError, match=r"needs a preset .* or a command and a dialect"):
         own_coder("mine", {"mine": section.model_copy(update={"dialect": None})}, CHOICE)
 
 

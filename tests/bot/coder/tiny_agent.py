@@ -1,6 +1,6 @@
 """A coding agent in a few lines, run by its path in a lab: asks for commands by chat completions, and runs them.
 
-    tiny_agent.py [--crash N] [--sleep SECONDS]
+tiny_agent.py [--crash N] [--sleep SECONDS]
 """
 
 import json
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 TOOL = {"name": "sh", "parameters": {"type": "object", "properties": {"command": {"type": "string"}}}}
 
@@ -17,10 +18,10 @@ def main() -> None:
     """Converse until an answer has no command; with `--crash N` fail instead of running the N-th command."""
     options = dict(zip(sys.argv[1::2], map(float, sys.argv[2::2]), strict=True))
     time.sleep(options.get("--sleep", 0))
-    with open("/lab/TASK.md") as task:
-        messages = [{"role": "user", "content": task.read()}]
+    messages = [{"role": "user", "content": Path("/lab/TASK.md").read_text()}]
     while True:
-        message = answer({"model": os.environ["CODER_MODEL"], "messages": messages, "tools": [{"type": "function", "function": TOOL}]})
+        tools = [{"type": "function", "function": TOOL}]
+        message = answer({"model": os.environ["CODER_MODEL"], "messages": messages, "tools": tools})
         messages.append(message)
         if not message.get("tool_calls"):
             return
@@ -37,7 +38,8 @@ def answer(body: dict) -> dict:
     """Return the message that the model answers with."""
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
     url = f"{os.environ['OPENAI_BASE_URL']}/chat/completions"
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as reply:
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310
+    with urllib.request.urlopen(request) as reply:  # noqa: S310
         return json.load(reply)["choices"][0]["message"]
 
 

@@ -50,7 +50,9 @@ def test_real_agents_pass_as_their_registries_have_them(name: str, back_end: str
     """Skipped even where all is required: installing them takes longer than all of them work."""
     folder = Path(os.environ.get("BOT_CODERS", "")) / name
     if not os.environ.get("BOT_CODERS") or not folder.is_dir():
-        pytest.skip(f"BOT_CODERS names no folder that holds an installation called {name}; docs/coders.md says how to make one")
+        pytest.skip(
+            f"BOT_CODERS names no folder that holds an installation called {name}; docs/coders.md says how to make one"
+        )
     done, found = check(name, back_end, f'folder = "{folder}"', tmp_path)
     assert [(one["what"], one["ok"]) for one in found["seen"]] == [(what, True) for what in SEEN], found
     assert done.exit_code == 0

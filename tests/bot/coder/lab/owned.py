@@ -79,8 +79,9 @@ async def worked(
 ) -> AsyncIterator[RunContext]:
     """Give a run after its lab has ended; one that is in the folder goes on."""
     with serving(endpoint):
-        async with model_at(endpoint.address, name=MODEL, pricing=Pricing({MODEL: PRICE})) as model:
-            async with lived(folder, model, agent=agent, coder=ChosenCoder(own=coder), **more) as context:
-                yield context
-
-
+        chosen = ChosenCoder(own=coder)
+        async with (
+            model_at(endpoint.address, name=MODEL, pricing=Pricing({MODEL: PRICE})) as model,
+            lived(folder, model, agent=agent, coder=chosen, **more) as context,
+        ):
+            yield context

@@ -13,7 +13,6 @@ import pytest
 from sqlmodel import col, select
 
 from bot.agents.solo import solo
-from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.coder.lab.settings import LabSettings
@@ -81,7 +80,9 @@ async def test_an_agent_that_fails_is_started_anew_and_the_third_time_its_lab_is
     async with worked(tmp_path / "run", tiny("--crash", 3), endpoint) as context:
         row, seen, tree = only_lab(context), turns(context), load_tree(context)
     assert row.turns == 3
-    assert (row.reason or "").startswith("its coder failed 3 times, at last so: it ended with status 1: the tiny agent crashed")
+    assert (row.reason or "").startswith(
+        "its coder failed 3 times, at last so: it ended with status 1: the tiny agent crashed"
+    )
     assert "You begin again" not in seen[0]
     assert "that start was ended: it ended with status 1" in seen[1]
     # What it left is scored all the same.
@@ -104,7 +105,9 @@ async def test_an_agent_is_warned_under_its_requests_and_ended_when_its_time_is_
     assert all("Your time is nearly over" in request for request in endpoint.requests)
 
 
-async def test_an_agent_that_does_not_end_after_lab_done_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_agent_that_does_not_end_after_lab_done_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bot.coder.lab.session._GRACE", 1.0)
     endpoint = Remembering([scored(0.5), DONE, "sleep 300"])
     async with worked(tmp_path / "run", tiny(), endpoint) as context:

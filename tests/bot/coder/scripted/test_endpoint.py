@@ -26,10 +26,11 @@ _DIALECTS = {"chat/completions": _CHAT, "responses": _RESPONSES, "messages": _ME
 
 
 def post(endpoint: Endpoint, path: str, body: dict[str, Any]) -> bytes:
-    request = urllib.request.Request(f"{endpoint.address}/{path}", json.dumps({"model": "m", **body}).encode())
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        content: bytes = answer.read()
-    return content
+    content = json.dumps({"model": "m", **body}).encode()
+    request = urllib.request.Request(f"{endpoint.address}/{path}", content)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        read: bytes = answer.read()
+    return read
 
 
 def events(content: bytes) -> list[dict[str, Any]]:
