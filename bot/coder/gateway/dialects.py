@@ -18,6 +18,10 @@ _TEXTS = (None, "text", "input_text", "output_text", "message")
 """Types of parts that are nothing but their text."""
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 @dataclass
 class Heard:
     """What an answer has said so far."""
@@ -117,33 +121,10 @@ class Chat(Dialect):
 
     path = "/chat/completions"
     conversation = ("messages",)
-    settings = frozenset(
-        {
-            "model",
-            "tools",
-            "tool_choice",
-            "parallel_tool_calls",
-            "functions",
-            "function_call",
-            "temperature",
-            "top_p",
-            "top_k",
-            "min_p",
-            "stop",
-            "seed",
-            "frequency_penalty",
-            "presence_penalty",
-            "repetition_penalty",
-            "response_format",
-            "reasoning",
-            "reasoning_effort",
-            "thinking",
-            "chat_template_kwargs",
-            "verbosity",
-            "stream",
-            "stream_options",
-            "prompt_cache_key",
-        }
+    settings = _names(
+        "model tools tool_choice parallel_tool_calls functions function_call temperature top_p top_k min_p stop "
+        "seed frequency_penalty presence_penalty repetition_penalty response_format reasoning reasoning_effort "
+        "thinking chat_template_kwargs verbosity stream stream_options prompt_cache_key"
     )
     limits = ("max_completion_tokens", "max_tokens")
     own_tools = ("function", "custom")
@@ -192,22 +173,9 @@ class Responses(Dialect):
 
     path = "/responses"
     conversation = ("instructions", "input")
-    settings = frozenset(
-        {
-            "model",
-            "tools",
-            "tool_choice",
-            "parallel_tool_calls",
-            "temperature",
-            "top_p",
-            "reasoning",
-            "text",
-            "truncation",
-            "include",
-            "stream",
-            "prompt_cache_key",
-            "store",
-        }
+    settings = _names(
+        "model tools tool_choice parallel_tool_calls temperature top_p reasoning text truncation include stream "
+        "prompt_cache_key store"
     )
     limits = ("max_output_tokens",)
     stored = ("previous_response_id", "conversation", "prompt")
@@ -270,22 +238,9 @@ class Messages(Dialect):
 
     path = "/messages"
     conversation = ("system", "messages")
-    settings = frozenset(
-        {
-            "model",
-            "tools",
-            "tool_choice",
-            "temperature",
-            "top_p",
-            "top_k",
-            "stop_sequences",
-            "stream",
-            "thinking",
-            "context_management",
-            "output_config",
-            "output_format",
-            "cache_control",
-        }
+    settings = _names(
+        "model tools tool_choice temperature top_p top_k stop_sequences stream thinking context_management "
+        "output_config output_format cache_control"
     )
     limits = ("max_tokens",)
     own_tools = ("custom", "bash_", "text_editor_", "memory_", "computer_")
