@@ -99,6 +99,10 @@ class Dialect(ABC):
         """Return whether an event is for the agent, too."""
         return True
 
+    def is_last(self, heard: Heard, event: bytes) -> bool:
+        """Return whether nothing comes after an event, though the endpoint should not hang up."""
+        return heard.ended
+
     @abstractmethod
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
@@ -150,6 +154,10 @@ class Chat(Dialect):
     def shown(self, request: Json, data: Json) -> bool:
         """Return whether an event is for the agent, too: tokens are not, unless it asked for them."""
         return data.get("choices") != [] or bool(_dict(request.get("stream_options")).get("include_usage"))
+
+    def is_last(self, heard: Heard, event: bytes) -> bool:
+        """Return whether nothing comes after an event: tokens do after the end of the text."""
+        return heard.ended and event.strip() in (b"data: [DONE]", b"data:[DONE]")
 
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""

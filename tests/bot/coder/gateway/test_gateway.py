@@ -177,6 +177,23 @@ async def test_a_request_under_a_cap_is_sent_with_the_longest_answer_that_fits(
     assert sent == [6_250, 300, 1_000 if dialect == "messages" else 8_000]
 
 
+async def test_a_limit_is_named_as_the_endpoint_names_it_and_no_higher_than_it_takes(tmp_path: Path) -> None:
+    async def particular(came: Came, wire: Wire) -> None:
+        if "max_tokens" in came.body:
+            words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            await wire.answer({"error": {"message": words}}, status=400)
+        elif came.body["max_completion_tokens"] > 5_000:
+            await wire.answer({"error": {"message": "max_completion_tokens is too large: at most 5000"}}, status=400)
+        else:
+            await answering(came, wire)
+
+    async with scene(tmp_path, particular, caps=Caps(money=0.2)) as it:
+        assert (await it.ask()).status == 200
+        assert it.ledger.entries == 1
+    limits = [came.body.get("max_tokens") or came.body["max_completion_tokens"] for came in it.upstream.came]
+    assert limits == [8_000, 8_000, 4_000]
+
+
 async def test_thoughts_have_room_in_an_answer_that_was_made_shorter(tmp_path: Path) -> None:
     async with scene(tmp_path, answering, dialect="messages", caps=Caps(money=0.2)) as it:
         await it.ask(max_tokens=32_000, thinking={"type": "enabled", "budget_tokens": 31_999})
