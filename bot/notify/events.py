@@ -386,6 +386,8 @@ class RulesToConfirm(Event):
     """What they say, each with its quoted sentence; none: nobody has read them."""
     page: bool
     """Whether there is a page of rules."""
+    silent: tuple[str, ...] = ()
+    """Topics of which they say nothing, as the model read them."""
     note: str = ""
     """Why the model has not read them."""
 
