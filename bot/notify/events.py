@@ -436,7 +436,7 @@ class TaskCardIncomplete(Event):
     lines: tuple[str, ...]
     """Exactly as they must be written, each with what the owner has to decide."""
     note: str = ""
-    """What was found in the way of a proposal."""
+    """What the reader was in doubt of, or why nothing is proposed."""
     by: str = ""
     """Who proposes the lines; empty: nobody does."""
     quotes: tuple[str, ...] = ()

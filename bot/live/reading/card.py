@@ -36,7 +36,7 @@ class Question:
     agreed: bool = False
     """Whether Kaggle's field and the reading of the pages agree on all that was open: then nobody is asked."""
     note: str = ""
-    """What was found in the way of a proposal."""
+    """What the reader was in doubt of, or why nothing is proposed."""
 
 
 async def settle(shared: Shared, own: CompetitionSettings, evidence: Evidence) -> TaskCard | Question:
