@@ -9,8 +9,8 @@ from bot.coder.gateway.dialects import Dialect, Json
 from bot.models.quoting import line
 from scrapers.http.responses import read_json
 
-_ADDRESSES = frozenset({"url", "uri", "image_url", "file_url", "audio_url", "video_url", "file_id", "container_id"})
-"""Keys of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
+_ADDRESSES = ("url", "uri", "file_id", "container_id")
+"""How keys end of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
 _HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
 _MOST_TOKENS = 10_000_000
 
@@ -93,7 +93,8 @@ def _addresses(value: Any) -> Iterator[str]:
         if kind == "item_reference":
             yield kind
         for key, one in value.items():
-            if key in _ADDRESSES and not (one is None or isinstance(one, dict) or str(one).lower().startswith("data:")):
+            inside = one is None or isinstance(one, dict) or str(one).lower().startswith("data:")
+            if key.lower().endswith(_ADDRESSES) and not inside:
                 yield key
             # What a tool is called with is between the agent and its tool.
             elif not (key == "input" and kind == "tool_use"):

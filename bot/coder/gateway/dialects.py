@@ -18,6 +18,10 @@ _TEXTS = (None, "text", "input_text", "output_text", "message")
 """Types of parts that are nothing but their text."""
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 @dataclass
 class Heard:
     """What an answer has said so far."""
@@ -95,6 +99,10 @@ class Dialect(ABC):
         """Return whether an event is for the agent, too."""
         return True
 
+    def is_last(self, heard: Heard, event: bytes) -> bool:
+        """Return whether nothing comes after an event, though the endpoint should not hang up."""
+        return heard.ended
+
     @abstractmethod
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
@@ -117,33 +125,10 @@ class Chat(Dialect):
 
     path = "/chat/completions"
     conversation = ("messages",)
-    settings = frozenset(
-        {
-            "model",
-            "tools",
-            "tool_choice",
-            "parallel_tool_calls",
-            "functions",
-            "function_call",
-            "temperature",
-            "top_p",
-            "top_k",
-            "min_p",
-            "stop",
-            "seed",
-            "frequency_penalty",
-            "presence_penalty",
-            "repetition_penalty",
-            "response_format",
-            "reasoning",
-            "reasoning_effort",
-            "thinking",
-            "chat_template_kwargs",
-            "verbosity",
-            "stream",
-            "stream_options",
-            "prompt_cache_key",
-        }
+    settings = _names(
+        "model tools tool_choice parallel_tool_calls functions function_call temperature top_p top_k min_p stop "
+        "seed frequency_penalty presence_penalty repetition_penalty response_format reasoning reasoning_effort "
+        "thinking chat_template_kwargs verbosity stream stream_options prompt_cache_key"
     )
     limits = ("max_completion_tokens", "max_tokens")
     own_tools = ("function", "custom")
@@ -170,6 +155,10 @@ class Chat(Dialect):
         """Return whether an event is for the agent, too: tokens are not, unless it asked for them."""
         return data.get("choices") != [] or bool(_dict(request.get("stream_options")).get("include_usage"))
 
+    def is_last(self, heard: Heard, event: bytes) -> bool:
+        """Return whether nothing comes after an event: tokens do after the end of the text."""
+        return heard.ended and event.strip() in (b"data: [DONE]", b"data:[DONE]")
+
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
         return {**body, "messages": [*body["messages"], {"role": "user", "content": notice}]}
@@ -192,22 +181,9 @@ class Responses(Dialect):
 
     path = "/responses"
     conversation = ("instructions", "input")
-    settings = frozenset(
-        {
-            "model",
-            "tools",
-            "tool_choice",
-            "parallel_tool_calls",
-            "temperature",
-            "top_p",
-            "reasoning",
-            "text",
-            "truncation",
-            "include",
-            "stream",
-            "prompt_cache_key",
-            "store",
-        }
+    settings = _names(
+        "model tools tool_choice parallel_tool_calls temperature top_p reasoning text truncation include stream "
+        "prompt_cache_key store"
     )
     limits = ("max_output_tokens",)
     stored = ("previous_response_id", "conversation", "prompt")
@@ -270,22 +246,9 @@ class Messages(Dialect):
 
     path = "/messages"
     conversation = ("system", "messages")
-    settings = frozenset(
-        {
-            "model",
-            "tools",
-            "tool_choice",
-            "temperature",
-            "top_p",
-            "top_k",
-            "stop_sequences",
-            "stream",
-            "thinking",
-            "context_management",
-            "output_config",
-            "output_format",
-            "cache_control",
-        }
+    settings = _names(
+        "model tools tool_choice temperature top_p top_k stop_sequences stream thinking context_management "
+        "output_config output_format cache_control"
     )
     limits = ("max_tokens",)
     own_tools = ("custom", "bash_", "text_editor_", "memory_", "computer_")

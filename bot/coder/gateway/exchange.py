@@ -144,6 +144,8 @@ class Exchange:
         async with aclosing(split_events(answer.pieces)) as events:
             async for event in events:
                 await self._event(event, _data(event))
+                if self._dialect.is_last(self._heard, event):
+                    return
                 if self._most is not None and self._heard.characters > 4 * _SLACK * self._most:
                     self._heard.ended = False
                     raise ModelUnavailable(f"the answer was ended: it may have {self._most} tokens, and went on")

@@ -1,5 +1,6 @@
 """A coding agent's requests on their way to an endpoint and back, counted as the endpoint counts them."""
 
+import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from bot.models import Item, Usage
 from bot.report.export import calls
 from state.tables import ModelCall
 from tests.bot.coder.gateway.answers import PIECES, TEXT, USAGE, answering, begin, dialect_of, end, piece, whole
-from tests.bot.coder.gateway.parts import MODEL, NODE, Came, Wire, good, scene
+from tests.bot.coder.gateway.parts import MODEL, NODE, PATHS, Came, Wire, connected, good, http, read, scene
 from tests.bot.models.parts import CUTOFF, EARLIER, KEY, PRICES, RUN
 
 ALL: tuple[DialectName, ...] = get_args(DialectName)
@@ -176,6 +177,23 @@ async def test_a_request_under_a_cap_is_sent_with_the_longest_answer_that_fits(
     assert sent == [6_250, 300, 1_000 if dialect == "messages" else 8_000]
 
 
+async def test_a_limit_is_named_as_the_endpoint_names_it_and_no_higher_than_it_takes(tmp_path: Path) -> None:
+    async def particular(came: Came, wire: Wire) -> None:
+        if "max_tokens" in came.body:
+            words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            await wire.answer({"error": {"message": words}}, status=400)
+        elif came.body["max_completion_tokens"] > 5_000:
+            await wire.answer({"error": {"message": "max_completion_tokens is too large: at most 5000"}}, status=400)
+        else:
+            await answering(came, wire)
+
+    async with scene(tmp_path, particular, caps=Caps(money=0.2)) as it:
+        assert (await it.ask()).status == 200
+        assert it.ledger.entries == 1
+    limits = [came.body.get("max_tokens") or came.body["max_completion_tokens"] for came in it.upstream.came]
+    assert limits == [8_000, 8_000, 4_000]
+
+
 async def test_thoughts_have_room_in_an_answer_that_was_made_shorter(tmp_path: Path) -> None:
     async with scene(tmp_path, answering, dialect="messages", caps=Caps(money=0.2)) as it:
         await it.ask(max_tokens=32_000, thinking={"type": "enabled", "budget_tokens": 31_999})
@@ -194,10 +212,6 @@ async def test_the_tokens_of_a_chat_stream_are_shown_only_to_an_agent_that_asks(
 
 
 async def test_a_stream_is_passed_on_as_it_comes(tmp_path: Path) -> None:
-    import asyncio
-
-    from tests.bot.coder.gateway.parts import connected
-
     go_on = asyncio.Event()
 
     async def slowly(came: Came, wire: Wire) -> None:
@@ -268,3 +282,29 @@ async def test_a_price_is_that_of_the_configured_model(tmp_path: Path) -> None:
     assert call.model == MODEL
     assert call.cost_usd == pytest.approx(PRICES[MODEL].cost(Usage(1000, 100, 400)))
     assert dialect_of(it.upstream.came[0]) == "chat"
+
+
+async def test_a_client_that_asks_before_it_sends_its_body_is_answered(tmp_path: Path) -> None:
+    whole_request = http(PATHS["chat"], json.dumps(good("chat")).encode(), Expect="100-continue")
+    head, _, body = whole_request.partition(b"\r\n\r\n")
+    async with scene(tmp_path, answering) as it, connected(it.socket) as client:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(client, head + b"\r\n\r\n")
+        async with asyncio.timeout(20):
+            assert (await loop.sock_recv(client, 1000)).startswith(b"HTTP/1.1 100 ")
+        await loop.sock_sendall(client, body)
+        assert (await read(client)).status == 200
+
+
+@pytest.mark.parametrize("dialect", ALL)
+async def test_data_in_its_own_text_is_passed_on(tmp_path: Path, dialect: DialectName) -> None:
+    picture = "data:image/png;base64,iVBORw0KGgo="
+    parts = {
+        "chat": {"type": "image_url", "image_url": {"url": picture}},
+        "responses": {"type": "input_image", "image_url": picture},
+        "messages": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+    }
+    said = [{"role": "user", "content": [parts[dialect]]}]
+    async with scene(tmp_path, answering, dialect=dialect) as it:
+        assert (await it.ask(**{"input" if dialect == "responses" else "messages": said})).status == 200
+    assert it.upstream.came[0].body["input" if dialect == "responses" else "messages"] == said

@@ -76,6 +76,19 @@ async def test_a_stream_without_end_is_ended_with_an_error_and_paid_within_the_c
         assert it.budget.spent(next(iter(it.budget.usage))) == pytest.approx(it.cost)
 
 
+@pytest.mark.parametrize("dialect", ALL)
+async def test_an_endpoint_that_does_not_hang_up_keeps_nobody_waiting(tmp_path: Path, dialect: DialectName) -> None:
+    async def script(came: Came, wire: Wire) -> None:
+        await begin(dialect, wire)
+        await piece(dialect, wire, TEXT)
+        await end(dialect, wire)
+        await asyncio.sleep(60)
+
+    async with scene(tmp_path, script, dialect=dialect, timeout=60) as it:
+        got = await it.ask(stream=True)
+        assert "error" not in str(got.events[-1]) and it.ledger.completion_tokens == USAGE.completion_tokens
+
+
 async def test_a_body_without_end_is_given_up(tmp_path: Path) -> None:
     async def script(came: Came, wire: Wire) -> None:
         await wire.head("application/json", Content_Length=str(1 << 40))

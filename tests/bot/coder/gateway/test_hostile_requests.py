@@ -101,6 +101,7 @@ ATTEMPTS: dict[str, tuple[bytes, int, DialectName]] = {
     # through the endpoint to elsewhere
     "an image by address": (said([IMAGE]), 400, "chat"),
     "an image by a list of addresses": (said([{"type": "image_url", "image_url": {"url": ["http://x"]}}]), 400, "chat"),
+    "a video by another name": (said([{"type": "media", "mediaUri": "gs://elsewhere/labels"}]), 400, "chat"),
     "a file by its id": (said([{"type": "file", "file": {"file_id": "file-1"}}]), 400, "chat"),
     "an image by address in an item": (
         said([{"type": "input_image", "image_url": " https://elsewhere.example"}], "responses"),
