@@ -13,7 +13,10 @@ from tests.tiny_snapshot import write_tiny
     ("options", "said"),
     [
         (["--model", "builtin", "--coder", "codex"], "--coder codex: the built-in model works on none"),
-        (["--model", "openai:m", "--sandbox", "process", "--coder", "codex"], "it needs --sandbox bubblewrap or docker"),
+        (
+            ["--model", "openai:m", "--sandbox", "process", "--coder", "codex"],
+            "it needs --sandbox bubblewrap or docker",
+        ),
     ],
 )
 def test_replay_refuses_a_coder_that_cannot_work(
