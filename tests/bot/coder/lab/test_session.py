@@ -98,7 +98,7 @@ async def test_an_agent_that_fails_before_it_asks_for_anything_is_started_once(t
 
 async def test_an_agent_is_warned_under_its_requests_and_ended_when_its_time_is_over(tmp_path: Path) -> None:
     endpoint = Remembering([LOOK, scored(0.5).replace("lab score", "true"), "sleep 300"])
-    async with worked(tmp_path / "run", tiny(), endpoint, partial(strategy, seconds=20.0)) as context:
+    async with worked(tmp_path / "run", tiny(), endpoint, partial(strategy, seconds=15.0)) as context:
         row, tree = only_lab(context), load_tree(context)
     assert row.reason == "its time was used up"
     assert tree[2].valid, "what lies in work/solution.py is scored at the close"
