@@ -61,8 +61,8 @@ def prepare(request: LabRequest) -> Path:
     _write(code / "prelude.sh", (here / "prelude.sh").read_bytes())
     # Coders type `python`, which Debian does not have.
     _write(code / "bin" / "python", b'#!/bin/sh\nexec python3 "$@"\n', 0o755)
-    if (client := here / "client.py").is_file():
-        _write(code / "bin" / "lab", client.read_bytes(), 0o755)
+    for name, program in (("lab", "client.py"), ("gateway", "forwarder.py")):
+        _write(code / "bin" / name, (here / program).read_bytes(), 0o755)
     _real_folder(work)
     os.close(open_folder(str(work)))
     work.chmod(0o755)
