@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo
-# Tests at a time; most of their time goes into short runs of the bot.
+# Cores that the tests may keep busy.
 WORKERS ?= 2
 
 # Caches of pip, matplotlib and the like, so that nothing is written into the home folder.
@@ -24,10 +24,11 @@ setup: $(VENV)/.project ## virtual environment in .venv, with what the bot needs
 demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-in model: no key, Docker or root; 3 minutes
 	$(BIN)/bot replay $(DEMO)/snapshot --model builtin --time 2m --out $(DEMO)/runs
 
-# Type checking takes one core alone: the tests go on beside it.
+# Type checking takes one core alone: the tests go on beside it. These wait for processes and clocks for a third of their time: one more
+# of them at a time than there are cores keeps the cores busy.
 test: $(VENV)/.dev ## all quick checks: lint, types, import arrows, tests
 	@mkdir -p .cache; failed=0; $(MAKE) lint >.cache/lint.log 2>&1 & beside=$$!; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal || failed=1; \
+	$(BIN)/python -m pytest -n $$(($(WORKERS) + 1)) --dist worksteal || failed=1; \
 	wait $$beside || failed=1; cat .cache/lint.log; exit $$failed
 
 lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product uses
