@@ -17,9 +17,10 @@ def report_replaced_data(shared: Shared, slug: str) -> None:
     if record is None or len(readings) < 2:
         return
     then = [one for one in readings if one.at <= record.fetched_at] or readings[:1]
-    before, now = then[-1], readings[-1]
-    if before.sha256 != now.sha256:
-        event = DataReplaced(slug, str(folder), record.fetched_at, *_totals(before), *_totals(now), str(now.sha256))
+    before, now = _totals(then[-1]), _totals(readings[-1])
+    # Not by extension: the site may leave one out.
+    if before != now:
+        event = DataReplaced(slug, str(folder), record.fetched_at, *before, *now)
         with shared.store.write() as tx:
             notify(tx, event.notice())
 

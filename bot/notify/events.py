@@ -448,7 +448,7 @@ class DataReplaced(Event):
     """The hosts have replaced files of the data since it was fetched; the bot goes on with what it has."""
 
     kind: ClassVar[str] = "problem.data"
-    once_per: ClassVar[tuple[str, ...]] = ("competition", "sha")
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "files", "bytes")
     urgent: ClassVar[bool] = True
 
     competition: str
@@ -458,8 +458,6 @@ class DataReplaced(Event):
     bytes_before: int
     files: int
     bytes: int
-    sha: str
-    """Of the present summary."""
 
 
 @dataclass(frozen=True)

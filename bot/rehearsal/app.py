@@ -58,7 +58,10 @@ class App:
         method, act = routed
         self._site.requests[method] += 1
         fault = self._site.faults.draw(method, now)
-        return await act() if fault is None else await faulty_answer(fault, act, request, self._site.faults, now)
+        if fault is None:
+            return await act()
+        turn = self._site.requests[method]
+        return await faulty_answer(fault, act, request, self._site.faults, now, turn)
 
     def _own_page(self, path: str, now: datetime) -> Response:
         """Answer the stand-in's own two pages, which need no credentials, are not counted and have no faults."""

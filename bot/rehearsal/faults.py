@@ -22,6 +22,7 @@ Kind = Literal[
     "stall",
     "cut",
     "html",
+    "null-field",
     "kernel-error",
     "submission-hidden",
     "token-expired",

@@ -1,8 +1,9 @@
 """Faulty answers: each fault of a request as a client meets it."""
 
 import asyncio
+import json
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -20,7 +21,9 @@ _HTML = "<!doctype html><html><head><title>Kaggle: Your Home for Data Science</t
 _KERNEL_ERROR = "Maximum batch CPU session count of 5 reached."
 
 
-async def faulty_answer(fault: Fault, act: Act, request: Request, faults: Faults, now: datetime) -> Response:
+async def faulty_answer(
+    fault: Fault, act: Act, request: Request, faults: Faults, now: datetime, turn: int = 1
+) -> Response:
     """Return the answer to a request with a fault.
 
     Args:
@@ -29,9 +32,12 @@ async def faulty_answer(fault: Fault, act: Act, request: Request, faults: Faults
         request: the request.
         faults: knows how long a rate limit still lasts.
         now: the site's time.
+        turn: the number of the request among those to its method, from 1; it says which field is null.
     """
     if fault.kind == "stall":
         return await _stall(fault, act, request)
+    if fault.kind == "null-field":
+        return _with_null(await act(), turn)
     if fault.acts:
         with suppress(Refused):
             await act()
@@ -44,6 +50,38 @@ async def faulty_answer(fault: Fault, act: Act, request: Request, faults: Faults
     if fault.kind == "kernel-error":
         return JSONResponse({"error": _KERNEL_ERROR})
     raise Refused(503, "Service unavailable") if fault.kind == "unavailable" else Refused(500, "Internal error")
+
+
+def _with_null(answer: Response, turn: int) -> Response:
+    """Return an answer in which one field is null, or absent, in one place; each field has its turn."""
+    if answer.status_code != 200 or answer.media_type != "application/json":
+        return answer
+    body = json.loads(bytes(answer.body))
+    places: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    for name, within, key in _fields(body):
+        places.setdefault(name, []).append((within, key))
+    if not places:
+        return answer
+    lap, place = divmod(turn - 1, len(places))
+    # Each name in turn, and in a list each time another row.
+    found = list(places.values())[place]
+    within, key = found[lap // 2 % len(found)]
+    if lap % 2:
+        del within[key]
+    else:
+        within[key] = None
+    return JSONResponse(body)
+
+
+def _fields(value: object, name: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield all fields at any depth: a name without numbers of rows, the object that holds it, and its key there."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _fields(one, name)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield f"{name}.{key}", value, key
+            yield from _fields(one, f"{name}.{key}")
 
 
 def _too_many(fault: Fault, seconds: float) -> Response:

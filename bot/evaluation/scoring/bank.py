@@ -1,7 +1,8 @@
 """The bank: predictions that were read once, kept as arrays, so that no file of text is read twice.
 
 Rows are in the order of the view's sample, columns in that of the card. Each array lies under the hash of its content, so that
-equal predictions lie there once. There are no labels in it.
+equal predictions lie there once. Texts are two arrays: the distinct ones, and the place of each cell's among them.
+There are no labels in it.
 """
 
 import hashlib
@@ -45,7 +46,13 @@ def keep_array(values: NDArray[Any], bank: Path) -> str:
     bank.mkdir(parents=True, exist_ok=True)
     staging = _staging(bank)
     with staging.open("wb") as file:
-        np.save(file, values.astype(str) if values.dtype == object else values, allow_pickle=False)
+        if values.dtype.kind not in "OU":
+            np.save(file, values, allow_pickle=False)
+        else:
+            # Labels repeat: each is kept once, and read once, and then where it stands.
+            places = {text: place for place, text in enumerate(dict.fromkeys(values.ravel().tolist()))}
+            np.save(file, np.array(list(places), dtype=str), allow_pickle=False)
+            np.save(file, np.array([places[one] for one in values.flat], dtype=np.int32).reshape(values.shape))
     return _put_in_place(staging, ".npy")
 
 
@@ -62,9 +69,10 @@ def _put_in_place(staging: Path, suffix: str) -> str:
 
 
 def _too_long(values: NDArray[Any], path: Path) -> bool:
-    return (
-        values.dtype == object and values.size * max(map(len, values.flat), default=0) > _PADDED * path.stat().st_size
-    )
+    if values.dtype != object:
+        return False
+    texts = set(values.ravel().tolist())
+    return len(texts) * max(map(len, texts), default=0) > _PADDED * path.stat().st_size
 
 
 def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
@@ -76,7 +84,10 @@ def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
     if path.suffix != ".npy":
         return read_submission(path, sample, card)[1]
     try:
-        values: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
+        with path.open("rb") as file:
+            values: NDArray[Any] = np.load(file, allow_pickle=False)
+            if values.dtype.kind == "U":
+                values = values.astype(object)[np.load(file, allow_pickle=False)]
+    except (OSError, EOFError, ValueError, IndexError) as error:
         raise InvalidSubmission(f"The bank's {path.name} cannot be read: {error}") from error
-    return values.astype(object) if values.dtype.kind == "U" else values
+    return values

@@ -69,9 +69,10 @@ async def poll_data(watch: Watch) -> None:
     """Read the summary of the competition's data, which changes when hosts replace files. Errors as of `KaggleClient`."""
     answer = await Competitions(watch.client).data_summary(watch.competition)
     types = {one.extension: [one.file_count, one.total_size] for one in answer.types}
+    # An empty summary, or one without a number, is no news: the site lists data incompletely at times.
+    whole = bool(types) and all(map(all, types.values()))
     with watch.write() as tx:
-        # An empty summary is no news: the site lists data incompletely at times.
-        if types and take_reading(tx, watch.competition, "data", "", {"types": types}, served_at=answer.served_at):
+        if whole and take_reading(tx, watch.competition, "data", "", {"types": types}, served_at=answer.served_at):
             watch.news.add("data changed", watch.competition)
         watch.move(tx, "data", None, answer.served_at)
 

@@ -40,8 +40,12 @@ kind = "rate-limit"
 method = "ListKernels"
 after = 86400
 for_seconds = 3600
+[[fault]]
+kind = "null-field"
+count = 0
 """
-"""What the real site does: lists of files that differ each time, data that is replaced, an hour's limit on one family."""
+"""What the real site does: lists of files that differ each time, data that is replaced, an hour's limit on one family, and in
+each answer a field that is null or absent, each in its turn."""
 
 
 def submitted(it: Rehearsal) -> bool:

@@ -65,7 +65,7 @@ ALL: tuple[Event, ...] = (
         "wine", "https://www.kaggle.com/competitions/wine/rules", "bot approve wine --rules", (NASTY,), True
     ),
     SamplesToModel("wine", "models.example:8000"),
-    DataReplaced("wine", "/var/lib/bot/wine", T, 3, 1000, 4, 1200, "ab12"),
+    DataReplaced("wine", "/var/lib/bot/wine", T, 3, 1000, 4, 1200),
     GraderUnusable("wine", f"grade.py is no Python: {NASTY}"),
     DiskLow(T, "/var/lib/bot", 1.25, 10.0),
     WorkBroken(T, "wine", NASTY),

@@ -186,3 +186,21 @@ def test_a_seed_makes_the_same_faults_again(snapshot: Snapshot) -> None:
     assert trouble(1) != trouble(2)
     kinds = {line.split()[1] for line in trouble(1)}
     assert kinds >= {"rate-limit", "cut", "internal-error", "kernel-error"}
+
+
+def test_each_field_of_an_answer_is_null_and_then_absent_in_its_turn(snapshot: Snapshot) -> None:
+    with served(snapshot) as it:
+        whole = it.client.compete("GetCompetition")
+    with served(snapshot, faults=script({"kind": "null-field", "count": 0})) as it:
+        got = [it.client.compete("GetCompetition") for _ in range(4 * len(whole))]
+        assert {key for one in got for key in one if one[key] is None} == set(whole)
+        assert {key for one in got for key in whole if key not in one} == set(whole)
+        assert all(sum(one.get(key) is None for key in whole) <= 1 for one in got)
+
+
+def test_one_row_of_a_list_has_a_null_at_a_time(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "null-field", "count": 0})) as it:
+        got = [it.client.compete("ListDataFiles") for _ in range(40)]
+        odd = [[row for row in one.get("files") or () if None in row.values()] for one in got]
+        assert max(map(len, odd)) == 1
+        assert len({row["name"] for rows in odd for row in rows if row.get("name")}) > 1

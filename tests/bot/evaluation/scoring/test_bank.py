@@ -45,6 +45,10 @@ def test_labels_come_back_as_they_were_and_long_texts_stay_a_file(tmp_path: Path
     sample = of.data / "sample_validation.csv"
     values = read_predicted(tmp_path / "bank" / str(found.predictions), sample, of.card)
     assert (values.ravel().tolist(), values.dtype) == (labels, np.dtype(object))
+    kept = tmp_path / "bank" / str(found.predictions)
+    kept.write_bytes(kept.read_bytes()[:-4])
+    with pytest.raises(InvalidSubmission, match="cannot be read"):
+        read_predicted(kept, sample, of.card)
     long = scored(of, tmp_path, ["x" * 5_000, *labels[1:]])
     assert str(long.predictions).endswith(".csv")
     assert read_predicted(tmp_path / "bank" / str(long.predictions), sample, of.card)[0, 0] == "x" * 5_000
