@@ -57,4 +57,4 @@ def _until_scripts(endpoint: ScriptedEndpoint, count: int) -> None:
     def asked() -> bool:
         return sum("Write the first script" in request.last for request in endpoint.requests) >= count
 
-    assert wait_until(asked, 60)
+    assert wait_until(asked, 180)
