@@ -88,7 +88,8 @@ def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Even
         why = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
         return Waiting(why, lines), TaskCardIncomplete(slug, file, lines, note=question.note)
     lines, command = proposal.lines, f"bot approve {slug} --card"
-    why = f"{slug}: {', '.join(lines)} is proposed ({proposal.source}): confirm it by `{command}`, or write into bot.toml "
+    source = f"{proposal.source}; in doubt: {question.note}" if question.note else proposal.source
+    why = f"{slug}: {', '.join(lines)} is proposed ({source}): confirm it by `{command}`, or write into bot.toml "
     why += f"what is right; read {SITE}{slug}/overview/evaluation first"
     event = TaskCardIncomplete(slug, file, lines, question.note, proposal.by, proposal.quotes, command)
     return Waiting(why, lines), event

@@ -386,6 +386,8 @@ class RulesToConfirm(Event):
     """What they say, each with its quoted sentence; none: nobody has read them."""
     page: bool
     """Whether there is a page of rules."""
+    silent: tuple[str, ...] = ()
+    """Topics of which they say nothing, as the model read them."""
     note: str = ""
     """Why the model has not read them."""
 
@@ -434,7 +436,7 @@ class TaskCardIncomplete(Event):
     lines: tuple[str, ...]
     """Exactly as they must be written, each with what the owner has to decide."""
     note: str = ""
-    """What was found in the way of a proposal."""
+    """What the reader was in doubt of, or why nothing is proposed."""
     by: str = ""
     """Who proposes the lines; empty: nobody does."""
     quotes: tuple[str, ...] = ()

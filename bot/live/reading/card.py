@@ -36,7 +36,7 @@ class Question:
     agreed: bool = False
     """Whether Kaggle's field and the reading of the pages agree on all that was open: then nobody is asked."""
     note: str = ""
-    """What was found in the way of a proposal."""
+    """What the reader was in doubt of, or why nothing is proposed."""
 
 
 async def settle(shared: Shared, own: CompetitionSettings, evidence: Evidence) -> TaskCard | Question:
@@ -96,7 +96,8 @@ def question_of(
     if reading.metric is not None and "metric" in open_ and (objection := _objection(reading.metric, evidence)):
         return Question(derived, note=objection)
     found = _proposed(evidence, own, derived, reading, by)
-    return replace(found, agreed=named == (reading.metric, _unusual(reading)) and open_ == {"metric"})
+    agreed = named == (reading.metric, _unusual(reading)) and open_ == {"metric"} and not reading.doubt
+    return replace(found, agreed=agreed)
 
 
 def _proposed(

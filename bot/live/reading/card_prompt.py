@@ -18,6 +18,8 @@ from state.errors import Unparsable
 _LONGEST = 30_000
 """Characters of a page."""
 _BETTER = {"minimize": "lower", "maximize": "higher", None: ""}
+ALL_OTHERS = "*"
+"""As the prediction columns: all that the others do not name."""
 _LEFT_OUT = ("rules", "prizes", "timeline", "citation")
 """Pages that say nothing of scoring."""
 
@@ -83,6 +85,10 @@ class ReadCard(TemplatePrompt[CardReading]):
             raise Unparsable("`quotes` is empty: quote the sentences that name the metric, or answer null")
         if missing := not_found(found.quotes, self.pages):
             raise Unparsable(f"this does not stand on the pages word for word: {missing[0]!r}")
+        if found.prediction_columns == (ALL_OTHERS,):
+            given = {found.id_column, *found.key_columns}
+            others = tuple(name for name in self.sample if name not in given)
+            found = found.model_copy(update={"prediction_columns": others if found.id_column else ()})
         columns = (*((found.id_column,) if found.id_column else ()), *found.key_columns, *found.prediction_columns)
         if self.sample and (wrong := [name for name in columns if name not in self.sample]):
             raise Unparsable(f"{wrong[0]!r} is no column of the sample submission")

@@ -1,5 +1,7 @@
 """The rules at entry: read by the model, for the owner to confirm once; the bot works meanwhile, but sends nothing."""
 
+from typing import get_args
+
 from bot.configuration.competition import CompetitionSettings
 from bot.live.models import choice_of, open_reader
 from bot.live.reading.quotes import ReadPage
@@ -10,7 +12,7 @@ from bot.models.open import endpoint_name
 from bot.notify.events import RulesToConfirm, SamplesToModel
 from bot.notify.outbox import notify
 from bot.status.problems import begin, end
-from bot.submission.rules import RuleLine, note_reading, rules_of
+from bot.submission.rules import RuleLine, Topic, note_reading, rules_of
 from scrapers.kaggle.card.evidence import Evidence
 from state.errors import BudgetExceeded, ModelError
 
@@ -32,7 +34,9 @@ async def ask_rules(shared: Shared, own: CompetitionSettings, evidence: Evidence
     of_page = "the model has read its rules" if lines else "nobody has read its rules"
     what = of_page if page is not None else "the site gave no page of its rules"
     sentence = f"{slug}: {what}: read {url}, and confirm by `{command}`; nothing is sent before"
-    event = RulesToConfirm(slug, url, command, tuple(map(str, lines)), page is not None, note)
+    told = {line.topic for line in lines}
+    silent = tuple(topic for topic in get_args(Topic) if topic not in told)
+    event = RulesToConfirm(slug, url, command, tuple(map(str, lines)), page is not None, silent, note)
     with shared.store.write() as tx:
         note_reading(tx, slug, lines)
         begin(tx, key, sentence, event, asks=True)

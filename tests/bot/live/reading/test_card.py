@@ -1,7 +1,7 @@
 """A card is settled without a word where field and reading agree; else the owner confirms with one command, or writes lines."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -13,7 +13,9 @@ from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.services import Machinery
 from bot.live.preparing import Task, Waiting, prepare
+from bot.live.reading.card_prompt import ReadCard
 from bot.live.reading.proposals import confirm
+from bot.live.reading.quotes import ReadPage
 from bot.live.shared import Shared
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
@@ -31,8 +33,10 @@ OWN = CompetitionSettings(model="reader")
 BUILTIN = CompetitionSettings(model="builtin")
 
 
-def answer(metric: str | None = "log_loss", quote: str = QUOTE, doubt: str = "") -> str:
-    columns = {"id_column": "id", "key_columns": [], "prediction_columns": ["label"]}
+def answer(
+    metric: str | None = "log_loss", quote: str = QUOTE, doubt: str = "", predicted: Sequence[str] = ("label",)
+) -> str:
+    columns = {"id_column": "id", "key_columns": [], "prediction_columns": predicted}
     return json.dumps({"metric": metric, "params": {}, **columns, "quotes": [quote], "doubt": doubt})
 
 
@@ -95,6 +99,20 @@ async def test_field_and_reading_that_agree_settle_it_without_a_question(tmp_pat
             for _ in range(2):
                 assert isinstance(await prepare(here, SLUG, OWN), Task)
             assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples"])
+
+
+async def test_a_doubt_is_shown_to_the_owner_even_if_the_field_agrees(tmp_path: Path) -> None:
+    with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer(doubt="are rows weighted?")]) as endpoint:
+        async with asking(site, tmp_path / "state", endpoint) as here:
+            found = await prepare(here, SLUG, OWN)
+            assert isinstance(found, Waiting)
+            assert "are rows weighted?" in found.why and "bot approve" in found.why
+
+
+def test_a_star_means_all_columns_that_the_others_do_not_name() -> None:
+    pages = (ReadPage("evaluation", QUOTE),)
+    prompt = ReadCard("Leaf", "", "", ("id", "oak", "ash"), (), (), pages, START)
+    assert prompt.parse(answer(predicted=["*"])).prediction_columns == ("oak", "ash")
 
 
 async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_proposed(
