@@ -3,7 +3,7 @@ both grow.
 
 The daemon competes with the built-in model on the stand-in site, at 720 times the pace of the days; `bot web` shows it, and a
 browser keeps the page of one competition open. Growth is what they take in the last two days over that after the first week.
-"""  # noqa: D205 - one sentence
+"""
 
 import argparse
 import os

@@ -62,7 +62,12 @@ ALL: tuple[Event, ...] = (
     CompetitionKind("wine", "simulation", "is a simulation: the bot only reads", NASTY, worked_on=False),
     TaskCardIncomplete("wine", "cards/wine.toml", LINES),
     RulesToConfirm(
-        "wine", "https://www.kaggle.com/competitions/wine/rules", "bot approve wine --rules", (NASTY,), True, ("sharing",)
+        "wine",
+        "https://www.kaggle.com/competitions/wine/rules",
+        "bot approve wine --rules",
+        (NASTY,),
+        True,
+        ("sharing",),
     ),
     SamplesToModel("wine", "models.example:8000"),
     DataReplaced("wine", "/var/lib/bot/wine", T, 3, 1000, 4, 1200),
