@@ -116,7 +116,7 @@ class BubblewrapSandbox(LocalSandbox):
         """Start bwrap, and the agent in it, which may choose the cores of what it starts."""
         identity = choose_identity(place=request.folder)
         self._refuse_shown(request.folder)
-        identity.ensure_readable(request.mounts.values())
+        identity.ensure_readable((*request.mounts.values(), *request.in_place))
         with open_gpus() as gpus:
             uuids = [gpu.uuid for gpu in gpus.all()]
         limits = under_limits(limits_of(request), count_tasks=identity.counted, on_gpu=bool(uuids))

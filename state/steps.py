@@ -90,10 +90,10 @@ class Steps:
         """Return the decisions made so far, by number: all at once, for a run that is resumed."""
         return self.finished(_DECISION)
 
-    def finished(self, name: str) -> dict[int, dict[str, Any]]:
-        """Return the results of the finished steps with a name and without a node, by attempt."""
+    def finished(self, name: str, node: int = 0) -> dict[int, dict[str, Any]]:
+        """Return the results of a node's finished steps with a name, by attempt; `node` 0 means none."""
         made = select(_STEP.c.attempt, _STEP.c.result).where(
-            _STEP.c.run_id == self._run_id, _STEP.c.node == 0, _STEP.c.name == name, _STEP.c.status == "finished"
+            _STEP.c.run_id == self._run_id, _STEP.c.node == node, _STEP.c.name == name, _STEP.c.status == "finished"
         )
         with self._store.read() as session:
             return {row.attempt: row.result for row in session.connection().execute(made.order_by(_STEP.c.attempt))}

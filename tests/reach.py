@@ -23,6 +23,7 @@ STARTED = {
     "sandbox.image.build": "make image",
     "bot.knowledge.embedding_process": "embeddings run it by its path, by an interpreter of their own",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
+    "sandbox.lab.forwarder": "the command `gateway`, run by its path inside a lab",
     "sandbox.lab.client": "the command `lab`, run by its path inside a lab",
     "tests.scrapers.snapshots.demo_board": "python -m: makes the bundled leaderboard anew",
 }

@@ -6,6 +6,7 @@ from bot.agents import AgentName
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.coder.lab.settings import LabSettings
+from bot.coder.own import ChosenCoder
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import RunSettings
@@ -21,8 +22,17 @@ class AgentRunSettings(RunSettings):
     tree_search: TreeSearchSettings = TreeSearchSettings()
     adaptive_coding: AdaptiveSettings = AdaptiveSettings()
     lab: LabSettings = LabSettings()
+    coder: ChosenCoder = ChosenCoder()
 
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:
         """Settings that the engine passes on to the agent."""
-        return self.reading, self.reproduction, self.rounds, self.tree_search, self.adaptive_coding, self.lab
+        return (
+            self.reading,
+            self.reproduction,
+            self.rounds,
+            self.tree_search,
+            self.adaptive_coding,
+            self.lab,
+            self.coder,
+        )

@@ -117,6 +117,7 @@ COMMANDS = {
     "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
     "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),
     "env": ("bot.cli.env:env_app", "Environments: the packages that scripts run with, apart from the bot's own."),
+    "coder": ("bot.cli.coder:coder_app", "Your own coding agents, the tables [coders.NAME] of bot.toml."),
     "knowledge": (
         "bot.cli.knowledge:knowledge_app",
         "The knowledge base: dated entries from papers, past competitions and own runs, for drafts and improvements.",

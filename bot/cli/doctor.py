@@ -14,6 +14,7 @@ from bot.cli.output import print_json
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Check
+from bot.doctor.coders import check_coders
 from bot.doctor.daemon import (
     check_backups,
     check_daemon,
@@ -95,6 +96,7 @@ def all_checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_devices(gpus)
             yield check_toolkit(_engine())
     yield from check_models(models)
+    yield from check_coders(settings.coders)
     daemon = settings.daemon
     yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=daemon.rehearsal, state=daemon.folder)
     yield check_notify(settings.notify)

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import typer
 
 from bot.agents import AGENTS
-from bot.agents.comind.policy import Coder
 from bot.cli.configured import settings_file
 from bot.cli.options import Config
 from bot.cli.running import report, run_all
@@ -86,10 +85,11 @@ def replay(
         ),
     ] = 0,
     coder: Annotated[
-        Coder | None,
+        str | None,
         typer.Option(
-            help="who works on CoMind's drafts: a shell in a lab of its own, or one script after the other; default: a lab, "
-            "where a language model answers and the sandbox has labs"
+            help="who works on CoMind's drafts: `lab`, a shell in a lab of its own; `script`, one script after the other; or a "
+            "coding agent of yours, by its name in bot.toml. Default: lab, where a language model answers and the sandbox has "
+            "labs"
         ),
     ] = None,
     blend: Annotated[

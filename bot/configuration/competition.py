@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from bot.agents import LiveAgentName
+from bot.coder.own import CoderName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
 from state.competitions import slug_of
@@ -21,6 +22,12 @@ class CompetitionSettings(CardOverrides):
     """
 
     agent: LiveAgentName = Field(default="comind", description="the agent that works on it")
+    coder: CoderName | None = Field(
+        default=None,
+        description="a coding agent of your own, by the name of its table under [coders], that works in the labs; none: the "
+        "bot's own coder",
+        examples=["codex"],
+    )
     weight: float = Field(
         default=1.0,
         gt=0,

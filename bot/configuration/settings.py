@@ -5,6 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.budgets.settings import BudgetSettings
 from bot.coder.lab.settings import LabSettings
+from bot.coder.own import CoderName, CoderSection
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
@@ -51,6 +52,11 @@ class Settings(BaseModel):
         default=AdaptiveSettings(), description="When automind has a script written in substeps, each run by itself."
     )
     lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
+    coders: dict[CoderName, CoderSection] = Field(
+        default={},
+        description="Coding agents of your own, each a table [coders.NAME], to work in labs in place of the bot's; "
+        "--coder NAME, or coder = NAME for a competition, chooses one.",
+    )
     knowledge: KnowledgeSettings = Field(
         default=KnowledgeSettings(),
         description="The knowledge base: entries of your own, and what texts are compared by.",

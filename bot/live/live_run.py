@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from bot.agents import blends
-from bot.agents.comind.policy import RoundsSettings, usual_coder
+from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
 from bot.agents.settings import AgentRunSettings
+from bot.coder.own import ChosenCoder, own_coder
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
@@ -245,9 +246,19 @@ def _settings(shared: Shared, slug: str, own: CompetitionSettings, choice: Model
         watch=settings.watch,
         knowledge_base=settings.knowledge,
         lab=settings.lab,
+        coder=_chosen(shared, own, choice, rounds.coder),
         reproduction=settings.reproduction,
         tree_search=settings.tree_search,
         adaptive_coding=settings.adaptive_coding,
         budget=settings.budget,
         weights=settings.weights.folder if settings.weights.offer and not _no_pretrained(shared, slug) else None,
     )
+
+
+def _chosen(shared: Shared, own: CompetitionSettings, choice: ModelChoice, coder: Coder) -> ChosenCoder:
+    """Return who works in labs; raises UsageError where that is an agent of the owner's that cannot."""
+    if own.coder is None:
+        return ChosenCoder()
+    if coder != "lab":
+        raise UsageError(f"the coder {own.coder} works in labs, which need a language model, and bubblewrap or Docker")
+    return ChosenCoder(own=own_coder(own.coder, shared.settings.coders, choice))

@@ -15,6 +15,7 @@ QUIET = frozenset(
             "notification.added",
             "knowledge.shown",
             "evaluation.added",
+            "gateway.estimated",
         ),
     }
 )
@@ -32,6 +33,7 @@ _SENTENCES = {
     "run.resumed": "the run {run_id} goes on",
     "run.ended": "the run {run_id} is {status}",
     "clock.moved": "the clock stands at {as_of}",
+    "gateway.estimated": "lab {node}: the endpoint does not report all tokens of {step}, so they are estimated",
     "node.created": "node {node}: {action}",
     "node.restarted": "node {node} is begun anew",
     "node.ended": "node {node} is {status}, score {score}",

@@ -5,15 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from openai import DefaultAsyncHttpxClient
 
+from bot.models.failures import MOST_BYTES, MOST_OF_ERROR, redirected
 from scrapers.http.responses import CODING, receive
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
-
-MOST_BYTES = 16 * 1024 * 1024
-"""Most bytes of an unpacked body; the longest answers of today's models are a few hundred kilobytes."""
-MOST_OF_ERROR = 256 * 1024
-"""Most bytes of an error's body: fewer, as the openai package decodes it on the event loop."""
 
 _TRANSPORT_HEADERS = frozenset({"content-encoding", "content-length", "content-type", "transfer-encoding"})
 
@@ -45,8 +41,4 @@ class BoundedClient(DefaultAsyncHttpxClient):
 
 def _refusal(onward: "Request") -> bytes:
     where = f"{onward.url.scheme}://{onward.url.netloc.decode('ascii', 'replace')}"
-    words = (
-        f"it redirects to {where[:200]}, where no prompt is sent: redirects are not followed, so name the address itself as "
-        "base_url"
-    )
-    return json.dumps({"error": {"message": words}}).encode()
+    return json.dumps(redirected(where)).encode()

@@ -33,6 +33,8 @@ class Bound:
     amounts: dict[str, float]
     """By the name of the budget's kind."""
     limits: CallLimits
+    usage: Usage
+    """The most tokens of one answer and its prompt."""
 
 
 def free(role: str, usage: Usage) -> float | None:
@@ -57,10 +59,10 @@ def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: Call
     Raises:
         UsageError: there is a cap on money, and the role's model has no known price.
     """
-    if not (level.capped(Kind.MONEY) or level.capped(Kind.TOKENS)):
-        yield Bound({"calls": 1}, limits)
-        return
     answer = limits.max_tokens or (MOST_CODE_TOKENS if role == "coder" else MOST_ANSWER_TOKENS)
+    if not (level.capped(Kind.MONEY) or level.capped(Kind.TOKENS)):
+        yield Bound({"calls": 1}, limits, Usage(sent.tokens, answer))
+        return
     while True:
         usage = Usage(sent.tokens, answer)
         amounts: dict[str, float] = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent.new + answer)}
@@ -69,7 +71,7 @@ def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: Call
             if cost is None:
                 raise UsageError(f"the price of the model for {role} is unknown, so a money cap cannot be kept")
             amounts["money"] = ANSWERS_A_CALL * cost
-        yield Bound(amounts, replace(limits, max_tokens=answer))
+        yield Bound(amounts, replace(limits, max_tokens=answer), usage)
         if answer <= LEAST_ANSWER_TOKENS:
             return
         answer = max(LEAST_ANSWER_TOKENS, answer // 2)

@@ -58,7 +58,7 @@ class ChatClient:
                 raw = await self._client().chat.completions.with_raw_response.create(**payload, timeout=seconds)
         except APIStatusError as error:
             answer = error.response
-            raise Rejected(answer.status_code, _decoded(self._text(answer.content)), answer.headers) from None
+            raise Rejected(answer.status_code, decoded(self._text(answer.content)), answer.headers) from None
         except TimeoutError:
             raise ModelUnavailable(f"{model} gave no answer within {seconds:g} s") from None
         except APIConnectionError as error:
@@ -85,7 +85,8 @@ class ChatClient:
         return self._openai
 
 
-def _decoded(text: str) -> object:
+def decoded(text: str) -> object:
+    """Return the value of a JSON text; any other text as it is."""
     try:
         return read_json(text)
     except (ValueError, RecursionError):

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -14,6 +14,7 @@ from bot.models import CallLimits, Completion, Message, Prompt, Usage
 from bot.models.chat import ChatClient, Rejected
 from bot.models.completion import completed
 from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words
+from bot.models.passing import Passed, PassingClient
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
@@ -115,6 +116,7 @@ class OpenAIModel:
         keys = {endpoint.names.key: endpoint.key, **endpoint.other_keys}
         self._redactor = Redactor({key.get_secret_value(): name for name, key in keys.items()})
         self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor)
+        self._passing = PassingClient(endpoint.base_url, self._redactor)
         self._has_answered = False
         self._limit_name = "max_tokens"
         self._most_tokens: dict[str, int] = {}
@@ -125,6 +127,7 @@ class OpenAIModel:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+        await self._passing.aclose()
 
     def estimate(self, role: str, usage: Usage) -> float | None:
         """Return the cost (USD) of tokens at the role's model; None where its price is unknown."""
@@ -135,23 +138,30 @@ class OpenAIModel:
 
         All tries together take at most `limits.seconds`. After an empty answer the request is sent once more, and both
         are charged; if that brings nothing, EmptyAnswer carries the cost. An answer that reached the token limit raises
-        CutOff, so that it is charged and continued; for a prompt with a tool it is returned as it is.
+        CutOff, so that it is charged and continued; for a prompt with a tool it is returned as it is. A foreign program's
+        own request is passed on.
         """
+        if isinstance(prompt, Passed):
+            return await self._pass_on(prompt, prompt, role, limits)
         model = self._endpoint.model_for(role)
         place = f"the prompt {prompt.name}"
         messages = [Message(m.role, self._redactor.own(m.content, place)) for m in prompt.messages()]
         question = _Question(messages, tool_of(prompt))
         deadline = asyncio.get_running_loop().time() + limits.seconds
         payload = self._payload(model, question, limits)
+
+        async def ask() -> Reply:
+            return await self._with_or_without_tools(payload, question)
+
         try:
             async with asyncio.timeout_at(deadline):
-                reply = await self._reply(payload, question, deadline)
+                reply = await self._reply(ask, model, deadline)
         except TimeoutError:
             raise ModelUnavailable(f"{model} gave no answer within {limits.seconds:g} s") from None
         if _is_empty(reply):
             with contextlib.suppress(ModelError, TimeoutError):
                 async with asyncio.timeout_at(deadline):
-                    second = await self._reply(payload, question, deadline)
+                    second = await self._reply(ask, model, deadline)
                     reply = replace(second, usage=reply.usage + second.usage)
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
@@ -162,24 +172,48 @@ class OpenAIModel:
         _ensure_answered(reply, charged)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost, cut=cut)
 
+    async def _pass_on(
+        self, prompt: Prompt[AnswerT], request: Passed, role: str, limits: CallLimits
+    ) -> Completion[AnswerT]:
+        """Pass a foreign program's request on; it is tried again until something of an answer was passed back."""
+        model = self._endpoint.model_for(role)
+        payload = request.body(model, self._most(model, limits))
+        deadline = asyncio.get_running_loop().time() + limits.seconds
+
+        async def send() -> Reply:
+            ends = min(deadline, asyncio.get_running_loop().time() + self._endpoint.timeout)
+            async with self._passing.send(request, payload, self._endpoint.key, ends) as answer:
+                return await request.take(answer)
+
+        async def ask() -> Reply:
+            return await self._within_limit(payload, send)
+
+        reply = await self._reply(ask, model, deadline)
+        cost = self._pricing.cost(model, reply.usage)
+        return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
+
     def _payload(self, model: str, question: _Question, limits: CallLimits) -> dict[str, Any]:
         tool = None if model in self._without_tools else question.tool
         asked = question.plain() if tool is None else question.native(tool)
-        most = limits.max_tokens or self._endpoint.max_tokens
-        most = min(most, self._most_tokens.get(model, most)) if most else None
+        most = self._most(model, limits)
         return {"model": model, **asked} | ({self._limit_name: most} if most else {})
 
-    async def _reply(self, payload: dict[str, Any], question: _Question, deadline: float) -> Reply:
+    def _most(self, model: str, limits: CallLimits) -> int | None:
+        """Return the most tokens that a model's answer may have; None: they are not bounded."""
+        most = limits.max_tokens or self._endpoint.max_tokens
+        return min(most, self._most_tokens.get(model, most)) if most else None
+
+    async def _reply(self, ask: Callable[[], Awaitable[Reply]], model: str, deadline: float) -> Reply:
         """Send the request until there is an answer, no retry is left, or the next wait would pass the deadline."""
         for attempt in range(self._endpoint.retries + 1):
             error: ModelError
             asked: float | None = None
             try:
-                reply = await self._with_or_without_tools(payload, question)
+                reply = await ask()
                 self._has_answered = True
                 return reply
             except Rejected as answer:
-                error = classify(answer.status, answer.body, model=payload["model"], names=self._endpoint.names)
+                error = classify(answer.status, answer.body, model=model, names=self._endpoint.names)
                 asked = retry_after(answer.headers.get("retry-after"), self._clock.now())
             except NotACompletion as page:
                 # The address has answered before, so it is right: a gateway in front of it fails for now.
@@ -215,11 +249,17 @@ class OpenAIModel:
         return read_reply(body, question.messages, model=payload["model"], tool=question.tool, names=names)
 
     async def _post(self, payload: dict[str, Any]) -> bytes:
+        async def send() -> bytes:
+            return await self._client.post(payload, seconds=self._endpoint.timeout)
+
+        return await self._within_limit(payload, send)
+
+    async def _within_limit(self, payload: dict[str, Any], send: Callable[[], Awaitable[AnswerT]]) -> AnswerT:
         """Send one request; again with half the token limit if that is too high, or under the limit's other name."""
         renamed = False
         while True:
             try:
-                return await self._client.post(payload, seconds=self._endpoint.timeout)
+                return await send()
             except Rejected as answer:
                 name = next((n for n in _LIMIT_NAMES if n in payload), None)
                 message = endpoint_words(answer.body)

@@ -6,6 +6,10 @@ from typing import Any
 
 from state.errors import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
 
+MOST_BYTES = 16 * 1024 * 1024
+"""Most bytes of an unpacked body; the longest answers of today's models are a few hundred kilobytes."""
+MOST_OF_ERROR = 256 * 1024
+"""Most bytes of an error's body: fewer, as the openai package decodes it on the event loop."""
 _MOST_WORDS = 300
 _MOST_READ = 4_000
 """Characters of an error that are examined."""
@@ -84,6 +88,15 @@ def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDP
 def endpoint_words(body: object) -> str:
     """Return the endpoint's own message, on one line and bounded; for an HTML page, its title or else its text."""
     return _words(body)[:_MOST_WORDS]
+
+
+def redirected(where: str) -> dict[str, Any]:
+    """Return the error that stands for a redirect to another address."""
+    words = (
+        f"it redirects to {where[:200]}, where no prompt is sent: redirects are not followed, so name the address itself as "
+        "base_url"
+    )
+    return {"error": {"message": words}}
 
 
 def _words(body: object) -> str:

@@ -1,5 +1,6 @@
 """Reading the answer of an OpenAI-compatible endpoint: text, why it ended, and tokens."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -99,7 +100,7 @@ def read_reply(
             raise ModelUnavailable(f"the answer of {model} was cut off on the way") from None
         raise _not_a_completion(body.decode("utf-8", "replace"), model, names) from None
     if isinstance(content, dict) and content.get("error"):
-        raise Rejected(_status(content["error"]), content, {})
+        raise Rejected(status_inside(content["error"]), content, {})
     try:
         parsed = _Body.model_validate(content)
     except ValidationError:
@@ -108,11 +109,11 @@ def read_reply(
         raise ModelUnavailable(f"{model} sent no choice")
     choice = parsed.choices[0]
     if choice.error or choice.finish_reason == "error":
-        raise Rejected(_status(choice.error), {"error": choice.error}, {})
+        raise Rejected(status_inside(choice.error), {"error": choice.error}, {})
     text, calls = _text(choice.message), choice.message.tool_calls
     if tool is not None and isinstance(calls, list) and calls:
         text = text_of_calls(text, calls, tool)
-    usage = _usage(_reported(parsed.usage), messages, text)
+    usage, _ = read_usage(parsed.usage, messages, text)
     return Reply(text, choice.finish_reason or "stop", usage, choice.message.refusal)
 
 
@@ -130,17 +131,20 @@ def _reported(usage: object) -> _Usage | None:
         return None
 
 
-def _usage(reported: _Usage | None, messages: list[Message], text: str) -> Usage:
+def read_usage(content: object, messages: Sequence[Message], text: str) -> tuple[Usage, bool]:
+    """Return the tokens that an endpoint reports, and whether any were not reported, or wrongly, and so are estimated."""
+    reported = _reported(content)
     sent, got = (reported.prompt_tokens, reported.completion_tokens) if reported else (None, None)
     prompt_tokens = sent if sent is not None else sum(estimated_tokens(m.content) for m in messages)
-    return Usage(
+    usage = Usage(
         prompt_tokens=prompt_tokens,
         completion_tokens=got if got is not None else estimated_tokens(text),
         cached_tokens=min(reported.cached, prompt_tokens) if reported else 0,
     )
+    return usage, sent is None or got is None
 
 
-def _status(error: object) -> int:
+def status_inside(error: object) -> int:
     """Return the status inside an error that came with status 200; without one it is the server's fault."""
     code = error.get("code") if isinstance(error, dict) else None
     return int(code) if isinstance(code, int | str) and str(code).isdecimal() and 400 <= int(code) < 600 else 502

@@ -36,6 +36,10 @@ BLENDS = "blend"
 """The word for an agent that blends though it usually does not."""
 
 
+_IN_LABS = ("comind", "hybrid", "solo")
+"""Agents in whose labs the owner's coding agent may work."""
+
+
 def without(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
     """Return the settings of the same run without these parts."""
     for word in words:
@@ -49,7 +53,9 @@ def without(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
 def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     """Return what a run does otherwise than its agent usually does, in words, as `RunResult.variant` has it."""
     left_out = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
-    return (*left_out, *((BLENDS,) if settings.blend and not blends(settings.agent) else ()))
+    own = settings.coder.own if settings.agent in _IN_LABS and settings.rounds.coder == "lab" else None
+    more = [*([BLENDS] if settings.blend and not blends(settings.agent) else []), *([own.name] if own else [])]
+    return (*left_out, *more)
 
 
 def _is_off(settings: ReplaySettings, word: str) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bot.agents import AgentName, blends
 from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
+from bot.coder.own import ChosenCoder, own_coder
 from bot.configuration import Settings, read_settings
 from bot.configuration.own_secrets import open_redactor
 from bot.knowledge.base import Shown
@@ -54,7 +55,9 @@ class ReplayOptions(BaseModel):
     signals: Literal["asof", "collected"] = Field(default="asof", description="whence votes, scores and tiers are")
     knowledge: Shown = Field(default="clock", description="which entries of the knowledge base prompts may hold")
     split_seed: int = Field(default=0, description="seed of the rows that are withheld, the same for all runs")
-    coder: Coder | None = Field(default=None, description="who works on CoMind's drafts")
+    coder: str | None = Field(
+        default=None, description="who works on CoMind's drafts: lab, script, or a coder of bot.toml"
+    )
     sandbox: BackEndChoice = Field(default="auto", description="where generated code runs")
     parallel: int = Field(default=1, ge=1, description="nodes that a run works on at once")
     cpus: int | None = Field(default=None, ge=1, description="cores an execution may use")
@@ -75,6 +78,8 @@ class Setup:
     sandbox: Sandbox
     coder: Coder
     """Who works on drafts."""
+    chosen: ChosenCoder = field(default_factory=ChosenCoder)
+    """Who works in labs."""
     gpus: int = 0
     """That an execution holds."""
 
@@ -101,8 +106,8 @@ class Setup:
             settings=settings,
             environment=chosen_environment(settings.environments_folder, settings.environment),
         )
-        coder = _coder(options.coder, choice.kind, sandbox.describe())
-        return cls(options, out, file, configuration, models, choice, sandbox, coder)
+        coder, chosen = _coder(options.coder, choice, sandbox.describe(), configuration)
+        return cls(options, out, file, configuration, models, choice, sandbox, coder, chosen)
 
     def settings(
         self, snapshot: Snapshot, agent: AgentName, seed: int, ablations: Sequence[str] = ()
@@ -144,6 +149,7 @@ class Setup:
             calls_in_flight=configured.models.in_flight,
             watch=configured.watch,
             lab=configured.lab,
+            coder=self.chosen,
             reproduction=configured.reproduction,
             tree_search=configured.tree_search,
             adaptive_coding=configured.adaptive_coding,
@@ -168,10 +174,20 @@ class Setup:
         return Job(run, self.sandbox, self.models, open_redactor(self.configuration))
 
 
-def _coder(asked: Coder | None, model: str, sandbox: SandboxDescription) -> Coder:
-    """Return who works on drafts; raises UsageError where labs are asked for and cannot be."""
-    usual = usual_coder(model, sandbox)
-    if asked == "lab" and usual != "lab":
-        why = "the built-in model works on none" if model == "builtin" else "it needs --sandbox bubblewrap or docker"
-        raise UsageError(f"--coder lab: {why}")
-    return asked or usual
+def _coder(
+    asked: str | None, choice: ModelChoice, sandbox: SandboxDescription, configured: Settings
+) -> tuple[Coder, ChosenCoder]:
+    """Return who works on drafts, and who in labs; raises UsageError where labs are asked for and cannot be, or nobody known."""
+    usual = usual_coder(choice.kind, sandbox)
+    if asked in (None, "script"):
+        return "script" if asked else usual, ChosenCoder()
+    if usual != "lab":
+        why = (
+            "the built-in model works on none"
+            if choice.kind == "builtin"
+            else "it needs --sandbox bubblewrap or docker"
+        )
+        raise UsageError(f"--coder {asked}: {why}")
+    if asked == "lab":
+        return "lab", ChosenCoder()
+    return "lab", ChosenCoder(own=own_coder(str(asked), configured.coders, choice))

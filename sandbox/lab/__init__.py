@@ -47,6 +47,8 @@ class LabRequest:
     """Takes the bot's own secrets out of logs and results."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that commands find beside the sandbox's own."""
+    in_place: Sequence[Path] = ()
+    """Folders and files that are found read-only where they lie on the host, as an installed program expects its own."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,9 @@ def check_lab(request: LabRequest) -> None:
             raise ValueError(f"not a plain name: {name!r}")
     if taken := _OURS & {path.split("/")[0] for path in request.mounts}:
         raise ValueError(f"nothing else can be mounted as {sorted(taken)}")
+    for path in request.in_place:
+        if not path.is_absolute() or request.folder.resolve().is_relative_to(path.resolve()):
+            raise ValueError(f"{path} cannot be mounted: it holds the lab's own folder, or is no absolute path")
 
 
 def prepare(request: LabRequest) -> Path:
@@ -48,7 +51,7 @@ def prepare(request: LabRequest) -> Path:
     Raises:
         OSError: The disk or its permissions do not allow it, or there is nothing to mount.
     """
-    for source in request.mounts.values():
+    for source in (*request.mounts.values(), *request.in_place):
         source.stat()
     code, work = request.folder / "code", request.folder / "work"
     for folder in (request.folder / "logs", request.folder / "socket", code / "bin"):
@@ -61,8 +64,8 @@ def prepare(request: LabRequest) -> Path:
     _write(code / "prelude.sh", (here / "prelude.sh").read_bytes())
     # Coders type `python`, which Debian does not have.
     _write(code / "bin" / "python", b'#!/bin/sh\nexec python3 "$@"\n', 0o755)
-    if (client := here / "client.py").is_file():
-        _write(code / "bin" / "lab", client.read_bytes(), 0o755)
+    for name, program in (("lab", "client.py"), ("gateway", "forwarder.py")):
+        _write(code / "bin" / name, (here / program).read_bytes(), 0o755)
     _real_folder(work)
     os.close(open_folder(str(work)))
     work.chmod(0o755)
@@ -83,7 +86,8 @@ def readable(request: LabRequest) -> Mapping[str, Path]:
         ".engine": folder / "socket",
     }
     beside = {f"work/{name}": request.mounts[name] for name in _found_in_work(request)}
-    return {f"{HOME}/{path}": source for path, source in {**ours, **request.mounts, **beside}.items()}
+    inside = {f"{HOME}/{path}": source for path, source in {**ours, **request.mounts, **beside}.items()}
+    return {**inside, **{str(path): path for path in request.in_place}}
 
 
 def limits_of(request: LabRequest) -> Limits:

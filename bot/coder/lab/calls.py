@@ -137,8 +137,9 @@ class LabAnswer:
 class Handler(Protocol):
     """Answers one lab's calls."""
 
-    news: list[str]
-    """Lines for the coder's next observation."""
+    @property
+    def news(self) -> list[str]:
+        """Lines for the coder's next observation, which others may be added to."""
 
     async def __call__(self, call: LabCall) -> LabAnswer:
         """Answer a call; several may run at a time."""

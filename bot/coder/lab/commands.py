@@ -31,7 +31,8 @@ class Commands:
     looks: Looks
     left: Callable[[], float]
     """Returns the seconds that the lab has left."""
-    turns_left: Callable[[], int]
+    turns_left: Callable[[], str]
+    """Returns how many replies or requests are left, with that word."""
     lease: LabLease
     ideas: Callable[[], Sequence[tuple[str, Item]]]
     """Returns the pool's ideas for this draft, as of the clock, a line each."""
@@ -84,7 +85,7 @@ class Commands:
             f"{self.left():.0f} s of this lab left; {kept:.0f} s of the run are kept for handing in",
             *([self.looks.progress] if self.looks.progress else []),
             f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
-            f"{self.turns_left()} replies left",
+            f"{self.turns_left()} left",
         ]
         if best is not None:
             lines.append(f"best of the run: {best_shown(context, best)} ({context.card.metric.direction})")

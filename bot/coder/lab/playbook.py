@@ -3,6 +3,7 @@
 from bot.coder.lab.assignment import LabBriefing
 from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.work import Work
+from bot.coder.own import ChosenCoder
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
@@ -26,5 +27,6 @@ class LabPlaybook:
             assignment = await self._briefing.lab(action, node, tree)
             looks = assignment.looks or self._settings.looks
             settings = self._settings.model_copy(update={"looks": min(looks, self._settings.looks)})
-            await Work(context, settings, assignment, action, node).through()
+            own = context.settings_of(ChosenCoder).own
+            await Work(context, settings, assignment, action, node, own).through()
         await self._briefing.closed(action, node, load_tree(context))

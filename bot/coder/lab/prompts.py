@@ -69,6 +69,8 @@ class LabTask(TemplatePrompt[None]):
     """Whether the script that the draft starts from is a public kernel."""
     lab: bool = True
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
+    own: bool = False
+    """Whether it is for a coding agent of the owner's, which has its own way to run commands."""
 
     def parse(self, text: str) -> None:
         """Return nothing, as it is never sent by itself."""

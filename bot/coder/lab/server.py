@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import io
 import json
-import os
 import shutil
 import socket
 import tempfile
@@ -33,11 +32,12 @@ from bot.coder.lab.calls import (
     Status,
     Wait,
 )
+from bot.coder.listening import Listener, receive
 from bot.models.quoting import clean, line
 
 __all__ = ["LabServer"]
 
-_CONNECTIONS, _BACKLOG, _AT_A_TIME = 16, 8, 4
+_CONNECTIONS, _AT_A_TIME = 16, 4
 _HEADER_BYTES, _SCRIPT_BYTES, _FILE_BYTES = 64 * 1024, 100_000, 200_000_000
 _ANSWER_CHARACTERS = 48_000
 """A character takes at most four bytes in a line of JSON, once control characters are gone: the line is below 200 kB."""
@@ -96,11 +96,9 @@ class LabServer:
                 lies meanwhile in `spool`, beside the folder.
             handle: Answers the calls, four at a time. The answer to `lab score` whose client has gone becomes news.
         """
-        self._path = path
+        self._listener = Listener(path, self._serve, most=_CONNECTIONS)
         self._spool = path.parent.parent / "spool"
         self._handle = handle
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._places = asyncio.Semaphore(_CONNECTIONS)
         self._turns = asyncio.Semaphore(_AT_A_TIME)
 
     async def __aenter__(self) -> Self:
@@ -109,72 +107,37 @@ class LabServer:
         Raises:
             OSError: The folders cannot be made or the socket cannot be opened.
         """
-        folder = self._path.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o755)
         shutil.rmtree(self._spool, ignore_errors=True)
-        self._spool.mkdir(mode=0o700)
-        self._path.unlink(missing_ok=True)
-        self._listener = _listen(folder, self._path.name)
-        self._accepting = asyncio.create_task(self._accept())
+        self._spool.mkdir(parents=True, mode=0o700)
+        await self._listener.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the socket and end all calls."""
-        tasks = {self._accepting, *self._tasks}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._listener.close()
-        self._path.unlink(missing_ok=True)
+        await self._listener.__aexit__(kind, error, trace)
         shutil.rmtree(self._spool, ignore_errors=True)
-
-    async def _accept(self) -> None:
-        """Take connections in while there are places: the kernel keeps a few more waiting, and turns the rest away."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await self._places.acquire()
-            try:
-                connection, _ = await loop.sock_accept(self._listener)
-            except OSError:  # it is gone again, or we have no descriptor left
-                self._places.release()
-                await asyncio.sleep(0.1)
-                continue
-            task = asyncio.create_task(self._serve(connection))
-            self._tasks.add(task)
-            task.add_done_callback(self._served)
-
-    def _served(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._places.release()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # A fault of ours: the traceback is logged, and other calls go on.
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "a call of the command lab failed", "exception": error, "task": task}
-            )
 
     async def _serve(self, connection: socket.socket) -> None:
         """Serve one connection."""
-        with connection:
-            answer = LabAnswer(1, "the engine failed over this call, which says nothing of what was sent")
-            arguments: Arguments | None = None
-            try:
-                arguments, size, begun = await _header(connection)
-                async with self._turns, self._call(connection, arguments, size, begun) as call:
-                    answer = await self._handle(call)
-            except _Refused as refusal:
-                arguments, answer = None, LabAnswer(refusal.status, str(refusal))
-            except asyncio.CancelledError:
-                answer = LabAnswer(1, "the lab has ended")
-                raise
-            finally:
-                text = _bounded(answer.text)
-                told = await _tell(connection, answer.status, text)
-            news = self._handle.news
-            if isinstance(arguments, Score) and not told and text not in news and len(news) < _MOST_NEWS:
-                news.append(text)
+        answer = LabAnswer(1, "the engine failed over this call, which says nothing of what was sent")
+        arguments: Arguments | None = None
+        try:
+            arguments, size, begun = await _header(connection)
+            async with self._turns, self._call(connection, arguments, size, begun) as call:
+                answer = await self._handle(call)
+        except _Refused as refusal:
+            arguments, answer = None, LabAnswer(refusal.status, str(refusal))
+        except asyncio.CancelledError:
+            answer = LabAnswer(1, "the lab has ended")
+            raise
+        finally:
+            text = _bounded(answer.text)
+            told = await _tell(connection, answer.status, text)
+        news = self._handle.news
+        if isinstance(arguments, Score) and not told and text not in news and len(news) < _MOST_NEWS:
+            news.append(text)
 
     @contextlib.asynccontextmanager
     async def _call(
@@ -201,23 +164,6 @@ class LabServer:
             yield LabCall(arguments)
 
 
-def _listen(folder: Path, name: str) -> socket.socket:
-    """Return a socket that listens; its path goes through a descriptor, as the kernel takes 107 bytes of one."""
-    listener = socket.socket(socket.AF_UNIX)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        listener.setblocking(False)
-        listener.bind(f"/proc/self/fd/{descriptor}/{name}")
-        (folder / name).chmod(0o666)
-        listener.listen(_BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    finally:
-        os.close(descriptor)
-    return listener
-
-
 async def _header(connection: socket.socket) -> tuple[Arguments, int, bytes]:
     """Read the first line.
 
@@ -233,7 +179,7 @@ async def _header(connection: socket.socket) -> tuple[Arguments, int, bytes]:
             while b"\n" not in part:
                 if len(read) >= _HEADER_BYTES:
                     raise _Refused(f"the call's first line is longer than {_HEADER_BYTES} bytes")
-                part = await _receive(connection, _HEADER_BYTES - len(read))
+                part = await receive(connection, _HEADER_BYTES - len(read))
                 if not part:
                     raise _Refused("the call ended within its first line")
                 read += part
@@ -288,7 +234,7 @@ async def _body(connection: socket.socket, size: int, begun: bytes, file: IO[byt
             await asyncio.to_thread(_write, file, begun)
             while left:
                 limit.reschedule(end + (size - left) / _BYTES_A_SECOND)
-                part = await _receive(connection, min(left, _CHUNK))
+                part = await receive(connection, min(left, _CHUNK))
                 if not part:
                     raise _Refused(f"the file ended {left} bytes before the announced {size}")
                 # The disk may make us wait, which must not stop the run's other work.
@@ -305,14 +251,6 @@ def _write(file: IO[bytes], content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[file.write(rest) :]
-
-
-async def _receive(connection: socket.socket, most: int) -> bytes:
-    """Return what has come, nothing at its end; descriptors that came along are closed by the kernel."""
-    try:
-        return await asyncio.get_running_loop().sock_recv(connection, most)
-    except ConnectionError:
-        return b""
 
 
 def _bounded(text: str) -> str:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bot.coder.gateway import Gateway
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.box import Box
 from bot.coder.lab.cards import board, kin, lab_cards, lab_notes
@@ -21,7 +22,9 @@ from bot.coder.lab.news import LabNews
 from bot.coder.lab.places import Community, copy_work, write_bank, write_community, write_knowledge
 from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
 from bot.coder.lab.server import LabServer
+from bot.coder.lab.session import Session
 from bot.coder.lab.settings import LabSettings
+from bot.coder.own import OwnCoder
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
@@ -82,6 +85,8 @@ class Work:
     assignment: LabAssignment
     action: Action
     number: int
+    coder: OwnCoder | None = None
+    """The owner's agent that works in it; None: the shell coder."""
     turns: list[tuple[str, str]] = field(default_factory=list)
     left_out: int = 0
     """Turns that are no longer sent, as the conversation became too long."""
@@ -90,6 +95,8 @@ class Work:
     """What the last observation brought of dated things."""
     thought: float = 0.0
     """Seconds that the last reply took."""
+    gateway: Gateway | None = None
+    """By which the owner's agent reaches its model."""
     unscored: bool = True
     """Whether `work/solution.py` may be a script that the last look will score."""
 
@@ -126,14 +133,18 @@ class Work:
             number,
             self.looks,
             lambda: self._times()[0],
-            lambda: max(0, self.settings.turns - len(self.turns) - self.left_out),
+            self._turns_left,
             self.lease,
             self.assignment.ideas,
         )
         async with AsyncExitStack() as stack:
             self.stack = stack
+            session = None if self.coder is None else self._session(self.coder)
+            if session is not None:
+                self.gateway = await stack.enter_async_context(self._gateway(session))
             if not self.assignment.alone:
-                await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", self.commands))
+                handler = session or self.commands
+                await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", handler))
             stack.push_async_callback(self._stop_waiting)
             stack.push_async_callback(self.commands.cancel)
             self.box = Box(context.executor, self._request())
@@ -141,7 +152,10 @@ class Work:
             try:
                 # Scores that an earlier start of the bot had begun, also in the background.
                 self.commands.news += await self.looks.finish_begun()
-                reason = await self._converse()
+                if session is None or self.gateway is None:
+                    reason = await self._converse()
+                else:
+                    reason = await session.through(self.box, self.gateway, self.lease)
             except BudgetExceeded as error:
                 await self._close(str(error))
                 raise
@@ -210,9 +224,12 @@ class Work:
             ideas=not alone,
             blends=context.blender is not None,
             lab=not alone,
+            own=self.coder is not None,
         )
         head = prompt.messages()
-        (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
+        # The shell coder is sent the rest as its system message; what an agent of the owner's is told is its own affair.
+        task = head[-1:] if self.coder is None else head
+        (folder / "TASK.md").write_text("\n\n".join(one.content for one in task), encoding="utf-8")
         known = {
             item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items, *knowledge.items)
         }
@@ -254,6 +271,47 @@ class Work:
             mounts,
             LabLimits(limits.memory_bytes, self.settings.work_bytes, limits.processes),
             redactor=self.context.store.redactor,
+            environment={**self.gateway.environment, **self.coder.variables} if self.gateway and self.coder else {},
+            in_place=() if self.coder is None else self.coder.in_place,
+        )
+
+    def _session(self, coder: OwnCoder) -> Session:
+        """Return the owner's agent, ready to be started."""
+
+        async def look() -> None:
+            if self.gateway is not None and self.gateway.exchanges:
+                self.assignment.replied()
+            self.unscored = await asyncio.to_thread(self._unscored)
+
+        return Session(
+            self.context,
+            coder,
+            self.number,
+            self.folder,
+            "\n\n".join(message.content for message in self.head),
+            self.assignment.alone,
+            self.commands,
+            self.news,
+            lambda: self._times()[0],
+            self.settings.turns,
+            self._warning,
+            look,
+            list(self.known),
+        )
+
+    def _gateway(self, session: Session) -> Gateway:
+        """Return the way by which the owner's agent reaches its model."""
+        context, coder = self.context, session.coder
+        return Gateway(
+            self.folder / "socket" / "gateway",
+            context.asker,
+            dialect=coder.dialect,
+            model=coder.model,
+            also=coder.models,
+            node=self.number,
+            items=session.take_fresh,
+            notice=session.notice,
+            say=context.say,
         )
 
     # time
@@ -265,6 +323,11 @@ class Work:
         left = max(0.0, min(opened["ends_at"] - context.budget.elapsed.wall(), context.budget.usable(best)))
         kept = min(left, self._last_look())
         return left - kept, kept
+
+    def _turns_left(self) -> str:
+        used = len(self.turns) + self.left_out if self.gateway is None else self.gateway.exchanges
+        what = "replies" if self.gateway is None else "requests to your model"
+        return f"{max(0, self.settings.turns - used)} {what}"
 
     def _last_look(self) -> float:
         """Return the seconds that the lab's close needs."""
@@ -413,10 +476,15 @@ class Work:
         line += f"reply {turn} of {self.settings.turns}]"
         if self.looks.progress:
             line += f"\n[{self.looks.progress}]"
+        return "\n".join(filter(None, [line, self._warning(left)]))
+
+    def _warning(self, left: float) -> str | None:
+        """Return the warning for a coder with so many seconds left; None: it is too early for one."""
+        alone = self.assignment.alone
         slowest = best_seconds(self.context, load_tree(self.context)) or 0.0
-        if left < min(_EARLIEST_WARNING, _LATEST_WARNING + (_LATEST_WARNING if alone else slowest)):
-            line += f"\n{_ENDING_ALONE if alone else _ENDING}"
-        return line
+        if left >= min(_EARLIEST_WARNING, _LATEST_WARNING + (_LATEST_WARNING if alone else slowest)):
+            return None
+        return _ENDING_ALONE if alone else _ENDING
 
     def _longest(self, left: float) -> float:
         """Return how long a script may take that is scored now, in seconds; 0: none can be scored any more."""

@@ -8,12 +8,13 @@ from typing import TypeVar
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
+from bot.coder.own import ChosenCoder
 from bot.engine.context import RunContext
 from bot.engine.search import Search
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.models import CallLimits, Completion, Message, Prompt, Usage
+from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
@@ -87,13 +88,14 @@ class FewLabs:
 @asynccontextmanager
 async def lived(
     folder: Path,
-    model: Scripted,
+    model: Model,
     settings: LabSettings | None = None,
     agent: Callable[[RunContext], Strategy] | None = None,
     *,
     labs: int = 1,
     cpus: int = 1,
     sandbox: Sandbox | None = None,
+    coder: ChosenCoder | None = None,
 ) -> AsyncIterator[RunContext]:
     """Give a run after its labs have ended, side by side on so many cores each; one that is in the folder goes on."""
     folder.mkdir(exist_ok=True)
@@ -101,7 +103,8 @@ async def lived(
         write_tiny(folder / "tiny")
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
     clock, box = ReplayClock(snapshot.card.deadline), sandbox or BubblewrapSandbox()
-    async with opened_on(snapshot, folder, None, clock, model, sandbox=box, cpus=cpus) as context:
+    chosen = [coder or ChosenCoder()]
+    async with opened_on(snapshot, folder, None, clock, model, sandbox=box, cpus=cpus, settings=chosen) as context:
         few = FewLabs(labs)
         playbook = LabPlaybook(context, few, settings or LabSettings())
 

@@ -1,0 +1,190 @@
+"""The gateway: the one way from a lab to a model, for coding agents that speak to an endpoint themselves."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bot.coder.gateway.checks import Refused, checked, checked_header
+from bot.coder.gateway.dialects import DIALECTS, Json
+from bot.coder.gateway.dialects import Name as DialectName
+from bot.coder.gateway.exchange import Exchange
+from bot.coder.gateway.http import Connection, Request
+from bot.coder.gateway.ledger import Exchanges
+from bot.coder.listening import Listener
+from bot.models import Item
+from bot.models.ask import Asker
+from sandbox.lab.forwarder import PORT
+from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
+
+__all__ = ["DialectName", "Gateway"]
+
+_CONNECTIONS, _AT_A_TIME = 16, 4
+_HOSTS = ("127.0.0.1", "localhost")
+_QUERIES = ("", "beta=true")
+"""The second is Claude Code's, which means what its headers say as well."""
+_PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
+_NO_KEY = "none"
+"""Agents insist on a key; what they send as one is thrown away."""
+
+
+class Gateway:
+    """Serves the agent of one lab while its context is open; leaving ends what is under way, and settles it."""
+
+    def __init__(
+        self,
+        path: Path,
+        asker: Asker,
+        *,
+        dialect: DialectName,
+        model: str,
+        node: int,
+        say: Callable[[str], None],
+        also: Sequence[str] = (),
+        items: Callable[[], Sequence[Item]] = tuple,
+        notice: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """Remember what to serve.
+
+        Args:
+            path: the socket, in a folder of its own that the lab sees (see `Listener`).
+            asker: of the run.
+            dialect: the agent's, which the endpoint must speak, too.
+            model: the model's name that the agent asks for: what the run has configured for the role `coder`.
+            node: the lab's number.
+            say: shows one line of progress.
+            also: further names that it may ask for; the configured model answers all the same.
+            items: returns what the agent can have read so far.
+            notice: returns a text that is added to the agent's next request, as if its user had said it.
+        """
+        self.exchanges = 0
+        """Answers that were passed on in this start of the bot."""
+        self.over: BotError | None = None
+        """Why nothing more will be answered."""
+        self.ended = asyncio.Event()
+        """Set once there is such a reason."""
+        self._listener = Listener(path, self._serve, most=_CONNECTIONS)
+        self._exchanges = Exchanges(asker, node, model)
+        self._redactor = asker.calls.store.redactor
+        self._dialect = DIALECTS[dialect]
+        self._models = (model, *also)
+        self._say = say
+        self._items = items
+        self._notice = notice
+        self._turns = asyncio.Semaphore(_AT_A_TIME)
+        self._checking = asyncio.Lock()
+        self._open: dict[Exchange, asyncio.Event] = {}
+        """The exchanges under way, each with what is set at its end."""
+        self._told: set[str] = set()
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables by which an agent finds the gateway."""
+        address = f"http://127.0.0.1:{PORT}"
+        if self._dialect is DIALECTS["messages"]:
+            return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": _NO_KEY}
+        return {
+            "OPENAI_BASE_URL": f"{address}/v1",
+            "OPENAI_API_BASE": f"{address}/v1",
+            "OPENAI_API_KEY": _NO_KEY,
+        }
+
+    async def __aenter__(self) -> Self:
+        """Settle what a killed engine had under way, and open the socket.
+
+        Raises:
+            OSError: the socket cannot be opened.
+        """
+        await self._exchanges.settle()
+        await self._listener.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the socket: streams end where they are; what has not begun to be answered is charged as it was booked."""
+        begun = {exchange: ended for exchange, ended in self._open.items() if exchange.begun}
+        for exchange, ended in begun.items():
+            exchange.stop()
+            await ended.wait()
+        await self._listener.__aexit__(kind, error, trace)
+        await self._exchanges.settle()
+
+    async def _serve(self, accepted: socket.socket) -> None:
+        """Serve one connection."""
+        connection = Connection(accepted)
+        try:
+            request = await connection.request()
+            async with self._turns:
+                # In a thread, and one after the other: large ones take a while, in which the run's other work goes on.
+                async with self._checking:
+                    body, headers = await asyncio.to_thread(self._checked, request)
+                if (notice := self._notice()) is not None:
+                    body = self._dialect.with_notice(body, notice)
+                items = self._items()
+                await self._pass_on(await asyncio.to_thread(Exchange, self._dialect, body, headers, items, connection))
+        except Refused as refused:
+            await self._refuse(connection, refused)
+
+    def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
+        """Return the body and the headers that may be passed on; raises Refused."""
+        if request.headers.get("host", "").partition(":")[0] not in _HOSTS:
+            raise Refused(403, "this gateway leads to no other host", "permission_error")
+        if request.path != f"/v1{self._dialect.path}" or request.query not in _QUERIES:
+            raise Refused(404, f"only POST /v1{self._dialect.path} leads anywhere here", "not_found_error")
+        if request.method != "POST":
+            raise Refused(405, f"only POST /v1{self._dialect.path} leads anywhere here")
+        headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
+        if wrong := [name for name, value in headers.items() if not checked_header(value)]:
+            raise Refused(400, f"the header {wrong[0]} is not passed on as it is")
+        return checked(self._redactor.own_bytes(request.body), self._dialect, self._models), headers
+
+    async def _pass_on(self, exchange: Exchange) -> None:
+        """Pass a request on; where nothing of an answer was passed back, raise Refused."""
+        if self.over is not None:
+            raise _refusal(self.over)
+        self._open[exchange] = ended = asyncio.Event()
+        try:
+            outcome = await self._exchanges.make(exchange)
+        except BotError as error:
+            self._end(error)
+            raise _refusal(error) from None
+        finally:
+            del self._open[exchange]
+            ended.set()
+        if exchange.estimated:
+            self._say_once("the endpoint does not report all tokens of a coding agent's answers: they are estimated")
+        if exchange.begun:
+            self.exchanges += 1
+        elif outcome.error is not None:
+            if isinstance(outcome.error, ModelMisconfigured):
+                self._end(outcome.error)
+            raise _refusal(outcome.error)
+        else:
+            raise Refused(400, outcome.refused or "no model that can answer a coding agent is configured")
+
+    async def _refuse(self, connection: Connection, refused: Refused) -> None:
+        body = self._dialect.error(refused.kind, str(refused))
+        await connection.begin(refused.status, "application/json")
+        await connection.send(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
+        await connection.end()
+
+    def _end(self, error: BotError) -> None:
+        self.over = self.over or error
+        self.ended.set()
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._say(text)
+
+
+def _refusal(error: BotError) -> Refused:
+    """Return the refusal of a request by the run's own error; agents try again after 503 alone."""
+    if isinstance(error, ModelUnavailable):
+        return Refused(503, str(error), "overloaded_error")
+    kind = "insufficient_quota" if isinstance(error, BudgetExceeded) else "permission_error"
+    return Refused(403, str(error), kind)

@@ -1,0 +1,125 @@
+"""What a request of a coding agent may say: everything that would reach past the model is refused, or left out."""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from bot.coder.gateway.dialects import Dialect, Json
+from bot.models.quoting import line
+from scrapers.http.responses import read_json
+
+_ADDRESSES = ("url", "uri", "file_id", "container_id")
+"""How keys end of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
+_HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
+_MOST_TOKENS = 10_000_000
+
+
+class Refused(Exception):
+    """A request that is not passed on; the text is a sentence for the agent."""
+
+    def __init__(self, status: int, text: str, kind: str = "invalid_request_error") -> None:
+        super().__init__(text)
+        self.status = status
+        self.kind = kind
+
+
+def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
+    """Return a request as it may be passed on.
+
+    Args:
+        content: the body, as it came.
+        dialect: the agent's.
+        models: names that it may ask for, the model's own first.
+
+    Raises:
+        Refused: it is none of this dialect, or asks for what no agent in a lab is given.
+    """
+    try:
+        body = read_json(content.decode())
+        json.dumps(body, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the request is not JSON that can be passed on: {line(error)}") from None
+    if not isinstance(body, dict):
+        raise Refused(400, "the request is no JSON object")
+    if body.get("model") not in models:
+        own = next(iter(models))
+        raise Refused(
+            404, f"the model {line(body.get('model'))!r} is not offered here: ask for {own!r}", "not_found_error"
+        )
+    for name in dialect.stored:
+        if body.get(name) is not None:
+            raise Refused(400, f"{name} is not passed on: the endpoint keeps no conversation, so send it whole")
+    if body.get("n") not in (None, 1):
+        raise Refused(400, "n is not passed on: one answer is given to a request")
+    _check_limits(body, dialect)
+    _check_conversation(body, dialect)
+    passed = {name: body[name] for name in (*dialect.conversation, *dialect.limits, *dialect.settings) if name in body}
+    return _without_foreign_tools(passed, dialect)
+
+
+def checked_header(value: str) -> str | None:
+    """Return a header's value if it may be passed on."""
+    return value if _HEADER.fullmatch(value) else None
+
+
+def _check_limits(body: Json, dialect: Dialect) -> None:
+    for name in dialect.limits:
+        most = body.get(name)
+        if most is not None and (type(most) is not int or not 0 < most <= _MOST_TOKENS):
+            raise Refused(400, f"{name} is no number of tokens")
+    if type(body.get("stream", False)) is not bool:
+        raise Refused(400, "stream is neither true nor false")
+
+
+def _check_conversation(body: Json, dialect: Dialect) -> None:
+    main = "input" if "input" in dialect.conversation else "messages"
+    given = body.get(main)
+    plain = main == "input" and isinstance(given, str)
+    if not plain and not (isinstance(given, list) and given and all(isinstance(one, dict) for one in given)):
+        raise Refused(400, f"{main} is no list of messages")
+    for name in dialect.conversation:
+        for key in _addresses(body.get(name)):
+            raise Refused(400, f"{key} is not passed on: send the data itself, as nothing is fetched for a lab")
+
+
+def _addresses(value: Any) -> Iterator[str]:
+    """Yield keys under which an address stands, or something that the endpoint has kept."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _addresses(one)
+    elif isinstance(value, dict):
+        kind = str(value.get("type"))
+        if kind == "item_reference":
+            yield kind
+        for key, one in value.items():
+            inside = one is None or isinstance(one, dict) or str(one).lower().startswith("data:")
+            if key.lower().endswith(_ADDRESSES) and not inside:
+                yield key
+            # What a tool is called with is between the agent and its tool.
+            elif not (key == "input" and kind == "tool_use"):
+                yield from _addresses(one)
+
+
+def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:
+    """Leave out tools that the endpoint would run: they would reach past the walls, and past the clock."""
+    if "tools" not in body:
+        return body
+    tools = _own(body["tools"], dialect)
+    if tools:
+        return {**body, "tools": tools}
+    return {name: one for name, one in body.items() if name not in ("tools", "tool_choice", "parallel_tool_calls")}
+
+
+def _own(tools: object, dialect: Dialect) -> list[Json]:
+    found = []
+    for tool in tools if isinstance(tools, list) else ():
+        if not isinstance(tool, dict):
+            continue
+        kind = tool.get("type") or "custom"
+        if not any(kind == one or (one.endswith("_") and str(kind).startswith(one)) for one in dialect.own_tools):
+            continue
+        if "tools" in tool:
+            tool = {**tool, "tools": _own(tool["tools"], dialect)}
+        found.append(tool)
+    return found

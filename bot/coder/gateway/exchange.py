@@ -1,0 +1,207 @@
+"""One request of a coding agent and its answer, which is passed on as it comes and counted as it passes."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+
+from bot.coder.gateway.dialects import Dialect, Heard, Json
+from bot.coder.gateway.http import Connection
+from bot.models import Item, Message
+from bot.models.chat import Rejected
+from bot.models.completion import estimated_tokens
+from bot.models.passing import STREAM, Answer
+from bot.models.reply import NotACompletion, Reply, read_usage, status_inside
+from scrapers.http.responses import read_json
+from state.errors import ModelUnavailable
+
+NAME = "gateway"
+"""Of the prompt, and of its step."""
+_LATE = "the endpoint's answer did not end in time"
+_BETWEEN = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_MOST_EVENT = 4 * 1024 * 1024
+_SLACK = 1.5
+"""How much longer than its limit a text may seem before it is ended: tokens of a text under way are counted roughly."""
+
+
+class Exchange:
+    """A `Passed` prompt."""
+
+    name = NAME
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        request: Json,
+        headers: Mapping[str, str],
+        items: Sequence[Item],
+        connection: Connection,
+    ) -> None:
+        """Take a checked request, its headers that may go on, what the agent may have read, and where the answer goes."""
+        self.path = dialect.path
+        self.begun = False
+        """Whether something of an answer was passed on."""
+        self.estimated = False
+        """Whether tokens of the answer are estimated, as it did not say them all."""
+        self._dialect = dialect
+        self._request = request
+        self._headers = headers
+        self._items = items
+        self._connection = connection
+        self._most: int | None = None
+        self._heard = Heard()
+        self._stopped = False
+        self._limit: asyncio.Timeout | None = None
+        self._messages = tuple(dialect.messages(request))
+
+    def messages(self) -> Sequence[Message]:
+        """Return all that is sent, for the log."""
+        return self._messages
+
+    @property
+    def most(self) -> int | None:
+        """The most tokens of an answer that the request asks for; None where it does not say."""
+        return self._dialect.asked_tokens(self._request)
+
+    def parse(self, text: str) -> str:
+        """Return the text, which is the agent's to read."""
+        return text
+
+    def items(self) -> Sequence[Item]:
+        """Return what the agent may have read."""
+        return self._items
+
+    def body(self, model: str, most: int | None) -> Json:
+        """Return the request for a model, whose answer may have so many tokens."""
+        self._most = most
+        return self._dialect.prepared(self._dialect.bounded({**self._request, "model": model}, most))
+
+    def headers(self, key: str) -> Mapping[str, str]:
+        """Return the request's headers with the key."""
+        kind = STREAM if self._request.get("stream") else "application/json"
+        return {"Accept": kind, **self._dialect.headers(key, self._headers)}
+
+    def stop(self) -> None:
+        """End a stream now: what came is what is charged."""
+        if self._limit is not None:
+            self._stopped = True
+            self._limit.reschedule(asyncio.get_running_loop().time())
+
+    async def take(self, answer: Answer) -> Reply:
+        """Pass an answer on, and return what it held; see `Passed`."""
+        self._heard = Heard()
+        if answer.kind != STREAM:
+            return await self._whole(answer)
+        broken = "the endpoint's answer broke off"
+        try:
+            async with asyncio.timeout_at(answer.ends) as self._limit:
+                await self._stream(answer)
+        except TimeoutError:
+            if not self.begun:
+                raise ModelUnavailable(_LATE) from None
+            broken = "the lab has ended" if self._stopped else _LATE
+        except ModelUnavailable as error:
+            if not self.begun:
+                raise
+            broken = str(error)
+        finally:
+            self._limit = None
+        if not self.begun:
+            raise ModelUnavailable("the endpoint's answer was empty")
+        if not self._heard.ended:
+            await self._connection.send(self._dialect.error_event(broken))
+        await self._connection.end()
+        return self._reply()
+
+    async def _whole(self, answer: Answer) -> Reply:
+        try:
+            async with asyncio.timeout_at(answer.ends):
+                content = b"".join([piece async for piece in answer.pieces])
+        except TimeoutError:
+            raise ModelUnavailable(_LATE) from None
+        try:
+            body = read_json(content.decode())
+        except (ValueError, RecursionError):
+            if content.lstrip()[:1] in (b"{", b""):
+                raise ModelUnavailable("the endpoint's answer was cut off on the way") from None
+            body = None
+        if isinstance(body, dict) and body.get("error"):
+            raise Rejected(status_inside(body["error"]), body, {})
+        if isinstance(body, dict):
+            self._dialect.whole(self._heard, body)
+        if not self._heard.ended:
+            raise NotACompletion(f"what came back is no answer to {self._dialect.path}: does the endpoint speak it?")
+        self.begun = True
+        await self._connection.begin(200, "application/json")
+        await self._connection.send(content)
+        await self._connection.end()
+        return self._reply()
+
+    async def _stream(self, answer: Answer) -> None:
+        """Pass events on; the first one decides whether it is an answer at all."""
+        if not self._request.get("stream"):
+            raise NotACompletion("a stream came back that was not asked for")
+        async with aclosing(split_events(answer.pieces)) as events:
+            async for event in events:
+                await self._event(event, _data(event))
+                if self._dialect.is_last(self._heard, event):
+                    return
+                if self._most is not None and self._heard.characters > 4 * _SLACK * self._most:
+                    self._heard.ended = False
+                    raise ModelUnavailable(f"the answer was ended: it may have {self._most} tokens, and went on")
+
+    async def _event(self, event: bytes, data: Json | None) -> None:
+        if not self.begun and data is not None and (error := _error(data)):
+            raise Rejected(status_inside(error), {"error": error}, {})
+        if data is not None:
+            self._dialect.event(self._heard, data)
+        if not self.begun:
+            self.begun = True
+            await self._connection.begin(200, STREAM)
+        if data is None or self._dialect.shown(self._request, data):
+            await self._connection.send(event)
+
+    def _reply(self) -> Reply:
+        heard = self._heard
+        usage, self.estimated = read_usage(heard.usage, self._messages, heard.text)
+        if not heard.ended:
+            # What was counted last was counted before the rest came.
+            got = max(usage.completion_tokens, estimated_tokens(heard.text))
+            usage, self.estimated = type(usage)(usage.prompt_tokens, got, usage.cached_tokens), True
+        return Reply(heard.text, "stop" if heard.ended else "error", usage)
+
+
+async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream, each with the blank line that ends it, wherever its pieces begin and end.
+
+    Raises:
+        ModelUnavailable: one has no end.
+    """
+    held = bytearray()
+    async for piece in pieces:
+        searched = max(0, len(held) - 3)
+        held += piece
+        while end := _BETWEEN.search(held, searched):
+            yield bytes(held[: end.end()])
+            del held[: end.end()]
+            searched = 0
+        if len(held) > _MOST_EVENT:
+            raise ModelUnavailable(f"an event of the endpoint's answer has more than {_MOST_EVENT:,} bytes")
+    if held.strip():
+        yield bytes(held) + b"\n\n"
+
+
+def _data(event: bytes) -> Json | None:
+    """Return the JSON object that an event carries, if any."""
+    lines = event.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = "\n".join(one[5:].removeprefix(" ") for one in lines if one.startswith("data:"))
+    try:
+        data = read_json(text)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _error(data: Json) -> object:
+    """Return the error that an event holds in place of an answer."""
+    return data.get("error") or (data if data.get("type") == "error" else None)

@@ -1,0 +1,94 @@
+"""The exchanges of one lab in the run's ledger: booked before anything is sent, settled by the answer, or by what was booked."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlmodel import select
+
+from bot.coder.gateway.exchange import NAME, Exchange
+from bot.models import CallLimits, Item, Message, Usage
+from bot.models.ask import Asker
+from bot.models.bounds import Bound
+from bot.models.calls import Attempt, Calls, Outcome
+from bot.models.recorded import step_key
+from state.patience import patiently
+from state.steps import finish_step, start_step
+from state.store import Transaction, put_blob
+from state.tables import ModelCall
+
+_ROLE = "coder"
+
+
+class Exchanges:
+    """Makes them by the run's own calls: under its caps, at its prices, among its calls in flight."""
+
+    def __init__(self, asker: Asker, node: int, model: str) -> None:
+        """Set the lab's number, and the model's name for exchanges that were lost."""
+        self._steps = asker.steps
+        self._calls: Calls = asker.calls
+        self._node = node
+        self._model = model
+        self._last = max(self._booked(), default=0)
+
+    async def make(self, exchange: Exchange) -> Outcome:
+        """Pass a request on and its answer back, logged and charged.
+
+        Raises:
+            BudgetExceeded: it does not fit; nothing was sent.
+            BotError: the agent may have read something newer than the clock; nothing was sent.
+        """
+        self._last += 1
+        number, limits = self._last, self._calls.limits
+        asked = self._calls.attempt(exchange, step_key(NAME, self._node, number), _ROLE, self._node)
+        bounds = [one for one in (exchange.most, limits.max_tokens) if one is not None]
+        own: CallLimits = replace(limits, max_tokens=min(bounds, default=None))
+
+        async def book(bound: Bound) -> None:
+            await patiently(self._calls.store, lambda tx: self._book(tx, asked, number, bound.usage))
+
+        outcome = await self._calls.make(exchange, asked, own, book)
+        if exchange.estimated:
+            with self._calls.store.write() as tx:
+                tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=asked.step)
+        return outcome
+
+    async def settle(self) -> None:
+        """Charge what was sent, and whose end nobody saw: at what was booked, the most that it can have used."""
+        with self._calls.store.read() as session:
+            logged = set(
+                session.exec(
+                    select(ModelCall.step)
+                    .where(ModelCall.run_id == self._calls.run_id, ModelCall.node == self._node)
+                    .where(ModelCall.prompt_name == NAME)
+                )
+            )
+        for number, booked in self._booked().items():
+            if (step := step_key(NAME, self._node, number)) not in logged:
+                usage = Usage(booked["prompt_tokens"], booked["completion_tokens"])
+                await self._calls.charge_lost(self._read(step, booked), usage, self._model)
+
+    def _booked(self) -> Mapping[int, dict[str, Any]]:
+        return self._steps.finished(NAME, node=self._node)
+
+    def _book(self, tx: Transaction, asked: Attempt, number: int, usage: Usage) -> None:
+        run_id = self._calls.run_id
+        texts = [{"role": one.role, "content": one.content} for one in asked.messages]
+        booked = {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "messages": put_blob(tx, json.dumps(texts, ensure_ascii=False)),
+            "items": [[item.id, item.time.isoformat()] for item in asked.items],
+            "hash": asked.hash,
+            "as_of": asked.as_of.isoformat(),
+        }
+        start_step(tx, run_id, NAME, node=self._node, attempt=number, prompt_hash=asked.hash)
+        finish_step(tx, run_id, NAME, booked, node=self._node, attempt=number)
+
+    def _read(self, step: str, booked: Mapping[str, Any]) -> Attempt:
+        messages = [Message(**one) for one in json.loads(self._calls.store.blob(booked["messages"]))]
+        items = [Item(id, datetime.fromisoformat(at)) for id, at in booked["items"]]
+        as_of = datetime.fromisoformat(booked["as_of"])
+        return Attempt(step, _ROLE, self._node, NAME, messages, items, booked["hash"], as_of)

@@ -1,0 +1,206 @@
+"""An agent of the owner's at work in a lab: started with TASK.md as its prompt, warned before the end, and ended in order."""
+
+import asyncio
+import shlex
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bot.coder.gateway import Gateway
+from bot.coder.lab.box import Box
+from bot.coder.lab.calls import LabAnswer, LabCall
+from bot.coder.lab.commands import Commands
+from bot.coder.lab.leases import LabLease
+from bot.coder.lab.news import LabNews
+from bot.coder.own import OwnCoder
+from bot.engine.context import RunContext
+from bot.models import Item
+from bot.models.quoting import line
+from sandbox.lab import CommandResult
+from state.errors import BudgetExceeded
+from state.labs import end_turn, lab
+
+_MOST_FAILED = 3
+"""Starts of an agent that ended with a failure."""
+_GRACE = 20.0
+"""Seconds that an agent has to end by itself after `lab done`, as it mostly asks its model once more."""
+_LOOKED_EVERY = 1.0
+_SHOWN = 16_000
+"""Characters of the end of what an agent printed that are kept with its turn."""
+_WHY = 300
+_AGAIN = (
+    "# You begin again\n"
+    "You were started in this lab before, and that start was ended: {why}. /lab/work/ is as it was left, with scripts and notes: "
+    "read them first. {left:.0f} s are left, whatever is said below.\n\n"
+)
+_DONE = "its coder was done"
+_INTERRUPTED = "the bot was restarted meanwhile"
+# A login shell, in which some agents run commands, would begin with the system's PATH, on which there is no `lab`.
+_START = 'printf "export PATH=%q\\n" "$PATH" >"$HOME/.profile"; exec gateway bash -c {command}'
+
+
+@dataclass
+class Session:
+    """The work of one agent in one lab, during one start of the bot; it answers the calls of the command `lab`."""
+
+    context: RunContext
+    coder: OwnCoder
+    number: int
+    """Of the lab."""
+    folder: Path
+    """Of the lab."""
+    prompt: str
+    """The text of TASK.md."""
+    alone: bool
+    commands: Commands
+    updates: LabNews
+    left: Callable[[], float]
+    """Returns the seconds that are left."""
+    most: int
+    """Requests to its model in one start."""
+    warning: Callable[[float], str | None]
+    """Returns the warning for so many seconds that are left; None: it is too early for one."""
+    look: Callable[[], Coroutine[Any, Any, None]]
+    """Called while the agent runs, to see what it has left in its folder."""
+    fresh: list[Item] = field(default_factory=list)
+    """The dated things that it can have read since its last request."""
+    _done_at: float | None = None
+
+    @property
+    def news(self) -> list[str]:
+        """Answers that no client waited for."""
+        return self.commands.news
+
+    async def __call__(self, call: LabCall) -> LabAnswer:
+        """Answer a call of `lab`; under the answer stand what is new, the time that is left, and the warning before the end."""
+        answer = await self.commands(call)
+        lines = [f"[meanwhile] {one}" for one in self.commands.take_news()]
+        lines += [f"[news] {one}" for one in await asyncio.to_thread(self.updates.lines)]
+        self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
+        left = self.left()
+        return LabAnswer(
+            answer.status, "\n".join([answer.text, *lines, f"[{left:.0f} s left]", self.warning(left) or ""])
+        )
+
+    def take_fresh(self) -> list[Item]:
+        """Return the dated things that it can have read since the last call."""
+        fresh, self.fresh = self.fresh, []
+        return fresh
+
+    def notice(self) -> str | None:
+        """Return the warning, once it is time for it; else an agent that asks for nothing would not see it."""
+        return self.warning(self.left())
+
+    async def through(self, box: Box, gateway: Gateway, lease: LabLease) -> str:
+        """Start the agent, again where it failed or the bot was killed, until the lab is over; return why it is.
+
+        Each start is a turn of the lab, and a step.
+
+        Raises:
+            BudgetExceeded: a cap was reached.
+            ModelError: no model answers.
+        """
+        turn, failed, before = 0, 0, ""
+        while True:
+            turn += 1
+            run = partial(self._turn, turn, before, box, gateway, lease)
+            ended = await self.context.steps.once("lab.turn", run, node=self.number, attempt=turn)
+            if ended["capped"]:
+                raise BudgetExceeded(ended["reason"])
+            if ended["reason"] is not None:
+                return str(ended["reason"])
+            before = str(ended["why"])
+            failed += before != _INTERRUPTED
+            if failed == _MOST_FAILED:
+                return f"its coder failed {failed} times, at last so: {before}"
+
+    async def _turn(self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease) -> dict[str, Any]:
+        """Run the agent once, unless that was begun before; return `reason` if the lab is over, else `why` it is not."""
+        interrupted = True
+
+        async def begin() -> dict[str, Any]:
+            nonlocal interrupted
+            interrupted = False
+            return {}
+
+        await self.context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
+        started = time.monotonic()
+        result: CommandResult | None = None
+        reason, why = None, _INTERRUPTED
+        row = lab(self.context.store, self.context.run_id, self.number)
+        if interrupted and row is not None and row.report:
+            reason = _DONE
+        elif not interrupted:
+            asked = gateway.exchanges
+            result, reason = await self._run(turn, before, box, gateway, lease)
+            if gateway.over is not None and not isinstance(gateway.over, BudgetExceeded):
+                raise gateway.over
+            if result is not None and reason is None:
+                reason, why = self._ended(result, gateway.exchanges - asked)
+        with self.context.store.write() as tx:
+            facts = {"seconds": round(time.monotonic() - started, 3), "exit": result.exit_code if result else None}
+            end_turn(tx, self.context.run_id, self.number, turn, command=self.coder.name, **facts)
+        text = await asyncio.to_thread(self._printed, turn)
+        return {
+            "text": f"{text}\n[{reason or why}]",
+            "done": self.commands.done,
+            "reason": reason,
+            "why": why,
+            "capped": gateway.over is not None,
+        }
+
+    async def _run(
+        self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease
+    ) -> tuple[CommandResult | None, str | None]:
+        """Run the agent until it ends, or its lab has to; return how it ended, or why the lab has to."""
+        await asyncio.to_thread(self._write_task, _AGAIN.format(why=before, left=self.left()) if before else "")
+        command = _START.format(command=shlex.quote(self.coder.command))
+        # From outside nobody sees whether it computes or waits for its model: it holds the cores all the time.
+        async with lease.hold() as held:
+            with self.context.executor.stopwatch.measure("commands"):
+                # The watch ends it in time; the sandbox's own limit comes after that.
+                running = asyncio.create_task(box.run(turn, command, self.left() + 2 * _GRACE, held))
+                try:
+                    while (reason := self._over(gateway)) is None and not running.done():
+                        await self.look()
+                        await asyncio.wait({running}, timeout=_LOOKED_EVERY)
+                    return (running.result(), reason) if running.done() else (None, reason)
+                finally:
+                    running.cancel()
+                    await asyncio.gather(running, return_exceptions=True)
+
+    def _over(self, gateway: Gateway) -> str | None:
+        """Return why the lab has to end while its agent runs."""
+        if self.commands.done:
+            self._done_at = self._done_at or time.monotonic()
+            return _DONE if time.monotonic() > self._done_at + _GRACE else None
+        if gateway.over is not None:
+            return str(gateway.over)
+        if self.left() <= 0:
+            return "its time was used up"
+        return f"its {self.most} requests were used up" if gateway.exchanges > self.most else None
+
+    def _ended(self, result: CommandResult, asked: int) -> tuple[str | None, str]:
+        """Return why the lab is over, its agent having ended by itself; else how it failed."""
+        if self.commands.done:
+            return _DONE, ""
+        if result.exit_code == 0:
+            return "its coder ended by itself", ""
+        last = line(result.output.strip().rpartition("\n")[2], _WHY)
+        why = result.ended or f"it ended with status {result.exit_code}: {last}"
+        return (None if asked else f"its coder asked its model nothing: {why}"), why
+
+    def _write_task(self, before: str) -> None:
+        """Write TASK.md in place, as the file itself is mounted."""
+        (self.folder / "TASK.md").write_text(f"{before}{self.prompt}", encoding="utf-8")
+
+    def _printed(self, turn: int) -> str:
+        """Return the end of what the agent printed."""
+        try:
+            text = (self.folder / "logs" / f"{turn}.txt").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return text[-_SHOWN:].rstrip()

@@ -1,0 +1,106 @@
+"""A socket of a lab, on which the engine takes connections in: bounded, and open to whoever may reach its folder."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_BACKLOG = 8
+
+
+class Listener:
+    """Serves a socket while its context is open; leaving cancels what still runs."""
+
+    def __init__(self, path: Path, serve: Callable[[socket.socket], Awaitable[None]], *, most: int) -> None:
+        """Remember what to serve.
+
+        Args:
+            path: The socket, in a folder that the lab sees.
+            serve: Serves one connection, which is closed afterwards.
+            most: Connections at a time; the kernel keeps a few more waiting, and turns the rest away.
+        """
+        self._path = path
+        self._handle = serve
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._places = asyncio.Semaphore(most)
+
+    async def __aenter__(self) -> Self:
+        """Open the socket.
+
+        Raises:
+            OSError: The folder cannot be made or the socket cannot be opened.
+        """
+        folder = self._path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+        self._path.unlink(missing_ok=True)
+        self._listener = _listen(folder, self._path.name)
+        self._accepting = asyncio.create_task(self._accept())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the socket and end all connections."""
+        tasks = {self._accepting, *self._tasks}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listener.close()
+        self._path.unlink(missing_ok=True)
+
+    async def _accept(self) -> None:
+        """Take connections in while there are places."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._places.acquire()
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except OSError:  # it is gone again, or we have no descriptor left
+                self._places.release()
+                await asyncio.sleep(0.1)
+                continue
+            task = asyncio.create_task(self._serve(connection))
+            self._tasks.add(task)
+            task.add_done_callback(self._served)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            await self._handle(connection)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._places.release()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # A fault of ours: the traceback is logged, and other connections go on.
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "a connection from a lab failed", "exception": error, "task": task}
+            )
+
+
+async def receive(connection: socket.socket, most: int) -> bytes:
+    """Return what has come, nothing at its end; descriptors that came along are closed by the kernel."""
+    try:
+        return await asyncio.get_running_loop().sock_recv(connection, most)
+    except ConnectionError:
+        return b""
+
+
+def _listen(folder: Path, name: str) -> socket.socket:
+    """Return a socket that listens; its path goes through a descriptor, as the kernel takes 107 bytes of one."""
+    listener = socket.socket(socket.AF_UNIX)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        listener.setblocking(False)
+        listener.bind(f"/proc/self/fd/{descriptor}/{name}")
+        (folder / name).chmod(0o666)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.close(descriptor)
+    return listener

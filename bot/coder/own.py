@@ -1,0 +1,268 @@
+"""The owner's coding agents: the tables `[coders.NAME]` of bot.toml, and presets for those that many people use."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from bot.coder.gateway import DialectName as Dialect
+from bot.models.settings import ModelChoice
+from state.errors import UsageError
+from state.settings_paths import SettingsPath
+from state.words import did_you_mean
+
+OURS = ("lab", "script")
+"""Names that `--coder` has for coders of the bot's own."""
+TASK = "/lab/TASK.md"
+"""Where an agent finds its prompt."""
+FOLDER, PROGRAM, MODEL = "CODER_FOLDER", "CODER_PROGRAM", "CODER_MODEL"
+"""Variables that a command may use: where the agent is installed, its program, and the model's name."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How an agent is started: without questions, without a second sandbox, with nothing that its maker runs for it."""
+
+    dialect: Dialect
+    program: str
+    """Where its program lies in its installation; `*` stands for a part of the machine's name."""
+    command: str
+    install: str
+    """A line that installs it into `{folder}`."""
+    environment: Mapping[str, str]
+
+
+# Aider edits files and runs no command of its own accord: this loop scores what it wrote, and hands it the answer.
+_AIDER = """
+touch solution.py
+cp solution.py before.py
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  cp /lab/TASK.md message.txt
+  [ ! -s said.txt ] || { printf '\\n\\n# What came of solution.py as it stands\\n'; tail -c 4000 said.txt; } >>message.txt
+  "$CODER_FOLDER/bin/python" -I "$CODER_PROGRAM" --model "openai/$CODER_MODEL" --message-file message.txt --yes-always \\
+    --no-git --no-gitignore --no-check-update --analytics-disable --no-show-model-warnings --no-show-release-notes \\
+    --no-detect-urls --disable-playwright --no-pretty --map-tokens 0 --edit-format diff solution.py </dev/null || exit
+  # What it leaves as it is will not get better.
+  ! cmp -s solution.py before.py || break
+  cp solution.py before.py
+  if [ -S /lab/.engine/socket ]; then
+    lab score solution.py --note "aider, round $round" >said.txt 2>&1 || ! grep -q 'no looks are left' said.txt || break
+  else
+    timeout 1800 python3 solution.py >said.txt 2>&1
+  fi
+  cat said.txt
+done
+[ ! -S /lab/.engine/socket ] || lab done said.txt || lab done </dev/null
+"""
+
+PRESETS: Mapping[str, Preset] = {
+    "mini-swe-agent": Preset(
+        "chat",
+        "bin/mini",
+        # Python without PYTHONPATH, which is that of scripts; they find it again, as the agent passes it on.
+        'exec "$CODER_FOLDER/bin/python" -I "$CODER_PROGRAM" --yolo --exit-immediately --cost-limit 0 '
+        '--model "openai/$CODER_MODEL" --config mini.yaml --config environment.timeout=1800 '
+        '--task "$(cat /lab/TASK.md)"',
+        "python3 -m venv {folder} && {folder}/bin/pip install mini-swe-agent",
+        {"MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    ),
+    "codex": Preset(
+        "responses",
+        "node_modules/@openai/codex-*/vendor/*/bin/codex",
+        # In /tmp it makes no links to programs of its own, which edit files.
+        'export CODEX_HOME=/dev/shm/codex; mkdir -p "$CODEX_HOME"; '
+        'exec "$CODER_PROGRAM" exec --dangerously-bypass-approvals-and-sandbox --skip-git-repo-check --color never '
+        "--config web_search=disabled --config analytics.enabled=false --config check_for_update_on_startup=false "
+        '--config "model_providers.gateway={name=\\"gateway\\", base_url=\\"$OPENAI_BASE_URL\\", '
+        'wire_api=\\"responses\\", env_key=\\"OPENAI_API_KEY\\"}" '
+        '--config model_provider=gateway --model "$CODER_MODEL" - </lab/TASK.md',
+        "npm install --prefix {folder} @openai/codex",
+        {},
+    ),
+    "claude-code": Preset(
+        "messages",
+        "node_modules/@anthropic-ai/claude-code-*/claude",
+        'export ANTHROPIC_DEFAULT_HAIKU_MODEL="$CODER_MODEL" ANTHROPIC_SMALL_FAST_MODEL="$CODER_MODEL"; '
+        'exec "$CODER_PROGRAM" --print --verbose --dangerously-skip-permissions --disallowedTools WebSearch,WebFetch '
+        '--model "$CODER_MODEL" --output-format stream-json </lab/TASK.md',
+        "npm install --prefix {folder} @anthropic-ai/claude-code",
+        {
+            "IS_SANDBOX": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "BASH_DEFAULT_TIMEOUT_MS": "600000",
+            "BASH_MAX_TIMEOUT_MS": "1800000",
+        },
+    ),
+    "aider": Preset(
+        "chat",
+        "bin/aider",
+        _AIDER,
+        "python3 -m venv {folder} && {folder}/bin/pip install aider-chat",
+        {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    ),
+}
+"""By name; a table `[coders.NAME]` of such a name needs nothing but its folder."""
+
+
+def _name(name: str) -> str:
+    if name in OURS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}", name):
+        raise ValueError(f"must be a plain name, and none of {', '.join(OURS)}")
+    return name
+
+
+CoderName = Annotated[str, AfterValidator(_name)]
+
+
+def _environment(variables: dict[str, str]) -> dict[str, str]:
+    for name in variables:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ValueError(f"must name variables, and {name!r} can be none")
+    return variables
+
+
+class CoderSection(BaseModel):
+    """A table `[coders.NAME]` of bot.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    preset: Literal[tuple(PRESETS)] | None = Field(  # type: ignore[valid-type]
+        default=None,
+        description="a known agent, which brings command, dialect and variables; none: that of the table's name, if it is one",
+        examples=["codex"],
+    )
+    folder: SettingsPath | None = Field(
+        default=None,
+        description="where it is installed; mounted read-only where it lies",
+        examples=["/opt/coders/codex"],
+    )
+    files: tuple[SettingsPath, ...] = Field(
+        default=(),
+        description="what else it needs of this machine, such as node; mounted read-only where it lies",
+        examples=[["/usr/bin/node"]],
+    )
+    command: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a line for bash that runs it to its end, started in /lab/work with its prompt in /lab/TASK.md; "
+        f"${FOLDER}, ${PROGRAM} (of a preset) and ${MODEL} are set",
+        examples=['exec "$CODER_FOLDER/bin/agent" --model "$CODER_MODEL" </lab/TASK.md'],
+    )
+    environment: Annotated[dict[str, str], AfterValidator(_environment)] = Field(
+        default={}, description="variables that it finds; no keys: it needs none, and could read them"
+    )
+    dialect: Dialect | None = Field(
+        default=None,
+        description="what it speaks to its model: chat completions, responses, or messages",
+        examples=["chat"],
+    )
+    models: tuple[str, ...] = Field(
+        default=(),
+        description="further names that it may ask its model by; the configured model answers those as well",
+        examples=[["small-model"]],
+    )
+
+
+class OwnCoder(BaseModel):
+    """A coding agent of the owner's, as a run starts it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    model: str = Field(description="the model's name that it asks for")
+    command: str
+    dialect: Dialect
+    folder: Path | None = None
+    program: str | None = None
+    files: tuple[Path, ...] = ()
+    environment: dict[str, str] = {}
+    models: tuple[str, ...] = ()
+
+    @property
+    def in_place(self) -> tuple[Path, ...]:
+        """Files of this machine that it needs: its installation, the Python that its environment is made of, and others."""
+        folders = [] if self.folder is None else [self.folder, *_base_python(self.folder)]
+        return tuple(dict.fromkeys((*folders, *self.files)))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that its command finds, those of the gateway apart."""
+        place = "" if self.folder is None else str(self.folder)
+        return {FOLDER: place, PROGRAM: self.program or "", MODEL: self.model, **self.environment}
+
+
+class ChosenCoder(BaseModel):
+    """Who works in a run's labs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    own: OwnCoder | None = Field(default=None, description="an agent of the owner's; none: the bot's shell coder")
+
+
+def own_coder(name: str, sections: Mapping[str, CoderSection], choice: ModelChoice) -> OwnCoder:
+    """Return a coder of bot.toml by its name, to work with the model that is chosen for coders.
+
+    Raises:
+        UsageError: there is no such table, it says too little to start the agent, the agent is not installed, or no
+            endpoint answers it.
+    """
+    if choice.kind != "openai":
+        raise UsageError(f"the coder {name} needs a model behind an endpoint, not {choice.spec}")
+    section = sections.get(name)
+    if section is None:
+        raise UsageError(
+            f"there is no coder {name!r}: {did_you_mean(name, (*OURS, *sections))} (yours are the tables [coders.NAME] of "
+            "bot.toml)"
+        )
+    preset = PRESETS.get(section.preset or name)
+    command, dialect = section.command or (preset and preset.command), section.dialect or (preset and preset.dialect)
+    if command is None or dialect is None:
+        raise UsageError(f"[coders.{name}] needs a preset ({', '.join(PRESETS)}), or a command and a dialect")
+    program = None
+    if preset is not None and section.command is None:
+        program = installed(name, section)
+    return OwnCoder(
+        name=name,
+        model=choice.model_for("coder"),
+        command=command,
+        dialect=dialect,
+        folder=section.folder,
+        program=program,
+        files=section.files,
+        environment={**(preset.environment if preset else {}), **section.environment},
+        models=section.models,
+    )
+
+
+def installed(name: str, section: CoderSection) -> str | None:
+    """Return the program of a coder with a preset; None for one without.
+
+    Raises:
+        UsageError: something of it is not there; the message says how to install it.
+    """
+    preset = PRESETS.get(section.preset or name)
+    if preset is not None and section.folder is None:
+        raise UsageError(f"[coders.{name}] needs the `folder` that it is installed in")
+    how = "" if preset is None else f"; install it by `{preset.install.format(folder=section.folder)}`"
+    missing = [path for path in (section.folder, *section.files) if path is not None and not path.exists()]
+    if missing:
+        raise UsageError(f"[coders.{name}] names {missing[0]}, which is not there{how}")
+    if preset is None or section.folder is None:
+        return None
+    found = sorted(section.folder.glob(preset.program))
+    if not found:
+        raise UsageError(f"[coders.{name}]: there is no {preset.program} in {section.folder}{how}")
+    return str(found[0])
+
+
+def _base_python(folder: Path) -> list[Path]:
+    """Return the Python that a virtual environment was made of, unless it is the system's, which sandboxes have."""
+    try:
+        lines = (folder / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    homes = [Path(value.strip()) for key, _, value in (one.partition("=") for one in lines) if key.strip() == "home"]
+    return [home.resolve().parent for home in homes if home.resolve().parent not in (Path("/usr"), Path("/usr/local"))]

@@ -1,0 +1,283 @@
+"""Single calls within a run's budget: what one may use is reserved, it is made, and then logged and charged, however it ended."""
+
+import asyncio
+import time
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from bot.budgets.kinds import Kind
+from bot.budgets.levels import Held, Level, unbounded
+from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Usage
+from bot.models.bounds import Bound, Estimate, Sent, bounds, free, most_sent
+from bot.models.fingerprint import prompt_hash
+from bot.models.passing import Passed
+from bot.models.prefix import cached_messages
+from bot.models.recorded import Bindable
+from bot.models.tools import tool_of
+from state.clock import Clock
+from state.errors import BotError, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
+from state.patience import patiently
+from state.redaction import Redactor
+from state.spending import Spent, add_up, charge, log_model_call, spent
+from state.store import Store, Transaction
+
+CALLS_IN_FLIGHT = 8
+_LAST_ANSWERS = 5
+_LEDGER = "tokens"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Tokens, cost and time of a run's calls, also before a resume; `cost_usd` is None if any price is unknown."""
+
+    calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    """Tokens of the prompts that endpoints had cached."""
+    completion_tokens: int
+    new_tokens: int
+    """Tokens that were sent and not cached, and those that were received: a cap on tokens counts these."""
+    cost_usd: float | None
+    model_seconds: float
+    """Wall seconds in calls; those of parallel calls add up."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a prompt, as it is logged."""
+
+    step: str
+    role: str
+    node: int | None
+    name: str
+    """The prompt's."""
+    messages: Sequence[Message]
+    items: Sequence[Item]
+    hash: str
+    as_of: datetime
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of an attempt; `fault` is what to repair, `refused` why there is no answer."""
+
+    reply: Completion[None]
+    fault: str | None = None
+    cut: bool = False
+    """Whether the reply reached the token limit, which is a fault unless the prompt has a tool."""
+    refused: str | None = None
+    error: ModelError | None = None
+    """A failure of the call itself, after which the step is not done."""
+
+    def without_secrets(self, redactor: Redactor) -> "Outcome":
+        """Return the outcome with all secrets redacted."""
+        reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer of {self.reply.model}"))
+        fault, refused = (text and redactor.own(text) for text in (self.fault, self.refused))
+        return replace(self, reply=reply, fault=fault, refused=refused)
+
+
+class _Spends(Protocol):
+    """What counts spending: a reservation, or a level of the budget."""
+
+    def spend(self, **amounts: float) -> None: ...
+
+
+async def _nothing(bound: Bound) -> None:
+    """Do nothing once a call's reservation stands."""
+
+
+class Calls:
+    """Makes all model calls of one run, one by one."""
+
+    def __init__(
+        self,
+        model: Model,
+        store: Store,
+        run_id: str,
+        clock: Clock,
+        *,
+        budget: Level | None = None,
+        estimate: Estimate = free,
+        limits: CallLimits | None = None,
+        in_flight: int = CALLS_IN_FLIGHT,
+        ageless: frozenset[str] = frozenset(),
+        timed: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Begin or resume the calls of a run; the arguments are those of `Asker`."""
+        self.store = store
+        self.run_id = run_id
+        self.limits = limits or CallLimits()
+        self._model = model
+        self._clock = clock
+        self._ageless = ageless
+        self._timed = timed
+        self._spent = spent(store, run_id).get(_LEDGER, Spent())
+        self._budget = budget or unbounded()
+        self._estimate = estimate
+        self._took: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LAST_ANSWERS))
+        self._gate = asyncio.Semaphore(in_flight)
+        self._in_flight: dict[str, list[float]] = defaultdict(list)
+        """By role, when its calls in flight were made (monotonic)."""
+
+    @property
+    def totals(self) -> Totals:
+        """What the run has spent on calls."""
+        cost = None if self._spent.unpriced else self._spent.cost_usd
+        spent = self._spent
+        tokens = (spent.prompt_tokens, spent.cached_tokens, spent.completion_tokens, spent.new_tokens)
+        return Totals(spent.entries, *tokens, cost, spent.seconds)
+
+    def longest_answer(self, role: str, first: float) -> float:
+        """Return the longest time (seconds) of a role's last few answers in this process; `first` before any."""
+        return max(self._took.get(role, ()), default=first)
+
+    def waiting(self, role: str) -> float:
+        """Return for how long (seconds) a role's oldest call in flight has waited for its answer; 0 without one."""
+        calls = self._in_flight[role]
+        return time.monotonic() - min(calls) if calls else 0.0
+
+    def attempt(self, prompt: Prompt[Any], step: str, role: str, node: int | None) -> Attempt:
+        """Return an attempt at a prompt, to be made now.
+
+        Raises:
+            BotError: the prompt holds something newer than the clock.
+        """
+        as_of = self._clock.as_of()
+        ensure_known(prompt, as_of, self._ageless)
+        items = tuple(prompt.items())
+        return Attempt(step, role, node, prompt.name, prompt.messages(), items, prompt_hash(prompt), as_of)
+
+    async def make(
+        self,
+        prompt: Prompt[Any],
+        asked: Attempt,
+        limits: CallLimits | None = None,
+        reserved: Callable[[Bound], Awaitable[None]] = _nothing,
+    ) -> Outcome:
+        """Make one call, then log and charge it, however it ended.
+
+        Args:
+            prompt: what is asked.
+            asked: the same, as it is logged.
+            limits: the call's; None: those of all calls.
+            reserved: awaited once the most that it may use is reserved, before anything is sent.
+
+        Raises:
+            BudgetExceeded: the call would not fit even if all reservations were released; nothing was sent.
+        """
+        model = self._model.bind(asked.step) if isinstance(self._model, Bindable) else self._model
+        async with self._gate, self._reserved(prompt, asked, limits or self.limits) as (held, bound):
+            await reserved(bound)
+            with self._timed():
+                start = time.monotonic()
+                self._in_flight[asked.role].append(start)
+                try:
+                    outcome = await _outcome(model, prompt, asked.role, bound.limits)
+                finally:
+                    self._in_flight[asked.role].remove(start)
+                seconds = time.monotonic() - start
+                self._took[asked.role].append(seconds)
+            outcome = outcome.without_secrets(self.store.redactor)
+            await self._log_and_charge(asked, outcome.reply, seconds, held)
+        return outcome
+
+    async def charge_lost(self, asked: Attempt, usage: Usage, model: str) -> None:
+        """Log and charge a call whose end nobody saw, though it was sent: at these tokens, the most that it can have used."""
+        reply = Completion(None, "", usage, model, self._estimate(asked.role, usage))
+        await self._log_and_charge(asked, reply, 0.0, self._budget)
+
+    @asynccontextmanager
+    async def _reserved(
+        self, prompt: Prompt[Any], asked: Attempt, limits: CallLimits
+    ) -> AsyncIterator[tuple[Held, Bound]]:
+        """Reserve the most that a call may use, for a shorter answer if a long one does not fit."""
+        async with AsyncExitStack() as stack:
+            refused: BudgetExceeded | None = None
+            for bound in bounds(self._budget, self._estimate, asked.role, self._sent(prompt, asked), limits):
+                try:
+                    held = await stack.enter_async_context(self._budget.reserve(**bound.amounts))
+                except BudgetExceeded as error:
+                    refused = error
+                    continue
+                yield held, bound
+                return
+            raise refused or BudgetExceeded("no call fits into the budget")
+
+    def _sent(self, prompt: Prompt[Any], asked: Attempt) -> Sent:
+        """Return the most tokens that a call sends; the cached part is looked up only under a cap on tokens."""
+        with_tool = tool_of(prompt) is not None
+        cached = 0
+        if self._budget.capped(Kind.TOKENS) and (with_tool or isinstance(prompt, Passed)):
+            cached = cached_messages(
+                self.store,
+                self.run_id,
+                role=asked.role,
+                prompt_name=asked.name,
+                node=asked.node,
+                messages=asked.messages,
+            )
+        return most_sent(asked.messages, with_tool=with_tool, cached=cached)
+
+    async def _log_and_charge(self, asked: Attempt, reply: Completion[None], seconds: float, spends: _Spends) -> None:
+        """Log and charge a call in one transaction, which waits for an unavailable database, as the call was paid."""
+        spends.spend(money=reply.cost_usd or 0.0, calls=1, tokens=reply.usage.new_tokens)
+        took: dict[str, Any] = {
+            "prompt_tokens": reply.usage.prompt_tokens,
+            "cached_tokens": reply.usage.cached_tokens,
+            "completion_tokens": reply.usage.completion_tokens,
+            "cost_usd": reply.cost_usd,
+        }
+        same: dict[str, Any] = {"role": asked.role, "model": reply.model, "node": asked.node, **took}
+
+        def write(tx: Transaction) -> None:
+            log_model_call(
+                tx,
+                self.run_id,
+                step=asked.step,
+                prompt_name=asked.name,
+                as_of=asked.as_of,
+                items=[(item.id, item.time) for item in asked.items],
+                messages=[asdict(message) for message in asked.messages],
+                answer=reply.text,
+                prompt_hash=asked.hash,
+                **same,
+            )
+            charge(tx, self.run_id, _LEDGER, seconds=seconds, **same)
+
+        await patiently(self.store, write)
+        self._spent = add_up(self._spent, {**took, "seconds": seconds})
+
+
+def ensure_known(prompt: Prompt[Any], as_of: datetime, ageless: frozenset[str]) -> None:
+    """Raise BotError if a prompt holds an item newer than the clock, or without a time zone: a bug must not leak it."""
+    for item in prompt.items():
+        late = item.time.tzinfo is None or item.time > as_of
+        if late and item.id.partition("/")[0] not in ageless:
+            raise BotError(
+                f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, "
+                f"but nothing after {as_of.isoformat()} may be known; it was not sent"
+            )
+
+
+async def _outcome(model: Model, prompt: Prompt[Any], role: str, limits: CallLimits) -> Outcome:
+    """Ask the model; errors become values, so that all outcomes are logged alike."""
+    try:
+        completion = await model.complete(prompt, role=role, limits=limits)
+    except Unparsable as error:
+        return Outcome(_charged(error.reply), fault=str(error), cut=isinstance(error, CutOff))
+    except ModelRefused as error:
+        return Outcome(_charged(error.reply), refused=str(error))
+    except ModelError as error:
+        return Outcome(_charged(None), error=error)
+    return Outcome(replace(completion, answer=None), cut=completion.cut)
+
+
+def _charged(reply: object | None) -> Completion[None]:
+    """Return the reply that an error carries; without one nothing was paid."""
+    if isinstance(reply, Completion):
+        return Completion(None, reply.text, reply.usage, reply.model, reply.cost_usd)
+    return Completion(None, "", Usage(), "", 0.0)

@@ -1,0 +1,93 @@
+"""Tests of the scripted endpoint: the three dialects, whole and as streams, read as agents read them."""
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+
+from bot.coder.scripted.endpoint import Endpoint, serving
+
+_SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}, "why": {}}, "required": ["command", "why"]}
+_CHAT = {
+    "messages": [{"role": "user", "content": "go"}],
+    "tools": [{"type": "function", "function": {"name": "bash", "parameters": _SCHEMA}}],
+}
+_RESPONSES = {
+    "input": [{"type": "message", "role": "user", "content": "go"}],
+    "tools": [{"type": "function", "name": "shell", "parameters": {"properties": {"command": {"type": "array"}}}}],
+}
+_MESSAGES = {
+    "messages": [{"role": "user", "content": "go"}],
+    "tools": [{"name": "Read", "input_schema": {}}, {"name": "Bash", "input_schema": _SCHEMA}],
+}
+_DIALECTS = {"chat/completions": _CHAT, "responses": _RESPONSES, "messages": _MESSAGES}
+
+
+def post(endpoint: Endpoint, path: str, body: dict[str, Any]) -> bytes:
+    content = json.dumps({"model": "m", **body}).encode()
+    request = urllib.request.Request(f"{endpoint.address}/{path}", content)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        read: bytes = answer.read()
+    return read
+
+
+def events(content: bytes) -> list[dict[str, Any]]:
+    lines = [line.removeprefix("data: ") for line in content.decode().splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+def test_each_dialect_is_answered_with_a_call_of_its_tool_for_commands() -> None:
+    with serving(Endpoint(["ls"])) as endpoint:
+        chat, response, message = (json.loads(post(endpoint, path, body)) for path, body in _DIALECTS.items())
+    called = chat["choices"][0]["message"]["tool_calls"][0]["function"]
+    assert called["name"] == "bash"
+    assert json.loads(called["arguments"]) == {"command": "ls", "why": "scripted"}
+    assert response["output"][0]["name"] == "shell"
+    assert json.loads(response["output"][0]["arguments"]) == {"command": ["bash", "-c", "ls"]}
+    assert message["content"] == [
+        {"type": "tool_use", "id": "toolu_0", "name": "Bash", "input": {"command": "ls", "why": "scripted"}}
+    ]
+
+
+def test_a_stream_says_what_the_whole_answer_says_and_counts_the_same_tokens() -> None:
+    with serving(Endpoint(["ls"])) as endpoint:
+        streams = {path: events(post(endpoint, path, {**body, "stream": True})) for path, body in _DIALECTS.items()}
+        counted = endpoint.counted
+    chat, responses, messages = streams.values()
+    assert chat[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["name"] == "bash"
+    assert [one["sequence_number"] for one in responses] == [0, 1, 2, 3]
+    assert json.loads(messages[2]["delta"]["partial_json"])["command"] == "ls"
+    sent = [chat[-1]["usage"]["prompt_tokens"], responses[-1]["response"]["usage"]["input_tokens"]]
+    sent.append(messages[0]["message"]["usage"]["input_tokens"])
+    received = [chat[-1]["usage"]["completion_tokens"], responses[-1]["response"]["usage"]["output_tokens"]]
+    received.append(messages[-2]["usage"]["output_tokens"])
+    assert (sum(sent), sum(received)) == (counted.prompt, counted.completion)
+
+
+def test_an_answer_goes_by_the_turns_of_its_conversation_and_the_last_one_is_a_text() -> None:
+    later = {**_CHAT, "messages": [*_CHAT["messages"], {"role": "assistant", "content": "one"}]}
+    with serving(Endpoint(["ls", "pwd"])) as endpoint:
+        first, again, second = (json.loads(post(endpoint, "chat/completions", one)) for one in (_CHAT, _CHAT, later))
+        later["messages"] = [*later["messages"], {"role": "assistant", "content": "two"}]
+        last = json.loads(post(endpoint, "chat/completions", later))
+    assert first == again
+    assert "pwd" in json.dumps(second)
+    assert second["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
+    assert "tool_calls" not in last["choices"][0]["message"]
+
+
+def test_without_a_tool_the_texts_are_answered() -> None:
+    with serving(Endpoint(["ls"], ["an edit"])) as endpoint:
+        answer = json.loads(post(endpoint, "chat/completions", {"messages": _CHAT["messages"]}))
+    assert answer["choices"][0]["message"] == {"role": "assistant", "content": "an edit"}
+
+
+@pytest.mark.parametrize(("path", "body", "status"), [("models", {}, 404), ("chat/completions", {"messages": 7}, 400)])
+def test_what_is_no_request_is_refused(path: str, body: dict[str, Any], status: int) -> None:
+    with serving(Endpoint([])) as endpoint, pytest.raises(urllib.error.HTTPError) as refused:
+        post(endpoint, path, body)
+    refused.value.close()
+    assert refused.value.code == status
+    assert not endpoint.answered

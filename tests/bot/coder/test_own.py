@@ -1,0 +1,80 @@
+"""Tests of the tables [coders.NAME]: what they may say, and what is made of them."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from bot.coder.own import PRESETS, CoderSection, own_coder
+from bot.configuration import read_settings
+from bot.models.settings import ModelChoice
+from state.errors import ConfigurationError, UsageError
+
+CHOICE = ModelChoice("openai", "large", {"coder": "small"})
+
+
+def test_a_preset_needs_only_its_folder(tmp_path: Path) -> None:
+    program = tmp_path / "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    coder = own_coder("codex", {"codex": CoderSection(folder=tmp_path)}, CHOICE)
+    assert (coder.program, coder.model, coder.dialect) == (str(program), "small", "responses")
+    assert coder.in_place == (tmp_path,)
+    assert coder.variables["CODER_MODEL"] == "small"
+    assert coder.variables["CODER_FOLDER"] == str(tmp_path)
+
+
+def test_a_virtual_environment_brings_the_python_that_it_was_made_of(tmp_path: Path) -> None:
+    venv, base = tmp_path / "venv", tmp_path / "python"
+    (venv / "bin").mkdir(parents=True)
+    (base / "bin").mkdir(parents=True)
+    (venv / "bin" / "mini").touch()
+    (venv / "pyvenv.cfg").write_text(f"home = {base}/bin\nversion = 3.11.2\n")
+    section = CoderSection(preset="mini-swe-agent", folder=venv, files=(Path("/etc/hostname"),))
+    assert own_coder("mine", {"mine": section}, CHOICE).in_place == (venv, base, Path("/etc/hostname"))
+    (venv / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    assert own_coder("mine", {"mine": section}, CHOICE).in_place == (venv, Path("/etc/hostname"))
+
+
+def test_a_command_of_ones_own_needs_a_dialect_and_no_preset(tmp_path: Path) -> None:
+    section = CoderSection(command="exec agent", dialect="chat", environment={"A": "b"})
+    coder = own_coder("mine", {"mine": section}, CHOICE)
+    assert (coder.command, coder.program, coder.variables["A"]) == ("exec agent", None, "b")
+    with pytest.raises(UsageError, match=r"needs a preset .* or a command and a dialect"):
+        own_coder("mine", {"mine": section.model_copy(update={"dialect": None})}, CHOICE)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_what_is_not_installed_is_named_with_the_line_that_installs_it(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="needs the `folder`"):
+        own_coder(name, {name: CoderSection()}, CHOICE)
+    with pytest.raises(UsageError, match=f"is not there; install it by `.*{tmp_path}/none"):
+        own_coder(name, {name: CoderSection(folder=tmp_path / "none")}, CHOICE)
+    with pytest.raises(UsageError, match=f"in {tmp_path}; install it by"):
+        own_coder(name, {name: CoderSection(folder=tmp_path)}, CHOICE)
+
+
+def test_an_unknown_coder_and_a_model_without_an_endpoint_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean codex"):
+        own_coder("codx", {"codex": CoderSection(folder=tmp_path)}, CHOICE)
+    with pytest.raises(UsageError, match="needs a model behind an endpoint, not builtin"):
+        own_coder("codex", {"codex": CoderSection(folder=tmp_path)}, ModelChoice("builtin"))
+
+
+def test_variables_must_be_named_as_variables_are() -> None:
+    with pytest.raises(ValidationError, match="must name variables"):
+        CoderSection(environment={"A B": "c"})
+
+
+def test_the_file_is_checked_as_a_whole(tmp_path: Path) -> None:
+    file = tmp_path / "bot.toml"
+    file.write_text('[coders.codex]\nfolder = "codex"\n[competitions.titanic]\ncoder = "codex"\n')
+    settings = read_settings(file)
+    assert settings.coders["codex"].folder == tmp_path / "codex"
+    file.write_text('[coders.lab]\nfolder = "codex"\n[competitions.titanic]\ncoder = "codx"\n[coders.codex]\n')
+    with pytest.raises(ConfigurationError) as wrong:
+        read_settings(file)
+    assert "must be a plain name, and none of lab, script" in str(wrong.value)
+    file.write_text('[competitions.titanic]\ncoder = "codx"\n[coders.codex]\n')
+    with pytest.raises(ConfigurationError, match="names no table"):
+        read_settings(file)
