@@ -31,6 +31,8 @@ STARTED = {
 ELSEWHERE = ("bot/evaluation/graders/inside/", "scrapers/snapshots/demo_data/")
 """Folders whose files are run by their paths: by Alembic, and by graders and scripts in processes of their own."""
 UNUSED = {
+    "do_POST": "http.server calls it",
+    "log_message": "http.server calls it",
     "pids": "tests and benchmarks watch the cleaners' processes by it",
     "UNKNOWN": "what Kaggle may answer",
     "convert_*": "markdownify calls them",

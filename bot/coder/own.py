@@ -4,16 +4,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from bot.coder.gateway import DialectName as Dialect
-from bot.models.settings import ModelChoice
 from state.errors import UsageError
 from state.settings_paths import SettingsPath
 from state.words import did_you_mean
 
+if TYPE_CHECKING:
+    from bot.models.settings import ModelChoice
+
+Dialect = Literal["chat", "responses", "messages"]
+"""What an agent speaks to its model; here, as whoever reads bot.toml needs no gateway."""
 OURS = ("lab", "script")
 """Names that `--coder` has for coders of the bot's own."""
 TASK = "/lab/TASK.md"
@@ -152,7 +155,9 @@ class CoderSection(BaseModel):
         examples=['exec "$CODER_FOLDER/bin/agent" --model "$CODER_MODEL" </lab/TASK.md'],
     )
     environment: Annotated[dict[str, str], AfterValidator(_environment)] = Field(
-        default={}, description="variables that it finds; no keys: it needs none, and could read them"
+        default={},
+        description="variables that it finds; no keys: it needs none, and could read them",
+        examples=[{"AGENT_TELEMETRY": "off"}],
     )
     dialect: Dialect | None = Field(
         default=None,
@@ -202,7 +207,7 @@ class ChosenCoder(BaseModel):
     own: OwnCoder | None = Field(default=None, description="an agent of the owner's; none: the bot's shell coder")
 
 
-def own_coder(name: str, sections: Mapping[str, CoderSection], choice: ModelChoice) -> OwnCoder:
+def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelChoice") -> OwnCoder:
     """Return a coder of bot.toml by its name, to work with the model that is chosen for coders.
 
     Raises:

@@ -47,5 +47,13 @@ def test_what_an_agent_never_has_is_no_ablation_of_it() -> None:
     assert variant_of(settings(blend=False, race=False)) == ("no-blend",), "nothing is raced without a blend"
 
 
+def test_a_coding_agent_of_the_owners_is_another_contender_where_it_works() -> None:
+    own = {"own": {"name": "codex", "model": "m", "command": "codex", "dialect": "responses"}}
+    assert variant_of(settings(coder=own)) == ("codex",)
+    assert variant_of(settings("solo", coder=own)) == ("codex",)
+    assert variant_of(settings("aide", coder=own)) == ()
+    assert variant_of(without(settings(coder=own), ["no-labs"])) == ("no-labs",)
+
+
 def test_an_agent_that_blends_against_its_habit_is_another_contender() -> None:
     assert variant_of(settings("aide", blend=True)) == ("blend",)

@@ -1,0 +1,22 @@
+"""The doctor's look at coding agents: installed or not, with the line that installs them."""
+
+from pathlib import Path
+
+from bot.coder.own import CoderSection
+from bot.doctor.coders import check_coders
+
+
+def test_each_coder_has_its_line_and_one_that_is_not_installed_says_how_to(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mini").touch()
+    tables = {
+        "mini-swe-agent": CoderSection(folder=tmp_path),
+        "codex": CoderSection(folder=tmp_path),
+        "mine": CoderSection(command="exec agent", dialect="chat"),
+    }
+    here, absent, mine = check_coders(tables)
+    assert (here.part, here.status) == ("coder mini-swe-agent", "ok")
+    assert str(tmp_path / "bin" / "mini") in here.found
+    assert absent.status == "fails"
+    assert f"npm install --prefix {tmp_path} @openai/codex" in absent.found
+    assert (mine.status, mine.found) == ("ok", "started by its own command; `bot coder check mine` tries it out")
