@@ -96,7 +96,7 @@ def all_checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_devices(gpus)
             yield check_toolkit(_engine())
     yield from check_models(models)
-    yield from check_coders(settings.coders)
+    yield from check_coders(settings.coders, filter(None, (one.coder for one in settings.competitions.values())))
     daemon = settings.daemon
     yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=daemon.rehearsal, state=daemon.folder)
     yield check_notify(settings.notify)

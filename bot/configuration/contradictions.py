@@ -12,7 +12,6 @@ from bot.models.pricing import Pricing
 from bot.models.sections import is_almost_built_in
 from scrapers.kaggle.settings import KAGGLE
 from scrapers.snapshots.card import OWN_GRADER
-from state.words import did_you_mean
 
 
 def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
@@ -27,9 +26,6 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     yield from _uncapped(settings)
     for slug, one in settings.competitions.items():
         yield from _scoring(("competitions", slug), one)
-        if one.coder is not None and one.coder not in settings.coders:
-            near = did_you_mean(one.coder, settings.coders)
-            yield ("competitions", slug, "coder"), f"names no table [coders.{one.coder}]; {near}"
 
 
 def _almost_built_in(settings: Settings) -> Iterator[tuple[KeyPath, str]]:

@@ -18,7 +18,8 @@ _HEAD = (
     "Secrets never stand in this file."
 )
 _WIDTH = 118
-_SLUG = "some-competition"
+_NAMED = {"competitions": "some-competition", "coders": "some-coder"}
+"""A name for the example of a table by name."""
 
 
 def example(settings: Settings | None = None) -> str:
@@ -37,7 +38,7 @@ def _table(path: tuple[str, ...], field: FieldInfo, value: Any) -> Iterator[str]
     yield f"[{'.'.join(map(toml_key, path))}]"
     if kind == "tables by name" and model:
         if not value:
-            yield from _keys(model(), f"{_SLUG}.")
+            yield from _keys(model(), f"{_NAMED[path[-1]]}.")
         for name, one in value.items():
             yield ""
             yield f"[{'.'.join(map(toml_key, (*path, name)))}]"

@@ -1,6 +1,6 @@
 """Checks of the owner's coding agents: whether they are installed. Only `bot coder check` starts one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from bot.coder.own import CoderSection, own_coder
 from bot.doctor import Check
@@ -8,9 +8,9 @@ from bot.models.settings import ModelChoice
 from state.errors import UsageError
 
 
-def check_coders(sections: Mapping[str, CoderSection]) -> Iterator[Check]:
-    """Check each table [coders.NAME]."""
-    for name in sections:
+def check_coders(sections: Mapping[str, CoderSection], chosen: Iterable[str] = ()) -> Iterator[Check]:
+    """Check each table [coders.NAME], and each name of one that a competition has chosen."""
+    for name in dict.fromkeys((*sections, *chosen)):
         try:
             coder = own_coder(name, sections, ModelChoice("openai", "any"))
         except UsageError as error:

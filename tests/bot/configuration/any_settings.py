@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel
 
+from bot.coder.own import CoderSection
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.knowledge.settings import KnowledgeSettings
@@ -30,6 +31,8 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "competitions": st.deferred(
         lambda: st.dictionaries(st.sampled_from(["spooky", "DontGetKicked", "a-1"]), competition(), max_size=2)
     ),
+    "coder": st.sampled_from(["codex", "mine"]),
+    "coders": st.deferred(lambda: st.dictionaries(st.sampled_from(["codex", "mine"]), coder(), max_size=2)),
     "fallback": st.deferred(
         lambda: st.lists(
             values(FallbackSection).map(lambda one: {**one, "model": one.get("model") or "m"}), max_size=2
@@ -102,6 +105,13 @@ def competition() -> st.SearchStrategy[dict[str, Any]]:
         return {**found, "reserved_submissions": min(found.get("reserved_submissions", 0), most)}
 
     return values(CompetitionSettings).map(reserved)
+
+
+def coder() -> st.SearchStrategy[dict[str, Any]]:
+    """Make a coding agent, whose environment is variables, not a name."""
+    variables = st.dictionaries(st.sampled_from(["A", "b_2"]), TEXTS, max_size=2)
+    pairs = st.tuples(values(CoderSection), variables)
+    return pairs.map(lambda pair: {**pair[0], "environment": pair[1]})
 
 
 def any_settings() -> st.SearchStrategy[Settings]:

@@ -14,9 +14,10 @@ def test_each_coder_has_its_line_and_one_that_is_not_installed_says_how_to(tmp_p
         "codex": CoderSection(folder=tmp_path),
         "mine": CoderSection(command="exec agent", dialect="chat"),
     }
-    here, absent, mine = check_coders(tables)
+    here, absent, mine, other = check_coders(tables, ["codex", "codx"])
     assert (here.part, here.status) == ("coder mini-swe-agent", "ok")
     assert str(tmp_path / "bin" / "mini") in here.found
     assert absent.status == "fails"
     assert f"npm install --prefix {tmp_path} @openai/codex" in absent.found
+    assert (other.status, "did you mean codex" in other.found) == ("fails", True)
     assert (mine.status, mine.found) == ("ok", "started by its own command; `bot coder check mine` tries it out")
