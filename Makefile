@@ -3,16 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo
-# Tests at a time; most of their time goes into short runs of the bot.
+# Cores that the tests may keep busy.
 WORKERS ?= 2
 
 # Caches of pip, matplotlib and the like, so that nothing is written into the home folder.
 export XDG_CACHE_HOME := $(CURDIR)/.cache
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Each start of the bot would compile all of it anew, and tests start it hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test lint integration hostile chaos image bench lock clean
+.PHONY: help setup demo docs test lint integration hostile chaos image image-of-systemd bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,10 +24,11 @@ setup: $(VENV)/.project ## virtual environment in .venv, with what the bot needs
 demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-in model: no key, Docker or root; 3 minutes
 	$(BIN)/bot replay $(DEMO)/snapshot --model builtin --time 2m --out $(DEMO)/runs
 
-# Type checking takes one core alone: the tests go on beside it.
+# Type checking takes one core alone: the tests go on beside it. These wait for processes and clocks for a third of their time: one more
+# of them at a time than there are cores keeps the cores busy.
 test: $(VENV)/.dev ## all quick checks: lint, types, import arrows, tests
 	@mkdir -p .cache; failed=0; $(MAKE) lint >.cache/lint.log 2>&1 & beside=$$!; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal || failed=1; \
+	$(BIN)/python -m pytest -n $$(($(WORKERS) + 1)) --dist worksteal || failed=1; \
 	wait $$beside || failed=1; cat .cache/lint.log; exit $$failed
 
 lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product uses
@@ -35,14 +38,18 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.reach
 
-# Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, with what tries the sandboxes
-# beside them. A rehearsal's weeks are minutes, in which its scripts must have time to run: one at a time, beside what boots systemd.
+# Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, and one more. Two of these are
+# what tries the sandboxes and what attacks them, each in one process: attacks look at the host before and after, and a limit that is
+# tried must not have another one beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are
+# left to the end, beside what boots systemd.
+APART := tests/sandbox tests/hostile
 LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@mkdir -p .cache; run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
-	$$run 15 tests/sandbox tests/hostile >.cache/sandboxes.log 2>&1 & beside=$$!; \
-	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal --ignore tests/sandbox --ignore tests/hostile $(addprefix --ignore ,$(LONG)) || failed=1; \
-	wait $$beside || failed=1; cat .cache/sandboxes.log; \
+	$$run 15 $(firstword $(APART)) >.cache/sandboxes.log 2>&1 & sandboxes=$$!; \
+	$$run 15 $(lastword $(APART)) >.cache/attacks.log 2>&1 & attacks=$$!; \
+	$$run 25 -n $$((2 * $(WORKERS) - 1)) --dist worksteal $(addprefix --ignore ,$(APART) $(LONG)) || failed=1; \
+	wait $$sandboxes || failed=1; wait $$attacks || failed=1; cat .cache/sandboxes.log .cache/attacks.log; \
 	$$run 5 $(firstword $(LONG)) & beside=$$!; \
 	$$run 5 -n 2 $(lastword $(LONG)) || failed=1; \
 	wait $$beside || failed=1; exit $$failed
@@ -56,6 +63,9 @@ hostile: $(VENV)/.dev ## what hostile code tries, in bubblewrap and (with an eng
 
 image: setup ## image of the docker sandbox; needs an engine, and a registry or debootstrap
 	$(BIN)/python -m sandbox.image.build
+
+image-of-systemd: $(VENV)/.dev
+	$(BIN)/python -m tests.systemd.container
 
 chaos: $(VENV)/.dev ## the long kill test: 200 kills at random, one at every boundary, a cap, all snapshots (BOT_SNAPSHOTS); 30 minutes
 	$(BIN)/python -m tests.chaos $(PARTS)

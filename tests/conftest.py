@@ -18,18 +18,26 @@ if os.environ.get("BOT_REQUIRE_ALL"):
 
 
 LONGEST = (
+    "tests/bot/submission/test_killed_at_the_end.py",
+    "tests/bot/replay/test_environment_replay.py",
+    "tests/bot/bench/test_bench_runs.py",
+    "tests/bot/coder/lab/test_forty_turns.py",
     "tests/bot/replay/",
     "tests/chaos/",
     "tests/scrapers/kaggle/polling/",
     "tests/bot/cli/",
     "tests/bot/submission/",
 )
-"""Folders whose tests are whole runs, or wait for a clock."""
+"""What takes minutes, and folders whose tests are whole runs or wait for a clock."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest, so that in the end no worker is kept waiting by one of them."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+    def place(item: pytest.Item) -> int:
+        return next((place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start)), len(LONGEST))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True, scope="session")

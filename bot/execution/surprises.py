@@ -57,6 +57,7 @@ _SURPRISES: tuple[tuple[str, tuple[int, int], str], ...] = (
         "(FrozenEstimator), AdaBoostClassifier(algorithm=); instead of penalty= give l1_ratio= (0 is l2, 1 is l1) and C=",
     ),
     ("scikit-learn", (1, 6), "HistGradientBoosting* takes no text: convert such columns to category first"),
+    ("scikit-learn", (1, 7), "MLPRegressor's first argument is `loss`: give `hidden_layer_sizes=` by name"),
     (
         "pillow",
         (10, 0),

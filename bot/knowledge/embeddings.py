@@ -1,14 +1,13 @@
 """Similarity by sentence embeddings: a process apart loads the model, so that the bot's own never loads torch."""
 
 import asyncio
-import contextlib
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from state.children import end_child
 from state.errors import InfrastructureFailure
 
 _PROGRAM = Path(__file__).with_name("embedding_process.py")
@@ -88,11 +87,5 @@ class EmbeddingSimilarity:
 
     async def _stop(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        if process.stdin is not None:
-            process.stdin.close()
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        if process is not None:
+            await end_child(process)

@@ -5,10 +5,8 @@ is lost. Only a child loads a parser of HTML and numpy, never the bot's own proc
 """
 
 import asyncio
-import contextlib
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +16,7 @@ from typing import Any, Literal, Self
 
 from scrapers.posts.cleaning import LARGEST_TEXT, both_ends, readable
 from scrapers.posts.sketches import Sketch
+from state.children import end_child
 
 DEFAULT_MEMORY = 2 * 1024**3
 DEFAULT_SECONDS = 60
@@ -171,14 +170,8 @@ class _Child:
 
     async def stop(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        if process.stdin is not None:
-            process.stdin.close()
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        if process is not None:
+            await end_child(process)
 
 
 def _cleaned(answer: dict[str, Any]) -> Cleaned:

@@ -12,7 +12,8 @@ import re
 import signal
 import sqlite3
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, event
@@ -60,6 +61,24 @@ class Doom:
         rows = _events_after(connection, self._seen or 0)
         self._seen = rows[-1][0] if rows else self._seen
         return [label(kind, json.loads(data)) for _, kind, data in rows]
+
+
+def forked(live: Callable[[], None]) -> int:
+    """Live in a fork of this process, which has no threads, and return the exit status as `subprocess` has it.
+
+    What this process has loaded, which takes a second and more, the fork need not load again.
+    """
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    try:
+        live()
+        sys.stdout.flush()
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
 
 
 def _events_after(connection: Connection, number: int) -> list[tuple[int, str, str]]:

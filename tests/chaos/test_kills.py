@@ -10,7 +10,8 @@ from tests.chaos.invariants import Memory, check, outcome, tree
 from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
 
-OPTIONS = ("--steps", "3", "--no-community")
+OPTIONS = ("--steps", "3", "--no-community", "--no-race")
+"""Kills in a race are tried in `tests.bot.submission.test_killed_at_the_end`, and by `make chaos`."""
 DOOMS = (("before", "node.ended", "2"), ("after", "run.ended", "1"))
 
 
@@ -56,4 +57,4 @@ def _until_scripts(endpoint: ScriptedEndpoint, count: int) -> None:
     def asked() -> bool:
         return sum("Write the first script" in request.last for request in endpoint.requests) >= count
 
-    assert wait_until(asked, 60)
+    assert wait_until(asked, 180)

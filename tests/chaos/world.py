@@ -163,7 +163,7 @@ class World:
         before = log.stat().st_size if log.exists() else 0
         process = self.start(doom=doom)
         if at_work:
-            wait_until(lambda: log.stat().st_size > before or process.poll() is not None, 120)
+            wait_until(lambda: log.stat().st_size > before or process.poll() is not None, 300)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

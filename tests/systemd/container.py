@@ -158,3 +158,8 @@ def _container(engine: DockerClient, image: str) -> Container:
 
 def _is_up(machine: Booted) -> bool:
     return machine.systemctl("is-system-running", status=None) in {"running", "degraded"}
+
+
+if __name__ == "__main__":  # ahead of the tests, which would wait for it
+    with connect() as engine:
+        _image(engine)

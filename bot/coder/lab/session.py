@@ -5,6 +5,7 @@ import shlex
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from bot.engine.context import RunContext
 from bot.models import Item
 from bot.models.quoting import line
 from sandbox.lab import CommandResult
+from state.clock import SystemClock
 from state.errors import BudgetExceeded
 from state.labs import end_turn, lab
 
@@ -36,6 +38,8 @@ _AGAIN = (
     "You were started in this lab before, and that start was ended: {why}. /lab/work/ is as it was left, with scripts and notes: "
     "read them first. {left:.0f} s are left, whatever is said below.\n\n"
 )
+_CLOCK = "Your time is over at {at:%H:%M:%S} by `date -u`{sooner}.\n\n"
+_SOONER = ", or sooner, as scripts are run again at the end: `lab status` and each answer of `lab` have the seconds that are left"
 _DONE = "its coder was done"
 _INTERRUPTED = "the bot was restarted meanwhile"
 # A login shell, in which some agents run commands, would begin with the system's PATH, on which there is no `lab`.
@@ -156,7 +160,7 @@ class Session:
         self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease
     ) -> tuple[CommandResult | None, str | None]:
         """Run the agent until it ends, or its lab has to; return how it ended, or why the lab has to."""
-        await asyncio.to_thread(self._write_task, _AGAIN.format(why=before, left=self.left()) if before else "")
+        await asyncio.to_thread(self._write_task, before)
         command = _START.format(command=shlex.quote(self.coder.command))
         # From outside nobody sees whether it computes or waits for its model: it holds the cores all the time.
         async with lease.hold() as held:
@@ -194,8 +198,12 @@ class Session:
         return (None if asked else f"its coder asked its model nothing: {why}"), why
 
     def _write_task(self, before: str) -> None:
-        """Write TASK.md in place, as the file itself is mounted."""
-        (self.folder / "TASK.md").write_text(f"{before}{self.prompt}", encoding="utf-8")
+        """Write TASK.md in place, as the file itself is mounted: most agents see no clock, and know only that of the machine."""
+        left = self.left()
+        over = SystemClock().now() + timedelta(seconds=left)
+        text = _AGAIN.format(why=before, left=left) if before else ""
+        text += f"{self.prompt.rstrip()}\n\n{_CLOCK.format(at=over, sooner='' if self.alone else _SOONER)}"
+        (self.folder / "TASK.md").write_text(text, encoding="utf-8")
 
     def _printed(self, turn: int) -> str:
         """Return the end of what the agent printed."""

@@ -1,13 +1,11 @@
 """The connection between the bot and its worker process: a line of JSON each way, over the child's pipes."""
 
 import asyncio
-import contextlib
 import importlib
 import json
 import os
 import queue
 import resource
-import signal
 import sys
 import threading
 import traceback
@@ -20,6 +18,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from state import errors
+from state.children import end_child
 
 DEFAULT_MEMORY = 6 * 1024**3
 DEFAULT_SECONDS = 600.0
@@ -177,14 +176,7 @@ class WorkerProcess:
         process, drain = self._process, self._drain
         self._process, self._drain = None, None
         if process is not None:
-            if process.stdin is not None:
-                process.stdin.close()
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        if drain is not None:
-            await drain
+            await end_child(process, *([] if drain is None else [drain]))
 
 
 def _result(name: str, reply: dict[str, Any]) -> Any:

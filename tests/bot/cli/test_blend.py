@@ -28,8 +28,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory, bot: Bot, monkeypatch: pytest
         snapshot = write_tiny(place / "tiny-table")
         with ScriptedEndpoint(Answers()) as endpoint:
             monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-            common = ("--agent", "aide", "--model", "openai:scripted", "--sandbox", "process", "--steps", 4)
-            for more in (("--seeds", 2, "--out", place / "runs"), ("--split-seed", 7, "--out", place / "other")):
+            common = ("--agent", "aide", "--model", "openai:scripted", "--sandbox", "process", "--out")
+            for more in (
+                (place / "runs", "--seeds", 2, "--steps", 3),
+                (place / "other", "--split-seed", 7, "--steps", 1),
+            ):
                 done = bot("replay", snapshot, *common, *more)
                 assert done.exit_code == 0, done.output
 

@@ -62,7 +62,7 @@ def bot_at_work(place: Path, name: str, sandbox: str) -> Iterator[subprocess.Pop
         with (place / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 300
             while not list((place / name).glob("*/executions/*/.execution/work/started")):
                 assert process.poll() is None, (place / f"{name}.log").read_text()
                 assert time.monotonic() < deadline, (place / f"{name}.log").read_text()
@@ -121,7 +121,7 @@ def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_g
         if sandbox == "docker":
             assert containers(tmp_path / "dead")
         next_start = [*command_for(tmp_path, "dead", sandbox), "--model", "builtin", "--time", "11s"]
-        done = subprocess.run(next_start, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(next_start, capture_output=True, text=True, timeout=300, check=False)
         assert "left by a killed bot: removed" in done.stderr
         assert processes("token-dead") == []
         assert list((tmp_path / "dead").glob("*/executions/**/.execution")) == []

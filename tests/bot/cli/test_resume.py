@@ -56,7 +56,7 @@ def killed(tiny: Path, place: Path, *options: str) -> None:
     def begun() -> bool:
         return any(e["type"] == "execution.started" for run in place.glob("runs/*") for e in events(run))
 
-    assert wait_until(begun, 60)
+    assert wait_until(begun, 180)
     process.send_signal(signal.SIGKILL)
     process.wait()
 
@@ -109,13 +109,13 @@ def test_a_run_that_another_bot_works_on_is_refused(bot: Bot, tiny: Path, tmp_pa
         other = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
     try:
         assert wait_until(
-            lambda: b"again" in (tmp_path / "log").read_bytes() or b"node" in (tmp_path / "log").read_bytes(), 60
+            lambda: b"again" in (tmp_path / "log").read_bytes() or b"node" in (tmp_path / "log").read_bytes(), 180
         )
         refused = bot("resume", tmp_path / "runs", "--json")
         assert refused.exit_code == 2
         assert "another process" in results(refused)[0]["error"]
     finally:
-        other.wait(120)
+        other.wait(300)
     assert json.loads(next((tmp_path / "runs").glob("*/result.json")).read_text())["status"] == "finished"
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +102,14 @@ def rehearsal(
     sandbox: str = "process",
     model: str = "builtin",
     more: str = "",
+    entered_after: timedelta = timedelta(),
 ) -> Iterator[Rehearsal]:
-    """Have a site and its receivers while this lasts; all processes are gone afterwards."""
+    """Have a site and its receivers while this lasts, entered so long after the start; all processes are gone afterwards."""
+    played = [json.loads((path / "snapshot.json").read_text()) for path in snapshots]
+    start = min(datetime.fromisoformat(one["enabled_at"]) for one in played) + entered_after
     with MailServer() as mail, HookSite() as hook:
         command = [sys.executable, "-m", "bot", "rehearse", *map(str, snapshots), "--json", "--port", "0"]
-        command += ["--speed", str(speed), "--token", TOKEN]
+        command += ["--speed", str(speed), "--token", TOKEN, "--start", start.isoformat()]
         command += [] if faults_seed is None else ["--faults-seed", str(faults_seed)]
         if faults is not None:
             (folder / "faults.toml").write_text(faults)
@@ -117,7 +120,6 @@ def rehearsal(
         try:
             assert site.stdout is not None
             announced = json.loads(site.stdout.readline())
-            played = [json.loads((path / "snapshot.json").read_text()) for path in snapshots]
             slugs = [one["slug"] for one in played]
             found = announced["clock"]
             clock = FastClock(datetime.fromisoformat(found["start"]), found["speed"], found["began"])

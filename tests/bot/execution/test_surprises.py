@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.manifold import TSNE
 from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import cross_val_score
+from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import OneHotEncoder
 
 from bot.execution.surprises import surprises
@@ -127,3 +128,8 @@ def test_pillow_gives_arrays_that_are_read_only():
     image = Image.new("L", (2, 2))
     refused(lambda: Image.ANTIALIAS, lambda: write_into(np.asarray(image)))
     write_into(np.array(image))
+
+
+def test_the_first_argument_of_a_neural_regressor_is_its_loss():
+    assert any("hidden_layer_sizes" in one for one in installed("scikit-learn", (1, 7)))
+    refused(lambda: MLPRegressor((8,), max_iter=2).fit(X, X[:, 0]))

@@ -11,6 +11,7 @@ from tests.bot.replay.prompt_rules import check_prompts
 
 SLUGS = ("aerial-cactus-identification", "bike-sharing-demand")
 """Images, and rows in time. Tables have their real runs in `test_stream_runs` and in the rehearsals, texts in these."""
+SECONDS = 180
 
 
 @pytest.mark.integration
@@ -18,13 +19,14 @@ SLUGS = ("aerial-cactus-identification", "bike-sharing-demand")
 def test_a_short_run_is_valid_audited_and_knows_nothing_of_the_future(bot: Bot, slug: str):
     snapshot = needs.snapshots() / slug
     needs.bubblewrap()
-    options = ("--model", "builtin", "--seed", 0, "--steps", 2, "--time", "4m", "--sandbox", "bubblewrap", "--json")
+    race = "--race" if slug == "bike-sharing-demand" else "--no-race"  # one race on real data is enough
+    options = ("--model", "builtin", "--steps", 2, "--time", f"{SECONDS}s", race, "--sandbox", "bubblewrap", "--json")
     done = bot("replay", snapshot, *options)
     assert done.exit_code == 0, done.output
     (result,) = results(done)
     assert result["valid_submission"]
     assert result["isolation"] == "bubblewrap"
-    assert result["wall_seconds"] < 240
+    assert result["wall_seconds"] < SECONDS
     folder = Path(result["run"])
     prompts = (folder / "prompts.jsonl").read_text()
     assert "CANARY-AFTER-DEADLINE" not in prompts

@@ -111,8 +111,8 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
 
     with ScriptedEndpoint(first_script_fails) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--model", "openai:scripted", "--no-community", "--steps", 12, "--sandbox", "process", "--json")
-        (result,) = results(bot("replay", tiny, *options))
+        options = ("--model", "openai:scripted", "--no-community", "--no-race", "--steps", 12, "--sandbox", "process")
+        (result,) = results(bot("replay", tiny, *options, "--json"))
     tree = tree_of(result["run"])
     assert ("debug", (2,)) in [(action, parents) for _, action, parents, _ in tree]
     asked = [r.last for r in endpoint.requests if "The last script failed" in r.last]

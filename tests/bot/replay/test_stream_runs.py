@@ -22,7 +22,7 @@ from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
 pytestmark = pytest.mark.integration
 
-OPTIONS = ("--pace", "stream", "--sandbox", "process", "--cpus", 1, "--json")
+OPTIONS = ("--pace", "stream", "--sandbox", "process", "--cpus", 1, "--no-race", "--json")
 READS, SLEEPS = 'rows, features = read("train")', 'import time; time.sleep(2); rows, features = read("train")'
 """A line of the scripted model's scripts, and one that takes longer without any work."""
 NOMAD = "nomad2018-predict-transparent-conductors"
@@ -103,7 +103,7 @@ def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
     bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for pace in ("all", "stream"):
-        options = ("--model", "openai:scripted", "--steps", 3, "--no-race", "--cutoff", "2020-01-08T00:00:00Z")
+        options = ("--model", "openai:scripted", "--steps", 3, "--cutoff", "2020-01-08T00:00:00Z")
         with ScriptedEndpoint(StreamAnswers()) as endpoint:
             monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
             done = bot("replay", snapshot, *options, "--signals", "collected", *OPTIONS, "--pace", pace)
@@ -138,7 +138,7 @@ def test_a_run_without_steps_moves_its_clock_with_the_time(
 
 def test_on_a_real_competition_the_report_shows_a_post_of_mid_run_and_the_node_that_used_it(bot: Bot) -> None:
     snapshot = needs.snapshots() / NOMAD
-    options = ("--model", "builtin", "--steps", 4, "--time", "5m", "--no-race", *OPTIONS)
+    options = ("--model", "builtin", "--steps", 3, "--time", "5m", *OPTIONS)
     (result,) = results(bot("replay", snapshot, *options))
     stream, run = result["stream"], Path(result["run"])
     assert result["valid_submission"]

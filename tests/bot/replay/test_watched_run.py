@@ -71,8 +71,8 @@ def test_a_stop_is_kept_with_its_reason_and_weights_obey_the_clock(
 
     with ScriptedEndpoint(answer) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--model", "openai:scripted", "--no-community", "--steps", 2, "--time", "5m", "--sandbox", "process")
-        done = bot("replay", tiny, *options, "--json")
+        options = ("--model", "openai:scripted", "--no-community", "--no-race", "--steps", 2, "--time", "5m")
+        done = bot("replay", tiny, *options, "--sandbox", "process", "--json")
     (result,) = results(done)
     assert looks >= 1
     assert result["exit_reasons"]["killed_by_monitor"] == 1

@@ -1,15 +1,18 @@
-"""A run of three scripts that is over: `python -m tests.bot.submission.raced FOLDER [scored | MOMENT LABEL COUNT]`.
+"""A run of three scripts that is over: `python -m tests.bot.submission.raced FOLDER LIFE...`.
 
-Its scripts are blended, raced and chosen among, what is chosen is handed in and graded, and what came of it is printed as JSON;
-with `scored` it ends before. With a boundary it kills itself there (see `tests.chaos.doomed`).
+Its scripts are blended, raced and chosen among, what is chosen is handed in and graded, and what came of it is printed as JSON.
+It lives as often as it is told: to where its scripts are scored (`scored`), to its end (`ended`), or to a boundary where it
+kills itself (`MOMENT LABEL`, see `tests.chaos.doomed`). A life that ends otherwise is the last.
 """
 
 import asyncio
 import json
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from bot.engine.blending import Blending
@@ -28,7 +31,7 @@ from state.clock import ReplayClock
 from state.progress import end_run
 from tests.bot.engine.blended import score
 from tests.bot.engine.parts import RUN, opened_on
-from tests.chaos.doomed import Doom
+from tests.chaos.doomed import Doom, forked
 from tests.tiny_snapshot import write_tiny
 
 WRONG = (0.30, 0.31, 0.32, 0.25, 9.0)
@@ -88,29 +91,36 @@ async def run_of(
 
 
 async def _end(context: RunContext, folder: Path) -> str:
-    run = RunFolder(folder / "run")
-    assert context.blender is not None
-    async with aclosing(Worker()) as worker:
-        handed = await hand_in(
-            context, Blending(context, context.blender), run.submission, worker, hurried=False, over=True
-        )
-        with context.store.write() as tx:
-            end_run(tx, RUN, "finished")
-        ended = EndedRun(run, context, ProcessSandbox().describe(), context.executor.stopwatch, "finished")
-        result = await grade_and_report(ended, handed, folder / "tiny", worker)
+    run, worker = RunFolder(folder / "run"), context.blender
+    assert worker is not None
+    handed = await hand_in(context, Blending(context, worker), run.submission, worker, hurried=False, over=True)
+    with context.store.write() as tx:
+        end_run(tx, RUN, "finished")
+    ended = EndedRun(run, context, ProcessSandbox().describe(), context.executor.stopwatch, "finished")
+    result = await grade_and_report(ended, handed, folder / "tiny", worker)
     return json.dumps(result.model_dump(mode="json", include=_ALIKE) | {"handed_in_file": file_hash(run.submission)})
 
 
-async def _main(folder: Path, *, scored: bool) -> None:
+async def _run(folder: Path, *, to_the_end: bool) -> None:
     async with run_of(folder, wrong=_BLENDED, rows=2000) as context:
-        if not scored:
+        if to_the_end:
             print(await _end(context, folder))
 
 
+def _live(folder: Path, life: str) -> None:
+    moment, _, boundary = life.partition(" ")
+    if boundary:
+        Doom(moment, boundary, 1)
+    asyncio.run(_run(folder, to_the_end=life != "scored"))
+
+
+def main(folder: Path, lives: Sequence[str]) -> None:
+    """Live each life, until one ends otherwise than it should."""
+    for life in lives:
+        status = forked(partial(_live, folder, life))
+        if status != (-signal.SIGKILL if " " in life else 0):
+            sys.exit(f"{life}: its exit status is {status}")
+
+
 if __name__ == "__main__":
-    place, *boundary = sys.argv[1:]
-    scores_only = boundary == ["scored"]
-    if boundary and not scores_only:
-        moment, wanted, count = boundary
-        Doom(moment, wanted, int(count))
-    asyncio.run(_main(Path(place), scored=scores_only))
+    main(Path(sys.argv[1]), sys.argv[2:])

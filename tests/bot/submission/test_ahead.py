@@ -1,6 +1,7 @@
 """Refits ahead: on idle cores while a coder's model thinks, of what would be handed in, and never in its way."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -45,13 +46,31 @@ class _Late:
         return 300.0
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run with a blend of two scripts."""
+    folder = tmp_path_factory.mktemp("blended")
+
+    async def make() -> None:
+        async with blended_run(folder) as (context, blending):
+            for node, wrong in WRONG.items():
+                await score(context, node, wrong)
+            assert await blending.as_node() is not None
+
+    asyncio.run(make())
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
 @asynccontextmanager
 async def blended(folder: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
-    """Give a run with a blend of two scripts, in the middle of its time."""
-    async with blended_run(folder) as (context, blending):
-        for node, wrong in WRONG.items():
-            await score(context, node, wrong)
-        assert await blending.as_node() is not None
+    """Go on with a run that has a blend of two scripts, in the middle of its time."""
+    async with blended_run(folder) as (context, _):
         asker = Slow(Thinking(), context.store, RUN, context.clock, context.steps)
         budget = replace(context.budget, elapsed=_Late(), growth=context.executor.growth)
         assert context.blender is not None
@@ -76,8 +95,8 @@ async def done(context: RunContext, nodes: set[int]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_while_a_coders_model_thinks_each_member_of_the_blend_is_run_on_all_data(tmp_path: Path) -> None:
-    async with blended(tmp_path) as (context, worker), refits_ahead(context, worker, 0.01):
+async def test_while_a_coders_model_thinks_each_member_of_the_blend_is_run_on_all_data(folder: Path) -> None:
+    async with blended(folder) as (context, worker), refits_ahead(context, worker, 0.01):
         seconds = holdout_seconds(context, 1)
         kept = context.budget.kept(seconds)
         assert kept > 0
@@ -87,8 +106,8 @@ async def test_while_a_coders_model_thinks_each_member_of_the_blend_is_run_on_al
         assert (made.how, made.note) == ("refit", "the blend, 2 of its 2 members refitted on all data")
 
 
-async def test_a_coder_who_replies_at_once_is_not_kept_waiting(tmp_path: Path) -> None:
-    async with blended(tmp_path) as (context, worker):
+async def test_a_coder_who_replies_at_once_is_not_kept_waiting(folder: Path) -> None:
+    async with blended(folder) as (context, worker):
         asker = Asker(Thinking(), context.store, RUN, context.clock, context.steps)
         quick = replace(context, asker=asker)
         async with refits_ahead(quick, worker, 0.01), asked(quick, "coder"):
@@ -96,8 +115,8 @@ async def test_a_coder_who_replies_at_once_is_not_kept_waiting(tmp_path: Path) -
         assert refitted(context.store, RUN) == set()
 
 
-async def test_nothing_is_run_while_another_role_is_asked_or_the_cores_are_in_use(tmp_path: Path) -> None:
-    async with blended(tmp_path) as (context, worker), refits_ahead(context, worker, 0.01) as settle:
+async def test_nothing_is_run_while_another_role_is_asked_or_the_cores_are_in_use(folder: Path) -> None:
+    async with blended(folder) as (context, worker), refits_ahead(context, worker, 0.01) as settle:
         async with asked(context, "analyst"):
             await asyncio.sleep(1.0)
         async with context.executor.leasing.leases.hold(99, seconds=1.0), asked(context, "coder"):
@@ -109,8 +128,8 @@ async def test_nothing_is_run_while_another_role_is_asked_or_the_cores_are_in_us
         assert refitted(context.store, RUN) == set(), "none is begun any more"
 
 
-async def test_what_was_run_on_all_data_keeps_no_time_back(tmp_path: Path) -> None:
-    async with blended(tmp_path) as (context, worker):
+async def test_what_was_run_on_all_data_keeps_no_time_back(folder: Path) -> None:
+    async with blended(folder) as (context, worker):
         due = {1, 2}
 
         def left() -> int:

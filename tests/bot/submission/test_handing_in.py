@@ -3,11 +3,11 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from bot.agents.builtin import baseline_script
 from bot.engine.attempts import load_tree
@@ -38,13 +38,21 @@ from state.store import Store
 from tests.bot.submission.parts import RUN, assert_events_match_rows, begin, rows
 from tests.tiny_snapshot import write_tiny
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 KNOWS_HOW_MUCH_IT_LEARNT_FROM = """
-import pandas as pd
-rows = len(pd.read_csv("data/train.csv"))
+import csv  # alone: pandas takes a while to import
+
+def table(name):
+    with open(f"data/{name}.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+rows = len(table("train"))
 for sample, name in (("sample_submission", "submission"), ("sample_validation", "validation_predictions")):
-    table = pd.read_csv(f"data/{sample}.csv")
-    table["label"] = [0.25 + 0.5 * i / len(table) + rows * 1e-6 for i in range(len(table))]
-    table.to_csv(f"{name}.csv", index=False)
+    asked = table(sample)
+    with open(f"{name}.csv", "w", newline="") as file:
+        chances = [0.25 + 0.5 * i / len(asked) + rows * 1e-6 for i in range(len(asked))]
+        csv.writer(file).writerows([("id", "label"), *((row["id"], chance) for row, chance in zip(asked, chances))])
 """
 
 
@@ -89,8 +97,8 @@ tested = tested if GOOD else [0.9 * chance + 0.05 for chance in tested]
 )
 
 
-@pytest.fixture
-async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
+@pytest_asyncio.fixture(loop_scope="module")
+async def run(tmp_path: Path, worker: Worker) -> AsyncIterator[tuple[RunContext, Worker]]:
     """Return a run whose only node has run on the hold-out view."""
     snapshot = Snapshot.load(write_tiny(tmp_path / "tiny-table"), METRIC_DIRECTIONS)
     folder, locks, sandbox, stopwatch = RunFolder(tmp_path / "run"), tmp_path / "locks", ProcessSandbox(), Stopwatch()
@@ -100,35 +108,34 @@ async def run(tmp_path: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
     with Store.open(folder.database, clock) as store:
         begin(store)
         steps = Steps(store, RUN)
-        async with aclosing(Worker()) as worker:
-            leasing = Leasing(Leases(locks), 1, 0, lambda: 600.0, stopwatch, print)
-            settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
-            executor = Executor(RUN, snapshot.card, folder, settings, store, steps, sandbox, worker, stopwatch, leasing)
-            context = RunContext(
-                run_id=RUN,
-                card=snapshot.card,
-                seed=0,
-                baseline=baseline_script,
-                store=store,
-                steps=steps,
-                decisions=Decisions(steps),
-                clock=clock,
-                asker=Asker(RecordedModel(tmp_path), store, RUN, clock, steps),
-                model_name="recorded",
-                executor=executor,
-                budget=RunBudget(stopwatch, 600.0, None),
-                machine=this_machine(Limits(60.0), sandbox.describe()),
-                preview="",
-                community_at=None,
-                say=print,
-            )
-            with store.write() as tx:
-                create_node(tx, RUN, action="draft", id=2, code=KNOWS_HOW_MUCH_IT_LEARNT_FROM)
-            done = await executor.execute(2, KNOWS_HOW_MUCH_IT_LEARNT_FROM, "holdout", 60.0)
-            assert done.score is not None, done.error
-            with store.write() as tx:
-                end_node(tx, RUN, 2, "valid", score=done.value)
-            yield context, worker
+        leasing = Leasing(Leases(locks), 1, 0, lambda: 600.0, stopwatch, print)
+        settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
+        executor = Executor(RUN, snapshot.card, folder, settings, store, steps, sandbox, worker, stopwatch, leasing)
+        context = RunContext(
+            run_id=RUN,
+            card=snapshot.card,
+            seed=0,
+            baseline=baseline_script,
+            store=store,
+            steps=steps,
+            decisions=Decisions(steps),
+            clock=clock,
+            asker=Asker(RecordedModel(tmp_path), store, RUN, clock, steps),
+            model_name="recorded",
+            executor=executor,
+            budget=RunBudget(stopwatch, 600.0, None),
+            machine=this_machine(Limits(60.0), sandbox.describe()),
+            preview="",
+            community_at=None,
+            say=print,
+        )
+        with store.write() as tx:
+            create_node(tx, RUN, action="draft", id=2, code=KNOWS_HOW_MUCH_IT_LEARNT_FROM)
+        done = await executor.execute(2, KNOWS_HOW_MUCH_IT_LEARNT_FROM, "holdout", 60.0)
+        assert done.score is not None, done.error
+        with store.write() as tx:
+            end_node(tx, RUN, 2, "valid", score=done.value)
+        yield context, worker
 
 
 async def handed_in(

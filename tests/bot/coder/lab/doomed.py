@@ -1,24 +1,36 @@
-"""The life of forty turns in a process of its own that kills itself: FOLDER BACK_END [MOMENT LABEL], as of tests.chaos.doomed."""
+"""Lives of forty turns in processes of their own: FOLDER BACK_END LIFE..., each `ended` or `MOMENT LABEL`, where it kills itself.
+
+The boundaries are those of `tests.chaos.doomed`. A life that ends otherwise is the last.
+"""
 
 import asyncio
+import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from sandbox.leftovers import left_by_killed
 from tests.bot.coder.lab.forty import forty_turns
-from tests.chaos.doomed import Doom
+from tests.chaos.doomed import Doom, forked
 
 
-async def main(folder: Path, name: str) -> None:
-    """Live the lab to its end."""
+async def _live(folder: Path, name: str) -> None:
     async with forty_turns(folder, name):
         pass
 
 
-if __name__ == "__main__":
-    place, name, *doom = sys.argv[1:]
-    for left in left_by_killed(Path(place)):
+def _begin(folder: Path, name: str, life: str) -> None:
+    for left in left_by_killed(folder):
         left.remove()
-    if doom:
-        Doom(*doom, 1)
-    asyncio.run(main(Path(place), name))
+    moment, _, boundary = life.partition(" ")
+    if boundary:
+        Doom(moment, boundary, 1)
+    asyncio.run(_live(folder, name))
+
+
+if __name__ == "__main__":
+    place, name, *lives = sys.argv[1:]
+    for life in lives:
+        status = forked(partial(_begin, Path(place), name, life))
+        if status != (-signal.SIGKILL if " " in life else 0):
+            sys.exit(f"{life}: its exit status is {status}")

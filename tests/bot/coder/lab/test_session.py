@@ -1,6 +1,7 @@
 """Tests of a lab in which an agent of the owner's works, under bubblewrap."""
 
 import asyncio
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +72,7 @@ async def test_an_agent_looks_around_scores_improves_and_is_done(tmp_path: Path)
     assert calls[0].items
     assert not calls[1].items
     assert "You work alone on a Linux machine" in endpoint.requests[0]
+    assert re.search(r"Your time is over at \d\d:\d\d:\d\d by `date -u`, or sooner", endpoint.requests[0])
     assert "Your time is nearly over" not in "".join(endpoint.requests)
 
 

@@ -1,5 +1,6 @@
 import ast
 import asyncio
+import gc
 import importlib
 import inspect
 import os
@@ -104,6 +105,18 @@ async def test_a_cancelled_call_leaves_no_child(worker, data):
     with pytest.raises(asyncio.CancelledError):
         await call
     assert not Path(f"/proc/{first}").exists()
+
+
+async def test_a_child_is_gone_even_if_who_ends_it_is_cancelled(worker):
+    await worker.call("os:getpid", int)
+    child = Path(f"/proc/{worker.pid}")
+    ending = asyncio.create_task(worker.aclose())
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert not child.exists()
+    gc.collect()  # a pipe that was left open would be a warning now, and so an error
 
 
 async def test_calls_at_the_same_time_take_turns(worker, data):
