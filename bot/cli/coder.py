@@ -33,7 +33,7 @@ def check(
 ) -> None:
     """Have a coding agent work in a lab for a minute: its model is a script on this machine, so no key is needed.
 
-    It is to run a command, have a script scored by `lab score`, and end by `lab done`. Exits with 1 if it does not.
+    It is to run a command, have a script scored by `lab score`, improve it, and end by `lab done`. Exits with 1 if it does not.
 
     Example: bot coder check codex
     """

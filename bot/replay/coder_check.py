@@ -44,14 +44,28 @@ _SCRIPT = """import shutil
 shutil.copy("data/sample_validation.csv", "validation_predictions.csv")
 shutil.copy("data/sample_submission.csv", "submission.csv")
 """
+_BETTER = """import pandas as pd
+from sklearn.naive_bayes import GaussianNB
+train, sample = pd.read_csv("data/train.csv"), pd.read_csv("data/sample_submission.csv")
+pixels = [name for name in train if name.startswith("p")]
+model = GaussianNB(var_smoothing=0.1).fit(train[pixels], train["digit"])
+for asked, written in (("validation", "validation_predictions"), ("test", "submission")):
+    rows = pd.read_csv(f"data/{asked}.csv")
+    chances = pd.DataFrame(model.predict_proba(rows[pixels]), rows["id"], model.classes_)
+    chances[sample.columns[1:]].to_csv(f"{written}.csv")
+"""
 _COMMANDS = (
     "pwd; ls; head -n 3 /lab/TASK.md; lab status",
     f"cat > solution.py <<'EOF'\n{_SCRIPT}EOF\nlab score solution.py --note 'the sample as it is'",
+    f"cat > solution.py <<'EOF'\n{_BETTER}EOF\nlab score solution.py --note 'naive Bayes on the pixels'",
     "printf 'believed: nothing\\nseen: a score\\nwhy: a check\\ncondition: none\\n' | lab done",
     # mini-swe-agent ends by this, and to no other agent it means anything.
     "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
 )
-_EDITS = (f"solution.py\n```python\n<<<<<<< SEARCH\n=======\n{_SCRIPT}>>>>>>> REPLACE\n```\n",)
+_EDITS = (
+    f"solution.py\n```python\n<<<<<<< SEARCH\n=======\n{_SCRIPT}>>>>>>> REPLACE\n```\n",
+    f"solution.py\n```python\n<<<<<<< SEARCH\n{_SCRIPT}=======\n{_BETTER}>>>>>>> REPLACE\n```\n",
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,7 @@ def check_coder(name: str, file: Path | None, back_end: BackEndChoice, folder: P
         environment=chosen_environment(configuration.sandbox.environments_folder, configuration.sandbox.environment),
     )
     snapshot = Snapshot.load(write_demo(folder / "competition"), METRIC_DIRECTIONS)
-    options = ReplayOptions(time=_SECONDS, steps=2, coder=name)
+    options = ReplayOptions(time=_SECONDS, steps=3, coder=name)
     with serving(Endpoint(_COMMANDS, _EDITS)) as endpoint:
         models = ModelSettings(
             Environment(openai_base_url=endpoint.address, openai_api_key=None, openai_model=None),
@@ -123,8 +137,11 @@ def _seen(folder: RunFolder, run_id: str, endpoint: Endpoint) -> Iterator[Seen]:
     yield Seen("asked its model", asked > 0, f"{asked} requests")
     turns = max((to.turns for _, to, _ in endpoint.answered), default=0)
     yield Seen("did as it was told", turns > 0, f"{turns} answers were followed")
-    scores = [node.score for node in nodes if node.score is not None]
-    yield Seen("had a script scored", bool(scores), f"score {scores[0]:.5g}" if scores else "no script has a score")
+    scores = [node.score for node in sorted(nodes, key=lambda node: node.id) if node.score is not None]
+    told = ", then ".join(f"{score:.5g}" for score in scores)
+    yield Seen("had a script scored", bool(scores), f"score {told}" if scores else "no script has a score")
+    better = len(scores) > 1 and scores[-1] < scores[0]
+    yield Seen("improved it", better, "the second is better" if better else "no second script is better")
     reason = rows[0].reason if rows else None
     yield Seen("ended in order", reason == "its coder was done", reason or "its lab was not opened")
     used = endpoint.counted

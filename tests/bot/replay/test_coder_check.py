@@ -15,7 +15,7 @@ from tests import needs
 pytestmark = pytest.mark.integration
 
 TINY = Path(__file__).parents[1] / "coder" / "tiny_agent.py"
-SEEN = ("asked its model", "did as it was told", "had a script scored", "ended in order", "was charged for")
+SEEN = ("asked its model", "did as it was told", "had a script scored", "improved it", "ended in order", "was charged for")
 
 
 def check(name: str, back_end: str, table: str, folder: Path) -> tuple[Result, dict[str, Any]]:
@@ -39,7 +39,7 @@ def test_an_agent_that_does_nothing_fails_and_what_it_printed_is_shown(tmp_path:
     table = 'command = "echo I have no idea; exit 4"\ndialect = "messages"'
     done, found = check("idle", "bubblewrap", table, tmp_path)
     assert [one["what"] for one in found["seen"] if one["ok"]] == ["was charged for"]
-    assert "its coder asked its model nothing: it ended with status 4" in found["seen"][3]["found"]
+    assert "its coder asked its model nothing: it ended with status 4" in found["seen"][4]["found"]
     assert "I have no idea" in found["printed"]
     assert done.exit_code == 1
 
