@@ -15,7 +15,14 @@ from tests import needs
 pytestmark = pytest.mark.integration
 
 TINY = Path(__file__).parents[1] / "coder" / "tiny_agent.py"
-SEEN = ("asked its model", "did as it was told", "had a script scored", "improved it", "ended in order", "was charged for")
+SEEN = (
+    "asked its model",
+    "did as it was told",
+    "had a script scored",
+    "improved it",
+    "ended in order",
+    "was charged for",
+)
 
 
 def check(name: str, back_end: str, table: str, folder: Path) -> tuple[Result, dict[str, Any]]:
