@@ -151,7 +151,7 @@ def test_an_unknown_key_is_told_with_the_nearest_that_there_is(
 
 
 def test_an_unknown_table_is_told_all_that_there_are(tmp_path: Path) -> None:
-    ((_, sentence),) = told(tmp_path, "[other]\n")
+    ((_, sentence),) = told(tmp_path, "[zygote]\n")
     assert sentence.endswith(f"known here: {', '.join(Settings.model_fields)}")
 
 
