@@ -62,10 +62,11 @@ _COMMANDS = (
     # mini-swe-agent ends by this, and to no other agent it means anything.
     "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
 )
-_EDITS = (
-    f"solution.py\n```python\n<<<<<<< SEARCH\n=======\n{_SCRIPT}>>>>>>> REPLACE\n```\n",
-    f"solution.py\n```python\n<<<<<<< SEARCH\n{_SCRIPT}=======\n{_BETTER}>>>>>>> REPLACE\n```\n",
-)
+_EDITS = {
+    "import shutil": f"solution.py\n```python\n<<<<<<< SEARCH\n=======\n{_SCRIPT}>>>>>>> REPLACE\n```\n",
+    "GaussianNB": f"solution.py\n```python\n<<<<<<< SEARCH\n{_SCRIPT}=======\n{_BETTER}>>>>>>> REPLACE\n```\n",
+}
+"""By what a script shows that has them."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,10 @@ class Counted:
     completion: int
 
 
+_EDIT = "<<<<<<< SEARCH"
+"""In requests of agents that edit files by blocks of what is there and what is to be."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """A request, as far as a script needs it."""
@@ -41,6 +45,8 @@ class Asked:
     """Name of the tool that runs a command; None: none was offered."""
     parameters: Mapping[str, Any]
     """JSON schema of that tool's arguments."""
+    edits: str
+    """All of it, as JSON, where it asks for edits of a file in an answer without tools."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,10 @@ def asked(dialect: str, body: Json) -> Asked:
         turns = sum(one.get("type") in _CALLS or one.get("role") == "assistant" for one in items)
     else:
         turns = sum(one["role"] == "assistant" for one in body["messages"])
-    return Asked(body["model"], bool(body.get("stream")), turns, name, parameters)
+    # The bot's own requests, which stand beside the agent's, ask for other things.
+    text = json.dumps(body, ensure_ascii=False)
+    edits = text if name is None and _EDIT in text else ""
+    return Asked(body["model"], bool(body.get("stream")), turns, name, parameters, edits)
 
 
 def _shell(tools: Sequence[Json]) -> tuple[str | None, Mapping[str, Any]]:

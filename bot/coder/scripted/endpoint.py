@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,8 +25,8 @@ class Endpoint:
 
     commands: Sequence[str]
     """What the agent is told to run, one a turn, where it offers a tool for that."""
-    texts: Sequence[str] = ()
-    """What it is told, one a turn, where it offers none."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """What it is told where it offers none and asks for edits: what follows the last whose key, a part of the file, it shows."""
     address: str = ""
     """Such as `http://127.0.0.1:8000/v1`, once it serves."""
     answered: list[tuple[str, Asked, Counted]] = field(default_factory=list)
@@ -36,9 +36,10 @@ class Endpoint:
         """Return the answer to a request of so many bytes; raises as `asked`."""
         to = asked(dialect, body)
         if to.tool is None:
-            # Such agents begin their conversations with examples, and each anew.
-            told = sum(one.tool is None for _, one, _ in self.answered)
-            said = Said(self.texts[told] if told < len(self.texts) else _LAST)
+            # Such agents begin their conversations with examples, and each anew: the file shows how far they are.
+            shown = max((place for place, key in enumerate(self.texts, 1) if key in to.edits), default=0)
+            left = list(self.texts.values())[shown:] if to.edits else []
+            said = Said(left[0] if left else _LAST)
         else:
             step = self.commands[to.turns] if to.turns < len(self.commands) else None
             said = Said(_LAST if step is None else "Next.", step)

@@ -10,7 +10,7 @@ import pytest
 from bot.coder.scripted.endpoint import Endpoint, serving
 
 _SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}, "why": {}}, "required": ["command", "why"]}
-_CHAT = {
+_CHAT: dict[str, Any] = {
     "messages": [{"role": "user", "content": "go"}],
     "tools": [{"type": "function", "function": {"name": "bash", "parameters": _SCHEMA}}],
 }
@@ -78,10 +78,15 @@ def test_an_answer_goes_by_the_turns_of_its_conversation_and_the_last_one_is_a_t
     assert "tool_calls" not in last["choices"][0]["message"]
 
 
-def test_without_a_tool_the_texts_are_answered() -> None:
-    with serving(Endpoint(["ls"], ["an edit"])) as endpoint:
-        answer = json.loads(post(endpoint, "chat/completions", {"messages": _CHAT["messages"]}))
-    assert answer["choices"][0]["message"] == {"role": "assistant", "content": "an edit"}
+def test_without_a_tool_edits_are_answered_to_whoever_asks_for_them() -> None:
+    asked = {"role": "system", "content": "Write blocks: <<<<<<< SEARCH"}
+    edited = {"role": "user", "content": "The file: first()"}
+    with serving(Endpoint(["ls"], {"first()": "an edit", "second()": "another"})) as endpoint:
+        given = [
+            json.loads(post(endpoint, "chat/completions", {"messages": messages}))["choices"][0]["message"]["content"]
+            for messages in ([asked], _CHAT["messages"], [asked, edited], [asked, edited])
+        ]
+    assert given == ["an edit", "I am done.", "another", "another"]
 
 
 @pytest.mark.parametrize(("path", "body", "status"), [("models", {}, 404), ("chat/completions", {"messages": 7}, 400)])
