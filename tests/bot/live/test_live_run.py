@@ -9,6 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.coder.lab.settings import LabSettings
+from bot.coder.own import CoderSection
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.daemon import DaemonSettings
@@ -139,3 +140,23 @@ async def test_a_model_that_a_variable_names_needs_a_cap_on_money_a_day_too(tmp_
             with pytest.raises(UsageError, match=r"tiny-table needs max_cost_per_day.*gpt-4o"):
                 begin_run(here, task, CompetitionSettings(max_cost=50.0))
             assert begin_run(here, task, CompetitionSettings(max_cost_per_day=5.0)).settings.model == "openai:gpt-4o"
+
+
+async def test_a_coding_agent_of_the_owners_works_in_the_labs_of_the_competition_that_names_it(tmp_path: Path) -> None:
+    coders = {"mine": CoderSection(command="agent </lab/TASK.md", dialect="chat")}
+    with served(tiny(tmp_path)) as site:
+        task = Task(site.competition.card, site.competition.snapshot.data)
+        async with shared(site, tmp_path / "state", Settings(coders=coders)) as here:
+            models = ModelSettings(
+                Environment(openai_api_key=SecretStr("sk-made-up"), openai_model="gpt-4o"), ModelsSection()
+            )
+            machinery = replace(here.machinery, models=models, sandbox=BubblewrapSandbox())
+            walls, own = replace(here, machinery=machinery), CompetitionSettings(max_cost_per_day=5.0)
+            found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.coder.own
+            assert found is not None
+            assert (found.name, found.model, found.dialect) == ("mine", "gpt-4o", "chat")
+            assert begin_run(walls, task, own).settings.coder.own is None
+            with pytest.raises(UsageError, match="there is no coder 'mein': did you mean mine"):
+                begin_run(walls, task, own.model_copy(update={"coder": "mein"}))
+            with pytest.raises(UsageError, match="the coder mine works in labs, which need a language model"):
+                begin_run(walls, task, OWN.model_copy(update={"coder": "mine"}))
