@@ -84,10 +84,8 @@ class Session:
         lines = [f"[meanwhile] {one}" for one in self.commands.take_news()]
         lines += [f"[news] {one}" for one in await asyncio.to_thread(self.updates.lines)]
         self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
-        left = self.left()
-        return LabAnswer(
-            answer.status, "\n".join([answer.text, *lines, f"[{left:.0f} s left]", self.warning(left) or ""])
-        )
+        lines.append(f"[{self.left():.0f} s left]")
+        return LabAnswer(answer.status, "\n".join(filter(None, [answer.text, *lines, self.notice()])))
 
     def take_fresh(self) -> list[Item]:
         """Return the dated things that it can have read since the last call."""
@@ -95,8 +93,8 @@ class Session:
         return fresh
 
     def notice(self) -> str | None:
-        """Return the warning, once it is time for it; else an agent that asks for nothing would not see it."""
-        return self.warning(self.left())
+        """Return the warning, from its time until `lab done`: an agent that never calls `lab` would else see none."""
+        return None if self.commands.done else self.warning(self.left())
 
     async def through(self, box: Box, gateway: Gateway, lease: LabLease) -> str:
         """Start the agent, again where it failed or the bot was killed, until the lab is over; return why it is.

@@ -227,9 +227,8 @@ class Work:
             own=self.coder is not None,
         )
         head = prompt.messages()
-        # The shell coder is sent the rest as its system message; what an agent of the owner's is told is its own affair.
-        task = head[-1:] if self.coder is None else head
-        (folder / "TASK.md").write_text("\n\n".join(one.content for one in task), encoding="utf-8")
+        # The shell coder is sent the rest as its system message; for an agent of the owner's its session writes all of it.
+        (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
         known = {
             item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items, *knowledge.items)
         }

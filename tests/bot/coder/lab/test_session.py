@@ -107,6 +107,15 @@ async def test_an_agent_is_warned_under_its_requests_and_ended_when_its_time_is_
     assert all("Your time is nearly over" in request for request in endpoint.requests)
 
 
+async def test_an_agent_that_has_called_lab_done_is_not_warned_any_more(tmp_path: Path) -> None:
+    endpoint = Remembering([scored(0.5), DONE, "true"])
+    async with worked(tmp_path / "run", tiny(), endpoint, partial(strategy, seconds=15.0)) as context:
+        assert only_lab(context).reason == "its coder was done"
+    warned = [request.count("Your time is nearly over") for request in endpoint.requests]
+    # Under the request, and under the answer of `lab score`, which stays in the conversation.
+    assert warned[0] == 1 and warned[-1] == 1
+
+
 async def test_an_agent_that_does_not_end_after_lab_done_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
