@@ -1,4 +1,7 @@
-"""Whether the event loop goes on while something is done: the longest time that it stood still."""
+"""Whether the event loop goes on while something is done: the longest that the processor was at it in one go.
+
+Seconds of the thread's processor time: a machine that others use as well stretches none of them.
+"""
 
 import asyncio
 import time
@@ -16,14 +19,14 @@ class Standstill:
 
 @asynccontextmanager
 async def standstill() -> AsyncIterator[Standstill]:
-    """Yield what is filled with the longest time between two ticks of a task that only ticks."""
+    """Yield what is filled with the longest processor time between two ticks of a task that only ticks."""
     found = Standstill()
 
     async def tick() -> None:
-        last = time.monotonic()
+        last = time.thread_time()
         while True:
             await asyncio.sleep(0)
-            now = time.monotonic()
+            now = time.thread_time()
             found.seconds, last = max(found.seconds, now - last), now
 
     ticking = asyncio.create_task(tick())

@@ -40,7 +40,7 @@ async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_i
     assert names(place / "out") == ["log.txt", "submission.csv", "validation_predictions.csv"]
     assert (place / "out" / "log.txt").read_text() == outcome.output
     assert outcome.cpu_seconds is None or outcome.cpu_seconds > 0  # a container may end before it is measured
-    assert 0 < outcome.seconds < 10
+    assert outcome.seconds > 0
 
 
 async def test_the_processor_time_is_that_of_the_script(run: Run) -> None:

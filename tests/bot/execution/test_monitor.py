@@ -133,11 +133,11 @@ async def test_a_monitor_that_fails_lets_the_execution_go_on(tmp_path: Path, ans
 
 
 async def test_a_slow_answer_delays_nobody_and_is_charged_all_the_same(tmp_path: Path) -> None:
-    async with monitored(tmp_path, lambda request: Reply(GO_ON, delay=2.0), 0.2) as (monitor, _, _):
+    async with monitored(tmp_path, lambda request: Reply(GO_ON, delay=8.0), 0.2) as (monitor, _, _):
         outcome = await run(monitor, tmp_path, "import time\ntime.sleep(0.8)\n")
-        assert outcome.seconds < 1.8
+        assert outcome.seconds < 8.0
         assert monitor._asker.totals.calls == 0
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while monitor._asker.totals.calls == 0:
                 await asyncio.sleep(0.05)
 

@@ -16,7 +16,7 @@ from tests.ticking import standstill
 assert openai.__version__  # imported before anything is timed
 
 LONGEST_STANDSTILL = 2.0
-"""Seconds, on a machine that others use as well; without bounds these answers take 10 to 30."""
+"""Seconds of the processor; without bounds these answers take 10 to 30."""
 GIGABYTE = 1 << 30
 
 

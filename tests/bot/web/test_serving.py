@@ -50,11 +50,11 @@ def test_clients_that_dawdle_are_let_go_and_hold_up_nobody(folder: Path) -> None
         began = time.monotonic()
         assert status(port) == 401
         for one in (silent, dribbling, again):
-            one.settimeout(FIRST_REQUEST + 20)
+            one.settimeout(FIRST_REQUEST + 60)
             while one.recv(65_536):
                 pass
             one.close()
-        assert FIRST_REQUEST - 2 < time.monotonic() - began < FIRST_REQUEST + 15
+        assert FIRST_REQUEST - 2 < time.monotonic() - began < FIRST_REQUEST + 60
         assert status(port) == 401
 
 

@@ -131,7 +131,7 @@ async def test_a_lab_whose_sandbox_is_killed_from_outside_is_dead(
 ) -> None:
     async with bubblewrap.open_lab(lab_request) as lab:
         agent_outside().kill()
-        await asyncio.wait_for(lab.wait_idle(), 5)
+        await asyncio.wait_for(lab.wait_idle(), 60)
         for _ in range(100):
             if not lab.alive:
                 break

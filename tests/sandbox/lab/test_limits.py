@@ -62,8 +62,8 @@ async def test_files_in_memory_that_take_all_of_it_are_removed(contained: Shell)
 
 
 async def test_a_fork_bomb_is_ended(shell: Shell) -> None:
-    result = await shell.type("bomb() { bomb | bomb & }; bomb; sleep 20")
-    assert result.seconds < 15
+    result = await shell.type("bomb() { bomb | bomb & }; bomb; sleep 98")
+    assert result.seconds < 60
     # Should it have stayed just below the limit: what is built into the shell needs no process.
     await shell.type(
         'for p in /proc/[0-9]*; do read -r n <$p/comm; [ "$n" = bash ] && [ ${p#/proc/} != $$ ] && kill -9 ${p#/proc/}; done'
@@ -85,7 +85,7 @@ async def test_a_file_beyond_the_limit_ends_who_writes_it(shell: Shell) -> None:
 
 
 async def test_a_full_work_folder_can_be_read_and_emptied_but_not_filled_further(shell: Shell) -> None:
-    fill = "for i in $(seq 40); do head -c 4000000 /dev/urandom >{}$i; sleep 0.05; done; sleep 9"
+    fill = "for i in $(seq 40); do head -c 4000000 /dev/urandom >{}$i; sleep 0.05; done; sleep 98"
     result = await shell.type(fill.format("a"))
     assert (result.exit_code, result.timed_out) == (None, False)
     assert "All processes of the lab were ended." in (result.ended or "")
@@ -93,7 +93,7 @@ async def test_a_full_work_folder_can_be_read_and_emptied_but_not_filled_further
     assert int(await shell.prints("sleep 0.6; cat a* | wc -c")) > shell.request.limits.disk_bytes
     again = await shell.type(fill.format("b"))
     assert (again.exit_code, again.timed_out) == (None, False)
-    assert again.seconds < 5
+    assert again.seconds < 60
     assert await shell.prints("rm a* b*; sleep 0.6; echo removed") == "removed"
     assert await shell.prints("head -c 15000000 /dev/urandom >c; sleep 0.6; ls") == "c\ndata\nweights"
     third = await shell.type(fill.format("d"))

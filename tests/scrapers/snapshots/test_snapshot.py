@@ -1,7 +1,6 @@
 """A snapshot as the engine uses it."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -85,14 +84,11 @@ def test_a_text_of_two_million_characters_is_cut(tmp_path: Path) -> None:
     assert len(message.markdown) <= 200_000
 
 
-def test_the_real_snapshots_load_quickly_and_whole() -> None:
+def test_the_real_snapshots_load_whole() -> None:
     folders = [path.parent for path in sorted(needs.snapshots().glob("*/snapshot.json"))]
     assert folders
     for folder in folders:
-        started = time.process_time()
         snapshot = Snapshot.load(folder, METRICS)
-        seconds = time.process_time() - started
-        assert seconds < 3, f"{folder.name} took {seconds:.1f} s"
         lines = (folder / "community/messages.jsonl").read_text(encoding="utf-8").splitlines()
         assert len(snapshot.community.messages) == len(lines) > 0
         rows = asyncio.run(rows_of(snapshot))

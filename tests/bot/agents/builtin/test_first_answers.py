@@ -3,7 +3,6 @@
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +93,10 @@ def test_they_need_no_library_and_are_there_at_once(tmp_path: Path) -> None:
     _, out, labels = view_of(data, task)
     place = out.parent
     (place / "solution.py").write_text(baseline_script(TaskText.from_card(task), "").code)
-    began = time.monotonic()
     bare = [sys.executable, "-S", "-E", "solution.py"]  # without what is installed
     done = subprocess.run(bare, cwd=place, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "the plain answers are handed in: No module named 'numpy'" in done.stdout
-    assert time.monotonic() - began < 20, "a second where the machine is idle"
     files = place / "validation_predictions.csv", place / "submission.csv"
     told = score_execution(LabelledView(out, labels.parent, task), *files)
     assert told.fine and told.score is not None
