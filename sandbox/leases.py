@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from sandbox import Lease
+from sandbox import Lease, Sandbox
 from sandbox.gpu import Gpus
 from sandbox.locks import Lock, WaitingLine, take
 from state.errors import InfrastructureFailure
@@ -86,9 +86,24 @@ class Leases:
         found = (f"{gpu.name} with {gpu.memory_bytes / 1024**3:.0f} GiB" for gpu in self._gpus.all())
         return tuple(dict.fromkeys(found))
 
+    @property
+    def here(self) -> "Leases":
+        """The leases of this machine: these, unless they are a fleet's."""
+        return self
+
+    def placing(self, sandbox: Sandbox) -> tuple[Sandbox, "Leases"]:
+        """Return the sandbox that runs scripts with these leases, and the leases for it; only a fleet has others."""
+        return sandbox, self
+
     @asynccontextmanager
     async def hold(
-        self, cpus: int, gpus: int = 0, *, seconds: float, say: Callable[[str], None] | None = None
+        self,
+        cpus: int,
+        gpus: int = 0,
+        *,
+        seconds: float,
+        say: Callable[[str], None] | None = None,
+        memory_bytes: int = 0,
     ) -> AsyncIterator[Lease]:
         """Hold that many cores (all of them, if there are fewer) and GPUs; wait for them if need be.
 
@@ -97,6 +112,7 @@ class Leases:
             gpus: GPUs.
             seconds: Longest time to wait.
             say: Receives a sentence on a wait, or on a GPU that is withheld.
+            memory_bytes: That the execution may use; only a fleet counts it.
 
         Raises:
             InfrastructureFailure: They did not come free in time, there are too few GPUs, or locks do not work.

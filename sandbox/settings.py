@@ -1,4 +1,4 @@
-"""The tables `[sandbox]` and `[leases]` of bot.toml, apart from the parts they set, which take long to import."""
+"""The tables `[sandbox]`, `[leases]` and `[fleet]` of bot.toml, apart from the parts they set, which take long to import."""
 
 import os
 from pathlib import Path
@@ -64,3 +64,22 @@ class LeaseSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     gpu_shares: int = Field(default=1, ge=1, le=64, description="executions that may share a GPU")
+
+
+class FleetSettings(BaseModel):
+    """The table `[fleet]` of bot.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    address: str | None = Field(
+        default=None,
+        pattern=r"^(auto|ray://[^\s/]+)$",
+        description="a Ray cluster whose nodes run scripts: `auto` for the one that this machine belongs to, or "
+        "ray://HOST:10001; none: all runs here",
+        examples=["auto"],
+    )
+    cache_gb: float = Field(default=50.0, gt=0, description="GB of views and weights that a node keeps")
+    disk_gb: float = Field(
+        default=20.0, gt=0, description="GB that one script may write on a node, where [sandbox] does not say"
+    )
+    free_gb: float = Field(default=5.0, ge=0, description="GB that must be free on a node's disk, or it is not used")

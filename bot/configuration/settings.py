@@ -16,7 +16,7 @@ from bot.knowledge.settings import KnowledgeSettings
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
 from bot.weights.settings import WeightsSettings
-from sandbox.settings import LeaseSettings, SandboxSettings
+from sandbox.settings import FleetSettings, LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
 
@@ -62,6 +62,7 @@ class Settings(BaseModel):
         description="The knowledge base: entries of your own, and what texts are compared by.",
     )
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
+    fleet: FleetSettings = Field(default=FleetSettings(), description="Other machines that run scripts.")
     disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")
     kaggle: KaggleSection = Field(

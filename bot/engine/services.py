@@ -115,7 +115,8 @@ async def open_context(
     split_seed = settings.seed if settings.split_seed is None else settings.split_seed
     shared = ExecutorSettings(plan.data, split_seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board)
     choice = replace(models.resolve(settings.model), roles=settings.roles)
-    described = machinery.sandbox.describe()
+    sandbox, leases = machinery.leases.placing(machinery.sandbox)
+    described = sandbox.describe()
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(
             open_model(
@@ -152,10 +153,10 @@ async def open_context(
             shared,
             store,
             steps,
-            machinery.sandbox,
+            sandbox,
             machinery.worker,
             stopwatch,
-            Leasing(machinery.leases, settings.cpus, settings.gpus, budget.left, stopwatch, say),
+            Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, say, limits.memory_bytes),
             monitor,
             spending,
         )
@@ -173,7 +174,7 @@ async def open_context(
             return refits_due(store, plan.id, None if best is None else best.id)
 
         budget = replace(budget, growth=executor.growth, refits=due)
-        machine = this_machine(limits, described, settings.gpus, machinery.leases.gpu_models)
+        machine = this_machine(limits, described, settings.gpus, leases.gpu_models)
         yield RunContext(
             run_id=plan.id,
             card=card,

@@ -23,6 +23,13 @@ class Leasing:
     """Returns the seconds that the run has left, the longest that an execution waits."""
     stopwatch: Stopwatch
     say: Callable[[str], None]
+    memory_bytes: int = 0
+    """That an execution may use."""
+
+    @property
+    def here(self) -> "Leasing":
+        """Leases of this machine, where a fleet's are leased: for what runs here nevertheless."""
+        return replace(self, leases=self.leases.here)
 
     @asynccontextmanager
     async def hold(self, longest: float | None = None) -> AsyncIterator[Lease]:
@@ -43,7 +50,9 @@ class Leasing:
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
                 seconds = max(_SHORTEST, self.left()) if longest is None else longest
-                held = self.leases.hold(self.cpus, self.gpus, seconds=seconds, say=say)
+                held = self.leases.hold(
+                    self.cpus, self.gpus, seconds=seconds, say=say, memory_bytes=self.memory_bytes
+                )
                 lease = await stack.enter_async_context(held)
             if waits:
                 self.say("running, after " + waits[-1])

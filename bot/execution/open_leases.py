@@ -1,31 +1,46 @@
 """Opening a machine's leases, and choosing the number of GPUs of an execution."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 from sandbox.gpu import open_gpus
 from sandbox.leases import Leases, leases_folder
-from sandbox.settings import LeaseSettings
+from sandbox.settings import FleetSettings, LeaseSettings, SandboxSettings
 from state.errors import UsageError
 
 
 @contextmanager
-def open_leases(settings: LeaseSettings, wanted: int | None) -> Iterator[tuple[Leases, int]]:
-    """Open the machine's leases; yields them and the number of GPUs that an execution holds.
+def open_leases(
+    settings: LeaseSettings,
+    wanted: int | None,
+    fleet: FleetSettings | None = None,
+    scripts: SandboxSettings | None = None,
+) -> Iterator[tuple[Leases, int]]:
+    """Open the machine's leases, or a fleet's; yields them and the number of GPUs that an execution holds.
 
     Args:
         settings: the table `[leases]`.
         wanted: GPUs an execution; None: one if there is one.
+        fleet: the table `[fleet]`; None, or without an address: scripts run here.
+        scripts: the table `[sandbox]`, for a fleet.
 
     Raises:
-        UsageError: there are fewer GPUs, or the folder of leases cannot be used.
+        UsageError: there are fewer GPUs, the folder of leases cannot be used, or there is no such fleet.
     """
     try:
         folder = leases_folder()
     except OSError as error:
         raise UsageError(f"the folder of leases cannot be used (BOT_LEASES names another): {error}") from error
-    with open_gpus() as gpus:
-        leases = Leases(folder, gpus=gpus, gpu_shares=settings.gpu_shares)
-        if wanted is not None and wanted > leases.gpus:
-            raise UsageError(f"--gpus {wanted}: this machine has {leases.gpus}; `bot doctor` lists those it finds")
-        yield leases, min(1, leases.gpus) if wanted is None else wanted
+    with ExitStack() as stack:
+        gpus = stack.enter_context(open_gpus())
+        leases, where = Leases(folder, gpus=gpus, gpu_shares=settings.gpu_shares), "this machine has"
+        if fleet is not None and fleet.address is not None:
+            from sandbox.fleet.cluster import Cluster
+            from sandbox.fleet.leases import Fleet
+
+            cluster = stack.enter_context(closing(Cluster.connect(fleet.address)))
+            leases, where = Fleet(cluster, fleet, scripts or SandboxSettings(), leases), "no node of the fleet has more than"
+        found = leases.gpus
+        if wanted is not None and wanted > found:
+            raise UsageError(f"--gpus {wanted}: {where} {found}; `bot doctor` lists those it finds")
+        yield leases, min(1, found) if wanted is None else wanted

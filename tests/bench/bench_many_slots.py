@@ -1,11 +1,13 @@
 """What more slots bring a search: `python -m tests.bench.bench_many_slots`. Simulated, with the agents' real policies.
 
 For 1 to 128 slots: the gap (1: the safe baseline's; see `tests.bench.stored_draws`) of the best finalist after a fifth, half
-and all of a run of five hours, where all slots work on one tree, and where each works on a tree of its own and the finalists are
-the best of all trees; and how busy the slots of the one tree are. Takes half an hour on one core, nearly all of it for 128 slots.
+and all of a run of five hours, where all slots work on one tree, and where each works on a tree of its own and the finalists
+are the best of all trees; and how busy the slots of the one tree are. Once with exact scores, once with noise as stored
+comparisons have it. Takes a quarter of an hour on one core, nearly all of it for 128 slots.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from statistics import mean
 
 from bot.agents.comind.lineage import LabsPolicy
@@ -31,28 +33,29 @@ def best_at(runs: Sequence[Simulation], moment: float) -> float:
     return min(one.true for one in sorted(scored, key=lambda one: one.seen)[:FINALISTS])
 
 
-def ran(policy: Callable[[], Policy], draws: Draws, slots: int, seed: int) -> Simulation:
+def ran(policy: Callable[[], Policy], draws: Draws, slots: int, seed: int, noisy: bool) -> Simulation:
     """Return a run that has ended."""
-    run = Simulation(policy(), draws, slots, HOURS * 3600, seed)
+    run = Simulation(policy(), draws, slots, HOURS * 3600, seed, noisy)
     run.run()
     return run
 
 
 def main() -> None:
     """Print the table."""
-    draws = Draws.read()
+    draws, most = Draws.read(), max(slots * runs for slots, runs in SLOTS.items())
     columns = [f"{moment * HOURS:g} h" for moment in MOMENTS]
     print(f"| agent | slots | {' | '.join(columns)} | {' | '.join(f'{one} apart' for one in columns)} | busy |")
     print("|---|---" + "|---" * (2 * len(MOMENTS) + 1) + "|")
-    for name, policy in POLICIES.items():
-        alone = [ran(policy, draws, 1, 1_000_000 + number) for number in range(max(n * runs for n, runs in SLOTS.items()))]
+    for noisy, (name, policy) in product((False, True), POLICIES.items()):
+        title = f"{name}, {'scores with noise' if noisy else 'exact scores'}"
+        alone = [ran(policy, draws, 1, 1_000_000 + number, noisy) for number in range(most)]
         for slots, runs in SLOTS.items():
-            together = [ran(policy, draws, slots, seed) for seed in range(runs)]
+            together = [ran(policy, draws, slots, seed, noisy) for seed in range(runs)]
             apart = [alone[number * slots : (number + 1) * slots] for number in range(runs)]
             cells = [mean(best_at([run], m * HOURS * 3600) for run in together) for m in MOMENTS]
             cells += [mean(best_at(those, m * HOURS * 3600) for those in apart) for m in MOMENTS]
             busy = mean(run.busy / (slots * HOURS * 3600) for run in together)
-            print(f"| {name} | {slots} | {' | '.join(f'{one:.3f}' for one in cells)} | {busy:.0%} |", flush=True)
+            print(f"| {title} | {slots} | {' | '.join(f'{one:.3f}' for one in cells)} | {busy:.0%} |", flush=True)
 
 
 if __name__ == "__main__":

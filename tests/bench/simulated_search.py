@@ -35,6 +35,8 @@ class Simulation:
     slots: int
     seconds: float
     seed: int
+    noisy: bool = True
+    """Whether scores have an error; without one, selecting costs nothing."""
     found: list[Found] = field(default_factory=list)
     busy: float = 0.0
     """Seconds of slots in which something was worked on."""
@@ -112,11 +114,11 @@ class Simulation:
             self._nodes[number] = replace(node, state="buggy", seconds=draw.seconds)
             return False
         true = draw.ratio * (1.0 if before is None else self._true[before])
-        seen = true + self._rng.gauss(0.0, draw.error)
+        seen = true + self._rng.gauss(0.0, draw.error) * self.noisy
         families = draw.families if before is None else self._nodes[before].families
         self._true[number] = true
         self._nodes[number] = replace(
-            node, state="valid", score=seen, seconds=draw.seconds, gain_error=draw.error, families=families
+            node, state="valid", score=seen, seconds=draw.seconds, gain_error=draw.error * self.noisy, families=families
         )
         self.found.append(Found(now, seen, true))
         return True

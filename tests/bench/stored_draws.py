@@ -52,7 +52,8 @@ class Draws:
         """Return those that are kept."""
         kept = json.loads(KEPT.read_text())
         first, later = (
-            tuple(Draw(**{**one, "families": tuple(one["families"])}) for one in kept[part]) for part in ("first", "later")
+            tuple(Draw(**{**one, "families": tuple(one["families"])}) for one in kept[part])
+            for part in ("first", "later")
         )
         return cls(first, later, kept["failed"])
 
@@ -95,7 +96,11 @@ def _draws(runs: Iterable[_Run], best: float) -> Iterator[tuple[bool, Draw | Non
                     yield before == 1, None
                     continue
                 at, gap = datetime.fromisoformat(ended), (score - floor) / unit
-                seconds, error, kinds = (at - since).total_seconds(), run.errors.get(id, 0.0) / unit, json.loads(families)
+                seconds, error, kinds = (
+                    (at - since).total_seconds(),
+                    run.errors.get(id, 0.0) / unit,
+                    json.loads(families),
+                )
                 yield before == 1, Draw(before, gap / before, seconds, error, tuple(kinds))
                 before, since = gap, at
 

@@ -122,7 +122,7 @@ class Commands:
 
     async def _run(self, script: str, note: str) -> str:
         async with self.lease.hold() as lease:
-            return await self.looks.score(script, note, lease)
+            return await self.looks.score(script, note, lease if self.lease.shared_with_scores else None)
 
     async def _log(self, call: LabCall, arguments: Log) -> str:
         if call.file is None:

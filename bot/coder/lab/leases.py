@@ -12,7 +12,9 @@ class LabLease:
     """Held as long as anybody needs it, and waited for only by the first: what a lab runs side by side shares its cores."""
 
     def __init__(self, leasing: Leasing) -> None:
-        self._leasing = leasing
+        self._leasing = leasing.here
+        self.shared_with_scores = leasing.leases is leasing.leases.here
+        """Whether scripts that are scored share it; on a fleet they run on other machines, in slots of their own."""
         self._lock = asyncio.Lock()
         self._held = AsyncExitStack()
         self._lease: Lease | None = None

@@ -1,0 +1,23 @@
+"""Clears up after a slot: waits until its standard input ends, as it does when the slot dies, and removes what it left.
+
+A slot is killed with its engine, or by Ray; a container, or a folder that a script has filled, would stay.
+"""
+
+import sys
+from pathlib import Path
+
+from sandbox.leftovers import left_by_killed
+from sandbox.workspace import remove_tree
+
+
+def main() -> None:
+    """Wait, then remove what is left."""
+    folder = Path(sys.argv[1])
+    sys.stdin.buffer.read()
+    for left in left_by_killed(folder):
+        left.remove()
+    remove_tree(folder)
+
+
+if __name__ == "__main__":
+    main()

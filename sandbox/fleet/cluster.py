@@ -1,0 +1,123 @@
+"""The connection to a Ray cluster: its nodes, and slots on them. Ray is imported when a fleet is named, and not before."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sandbox.fleet.slot import Slot, SlotPlan
+from state.errors import InfrastructureFailure, UsageError
+
+INSTALL = "pip install 'kaggle-bot[fleet]'"
+_NODE = "ray.io/node-id"
+
+
+class SlotLost(InfrastructureFailure):
+    """A slot, or its whole node, is gone or does not answer."""
+
+
+@dataclass(frozen=True)
+class FleetNode:
+    """A node that is alive, and what Ray may give away of it altogether."""
+
+    id: str
+    host: str
+    cpus: int
+    gpus: int
+    memory_bytes: int
+
+
+class Cluster:
+    """A connection; its methods wait, so call them from threads."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._lost = (
+            ray.exceptions.RayActorError,
+            ray.exceptions.GetTimeoutError,
+            ray.exceptions.RaySystemError,
+            ray.exceptions.ObjectLostError,
+            ConnectionError,
+        )
+
+    @classmethod
+    def connect(cls, address: str) -> Self:
+        """Connect to the cluster: `auto`, which this machine belongs to, or `ray://HOST:10001`.
+
+        Raises:
+            UsageError: Ray is not installed, or there is no such cluster.
+        """
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ModuleNotFoundError:
+            raise UsageError(f"a fleet is named ({address}), and Ray is not installed: {INSTALL}") from None
+        try:
+            ray.init(address=address, namespace="kaggle-bot", log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise UsageError(
+                f"there is no fleet at {address} (docs/fleet.md says how to start one): {reason}"
+            ) from error
+        return cls(ray)
+
+    def close(self) -> None:
+        """End the connection, and with it all slots."""
+        self._ray.shutdown()
+
+    def nodes(self) -> list[FleetNode]:
+        """Return the nodes that are alive."""
+        found = []
+        for node in self._ray.nodes():
+            has = node["Resources"]
+            cpus, gpus, memory = (int(has.get(key, 0)) for key in ("CPU", "GPU", "memory"))
+            if node["Alive"]:
+                found.append(FleetNode(node["NodeID"], node["NodeManagerHostname"], cpus, gpus, memory))
+        return found
+
+    def slot(self, plan: SlotPlan, memory_bytes: int, without: Sequence[str] = ()) -> Any:
+        """Ask for a slot, which waits until a node has room for it.
+
+        Args:
+            plan: its cores and GPUs among others.
+            memory_bytes: that are to be its own.
+            without: nodes that are not to be used.
+        """
+        label = {"label_selector": {_NODE: f"!in({','.join(without)})"}} if without else {}
+        return self._make(plan, num_cpus=plan.cpus, num_gpus=plan.gpus, memory=memory_bytes, **label)
+
+    def visitor(self, plan: SlotPlan, node: str) -> Any:
+        """Ask for a slot on one node which takes up nothing there: to look around."""
+        return self._make(plan, num_cpus=0, label_selector={_NODE: node})
+
+    def _make(self, plan: SlotPlan, **options: Any) -> Any:
+        return self._ray.remote(Slot).options(max_restarts=0, max_task_retries=0, **options).remote(plan)
+
+    def begin(self, slot: Any) -> Any:
+        """Ask a slot for its facts; `ready` says whether they are there."""
+        return slot.facts.remote()
+
+    def ready(self, answer: Any, seconds: float) -> bool:
+        """Wait for an answer; return whether it, or an error, is there."""
+        return bool(self._ray.wait([answer], timeout=seconds)[0])
+
+    def get(self, answer: Any, seconds: float) -> Any:
+        """Return an answer; raises SlotLost as `call`."""
+        try:
+            return self._ray.get(answer, timeout=seconds)
+        except self._lost as error:
+            raise SlotLost(str(error).splitlines()[0] or type(error).__name__) from error
+
+    def call(self, slot: Any, method: str, *arguments: Any, seconds: float = 60.0) -> Any:
+        """Have a slot do something and return its answer.
+
+        Raises:
+            SlotLost: it is gone, or did not answer in time.
+            OSError: its node's disk failed.
+        """
+        return self.get(getattr(slot, method).remote(*arguments), seconds)
+
+    def end(self, slot: Any) -> None:
+        """End a slot with all that runs in it."""
+        self._ray.kill(slot)

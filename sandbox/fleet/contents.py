@@ -1,0 +1,160 @@
+"""Folders by content: their files go to a node once, whichever folders they lie in, into a bounded cache."""
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.locks import Lock, take
+from sandbox.workspace import remove_tree
+
+_CHUNK = 1 << 20
+_YOUNG = 600.0
+"""Seconds for which a file is kept that no folder holds yet: somebody is about to make one of it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a folder."""
+
+    path: str
+    """Relative to the folder."""
+    digest: str
+    """SHA-256 of its content."""
+    size: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder holds: its files, in order, and its folders, of which some may be empty."""
+
+    files: tuple[Entry, ...]
+    folders: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """What identifies the content."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+
+class Contents:
+    """Reads folders that do not change while they are used; each file is read once."""
+
+    def __init__(self) -> None:
+        self._digests: dict[tuple[str, int, int, int], str] = {}
+
+    def manifest(self, folder: Path) -> Manifest:
+        """Return what a folder holds, files behind links included; raises OSError if it cannot be read."""
+        files, folders = [], []
+        for parent, inner, names in os.walk(folder, followlinks=True, onerror=_fail):
+            folders += [str(Path(parent, name).relative_to(folder)) for name in inner]
+            for name in names:
+                path = Path(parent, name)
+                status = path.stat()
+                key = str(path), status.st_ino, status.st_size, status.st_mtime_ns
+                if key not in self._digests:
+                    self._digests[key] = digest_of(path)
+                files.append(Entry(str(path.relative_to(folder)), self._digests[key], status.st_size))
+        return Manifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
+
+
+class NodeCache:
+    """A node's copies: `files` by their content's digest, and `folders` whose files are links to these.
+
+    It is shared by all processes of the node, and any of them may be killed: what has its final name is whole.
+    """
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self._files, self._folders, self._most = folder / "files", folder / "folders", most_bytes
+        for one in (self._files, self._folders):
+            one.mkdir(parents=True, exist_ok=True)
+
+    def folder(self, digest: str) -> Path:
+        """Return where a folder lies, or is to lie."""
+        return self._folders / digest
+
+    def use(self, digest: str) -> Lock | None:
+        """Return a lock by which a folder stays, to be released after use; None if it is not there."""
+        lock = take(self._folders / f"{digest}.lock", shared=True)
+        if lock is None or not self.folder(digest).is_dir():
+            if lock is not None:
+                lock.release()
+            return None
+        os.utime(lock.path)
+        return lock
+
+    def lacks(self, digests: Iterable[str]) -> list[str]:
+        """Return the digests of files that are not there, each once."""
+        return [one for one in dict.fromkeys(digests) if not (self._files / one).exists()]
+
+    def put(self, digest: str, offset: int, chunk: bytes, *, last: bool) -> None:
+        """Write a piece of a file, the first one at 0, and with the last one give it its name.
+
+        Raises:
+            OSError: the disk failed, or the content is not what the digest says.
+        """
+        partial = self._files / f".{digest}.{os.getpid()}"
+        with partial.open("wb" if offset == 0 else "ab") as stream:
+            stream.write(chunk)
+        if not last:
+            return
+        if digest_of(partial) != digest:
+            partial.unlink()
+            raise OSError(f"what arrived of file {digest} is not its content")
+        partial.chmod(0o644)
+        partial.rename(self._files / digest)
+
+    def make(self, manifest: Manifest) -> None:
+        """Make a folder of files that are there; raises OSError, FileNotFoundError where one is not (any more)."""
+        folder = self.folder(manifest.digest)
+        partial = folder.with_name(f".{folder.name}.{os.getpid()}")
+        remove_tree(partial)
+        partial.mkdir()
+        for inner in manifest.folders:
+            (partial / inner).mkdir(parents=True, exist_ok=True)
+        for entry in manifest.files:
+            os.link(self._files / entry.digest, partial / entry.path)
+        try:
+            partial.rename(folder)
+        except OSError:
+            remove_tree(partial)  # another process was faster
+            if not folder.is_dir():
+                raise
+
+    def prune(self) -> None:
+        """Remove the folders that were used longest ago, and the files that only they held, until the cache is within bounds."""
+        locks = sorted(self._folders.glob("*.lock"), key=lambda one: one.stat().st_mtime)
+        while (self._bytes() > self._most) and locks:
+            path = locks.pop(0)
+            if (lock := take(path)) is None:
+                continue
+            remove_tree(path.with_suffix(""))
+            lock.release(remove=True)
+            self._remove_unused()
+
+    def _bytes(self) -> int:
+        return sum(one.stat().st_size for one in os.scandir(self._files))
+
+    def _remove_unused(self) -> None:
+        for one in os.scandir(self._files):
+            status = one.stat()
+            if status.st_nlink == 1 and time.time() - status.st_mtime > _YOUNG:
+                Path(one.path).unlink(missing_ok=True)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the bytes that are free on a folder's disk."""
+    return shutil.disk_usage(folder).free
+
+
+def _fail(error: OSError) -> None:
+    raise error

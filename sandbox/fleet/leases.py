@@ -1,0 +1,224 @@
+"""Leases of a fleet: a slot on some node, for one execution at a time, in place of cores and GPUs of this machine."""
+
+import asyncio
+import copy
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from sandbox import Lease, Sandbox, SandboxDescription
+from sandbox.fleet.cluster import Cluster, SlotLost
+from sandbox.fleet.held import HeldSlot, PlacedLease
+from sandbox.fleet.placing import FleetSandbox
+from sandbox.fleet.slot import SlotFacts, SlotPlan
+from sandbox.leases import Leases
+from sandbox.settings import FleetSettings, SandboxSettings
+from sandbox.share import Share
+from state.errors import InfrastructureFailure
+
+_LOOK = 0.5
+"""Seconds between two looks whether a slot was found."""
+_SAY_AFTER = 1.0
+"""Seconds of waiting that need not be reported."""
+_LEFT_ALONE = 60.0
+"""Seconds for which a node is not used on which a slot was lost."""
+_UNFIT = 600.0
+"""Seconds for which a node is not used that cannot run scripts."""
+_IDLE = 20.0
+"""Seconds for which a slot is kept for the next execution: it takes a second or more to start one."""
+_MOST_THREADS = 512
+_KEPT_MEMORY = 0.9
+"""Share of what Ray may give away of a node's memory, for scripts; the rest is for the slots themselves."""
+
+T = TypeVar("T")
+
+
+class Fleet(Leases):
+    """Leases slots of a cluster. What is no execution of a script, as a lab, goes on with the leases of this machine."""
+
+    def __init__(self, cluster: Cluster, settings: FleetSettings, scripts: SandboxSettings, here: Leases) -> None:
+        """Take the cluster.
+
+        Args:
+            cluster: connected.
+            settings: the table `[fleet]`.
+            scripts: the table `[sandbox]`, whose image and runtime hold on all nodes.
+            here: this machine's leases.
+        """
+        self.cluster = cluster
+        self._settings, self._scripts, self._here = settings, scripts, here
+        self._description: SandboxDescription | None = None
+        self._idle: list[HeldSlot] = []
+        self._without: dict[str, float] = {}
+        """Nodes that are not used, and until when."""
+        self._said: set[str] = set()
+        self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fleet")
+
+    @property
+    def here(self) -> Leases:
+        """The leases of this machine."""
+        return self._here
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs the node has that has most."""
+        return max((node.gpus for node in self.cluster.nodes()), default=0)
+
+    @property
+    def gpu_models(self) -> tuple[str, ...]:
+        """Names of the GPUs of the slots that there are."""
+        return tuple(dict.fromkeys(model for one in self._idle for model in one.facts.models))
+
+    def placing(self, sandbox: Sandbox) -> tuple[Sandbox, Leases]:
+        """Return a sandbox that runs scripts where their lease is, and the leases for it."""
+        mine = copy.copy(self)
+        mine._description = sandbox.describe()
+        return FleetSandbox(sandbox, self.cluster), mine
+
+    def share(self, parallel: int, cpus: int | None, gpus: int) -> Share:
+        """Return what one script may use, where so many run at a time; see `sandbox.share.share_of`.
+
+        Raises:
+            InfrastructureFailure: no node has as many cores or GPUs.
+        """
+        nodes = [node for node in self.cluster.nodes() if node.gpus >= gpus and node.cpus >= (cpus or 1)]
+        if not nodes:
+            raise InfrastructureFailure(f"no node of the fleet has {cpus or 1} core(s) and {gpus} GPU(s)")
+        cores = cpus or max(1, min(max(node.cpus for node in nodes), sum(node.cpus for node in nodes) // parallel))
+        nodes = [node for node in nodes if node.cpus >= cores]
+        each = min(int(_KEPT_MEMORY * node.memory_bytes) * cores // node.cpus for node in nodes)
+        memory = each if self._scripts.memory_gb is None else int(self._scripts.memory_gb * 1024**3)
+        return Share(cores, memory, int((self._scripts.disk_gb or self._settings.disk_gb) * 1e9))
+
+    @asynccontextmanager
+    async def hold(
+        self,
+        cpus: int,
+        gpus: int = 0,
+        *,
+        seconds: float,
+        say: Callable[[str], None] | None = None,
+        memory_bytes: int = 0,
+    ) -> AsyncIterator[Lease]:
+        """Hold a slot with that many cores and GPUs; see `Leases.hold`."""
+        description = self._description
+        if description is None:
+            raise InfrastructureFailure("a fleet's leases are for one sandbox (Fleet.placing)")
+        plan = SlotPlan(
+            description.name,
+            self._scripts,
+            description.environment,
+            cpus,
+            gpus,
+            int(self._settings.cache_gb * 1e9),
+            int(self._settings.free_gb * 1e9),
+        )
+        held = await self._get(plan, memory_bytes, time.monotonic() + seconds, say)
+        try:
+            yield PlacedLease(gpus=held.facts.gpus, slot=held)
+        finally:
+            await self._give_back(held)
+
+    async def _get(
+        self, plan: SlotPlan, memory_bytes: int, deadline: float, say: Callable[[str], None] | None
+    ) -> HeldSlot:
+        """Return a slot that can run scripts, an idle one if there is one."""
+        while True:
+            await self._end_idle(lambda one: time.monotonic() - one.since > _IDLE)
+            fitting = [one for one in self._idle if (one.plan, one.memory_bytes) == (plan, memory_bytes)]
+            if fitting:
+                self._idle.remove(fitting[-1])
+                handle = fitting[-1].handle
+            else:
+                handle = await self._start(plan, memory_bytes)
+            try:
+                facts = await self._facts(handle, plan, deadline, say)
+            except SlotLost:
+                continue  # it ended while it was idle, or the node died just now
+            except BaseException:
+                await self._in_thread(self.cluster.end, handle)
+                raise
+            problem = facts.problem or difference(self._description, facts)
+            if problem is None:
+                return HeldSlot(handle, facts, plan, memory_bytes)
+            await self._in_thread(self.cluster.end, handle)
+            self._leave_alone(facts, _UNFIT, problem, say)
+            nodes = await self._in_thread(self.cluster.nodes)
+            if not [one for one in nodes if one.cpus >= plan.cpus and one.id not in self._unused()]:
+                raise InfrastructureFailure(f"no node of the fleet can run scripts; {facts.host}: {problem}")
+
+    async def _start(self, plan: SlotPlan, memory_bytes: int) -> Any:
+        nodes = await self._in_thread(self.cluster.nodes)
+        fit = [n for n in nodes if n.cpus >= plan.cpus and n.gpus >= plan.gpus and n.memory_bytes >= memory_bytes]
+        if not fit:
+            needs = f"{plan.cpus} core(s), {plan.gpus} GPU(s) and {memory_bytes / 1024**3:.1f} GiB"
+            raise InfrastructureFailure(f"no node of the fleet has {needs}; it has {len(nodes)} node(s)")
+        unused = self._unused()
+        # Rather a node that has failed before than none.
+        without = unused if any(one.id not in unused for one in fit) else []
+        return await self._in_thread(self.cluster.slot, plan, memory_bytes, without)
+
+    async def _facts(
+        self, handle: Any, plan: SlotPlan, deadline: float, say: Callable[[str], None] | None
+    ) -> SlotFacts:
+        """Wait until a slot is there, and return what it says of its node."""
+        answer, began, reported = self.cluster.begin(handle), time.monotonic(), False
+        while not await self._in_thread(self.cluster.ready, answer, _LOOK):
+            now = time.monotonic()
+            if now >= deadline:
+                raise InfrastructureFailure(f"no node of the fleet came free in {now - began:.0f} s")
+            if now - began >= _SAY_AFTER and not reported:
+                # Slots of another shape may be what it waits for.
+                await self._end_idle(lambda one: one.plan != plan)
+                if say:
+                    say(f"waiting for a slot of the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
+                reported = True
+        facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
+        return facts
+
+    async def _give_back(self, held: HeldSlot) -> None:
+        if held.lost:
+            self._without[held.facts.node] = time.monotonic() + _LEFT_ALONE
+            await self._in_thread(self.cluster.end, held.handle)
+            return
+        held.since = time.monotonic()
+        self._idle.append(held)
+
+    async def _end_idle(self, which: Callable[[HeldSlot], bool]) -> None:
+        for one in [one for one in self._idle if which(one)]:
+            self._idle.remove(one)
+            await self._in_thread(self.cluster.end, one.handle)
+
+    def _leave_alone(self, facts: SlotFacts, seconds: float, why: str, say: Callable[[str], None] | None) -> None:
+        self._without[facts.node] = time.monotonic() + seconds
+        if say and facts.node not in self._said:
+            say(f"node {facts.host} of the fleet is left alone: {why}")
+        self._said.add(facts.node)
+
+    def _unused(self) -> list[str]:
+        now = time.monotonic()
+        return [node for node, until in self._without.items() if until > now]
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))
+
+
+def difference(here: SandboxDescription | None, facts: SlotFacts) -> str | None:
+    """Return how a node's packages for scripts differ from this machine's, in a sentence; None if they do not."""
+    there = facts.description
+    if here is None or there is None or here.packages is None or there.packages is None:
+        return None
+    if here.python != there.python:
+        return f"its scripts would have Python {there.python}, here they have {here.python}"
+    own: Mapping[str, str] = here.packages
+    other = sorted(name for name in own.keys() | there.packages.keys() if own.get(name) != there.packages.get(name))
+    if not other:
+        return None
+    name = other[0]
+    return (
+        f"{len(other)} packages differ from those here, such as {name}: {there.packages.get(name, 'none')} there, "
+        f"{own.get(name, 'none')} here"
+    )

@@ -1,0 +1,269 @@
+"""A slot: the process on a node in which an engine's executions run, one after the other; Ray starts it there.
+
+It sees no label, key or secret: what it is given are scripts, views and limits.
+"""
+
+import asyncio
+import os
+import platform
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from sandbox import Breach, ExecutionRequest, ExitReason, Outcome, Sandbox, SandboxDescription, Usage
+from sandbox.choose import choose
+from sandbox.environments import chosen_environment
+from sandbox.execution import LocalSandbox, execute
+from sandbox.fleet.contents import Manifest, NodeCache, digest_of, free_bytes
+from sandbox.gpu import Gpus, open_gpus
+from sandbox.instance import instance_of
+from sandbox.leases import Leases, leases_folder
+from sandbox.locks import Lock
+from sandbox.settings import SandboxSettings
+from sandbox.supervise import stop_signal
+from sandbox.workspace import remove_tree
+from state.errors import BotError
+
+SILENCE = 40.0
+"""Seconds without a word of the engine after which an execution is ended: the engine is gone."""
+_BUFFER = 1 << 20
+"""Bytes of output between two questions of the engine; what is more is left out of what it watches, not of the log."""
+_CORES = 60.0
+"""Seconds to wait for cores that a bot on the node itself holds."""
+
+
+@dataclass(frozen=True)
+class SlotPlan:
+    """What a slot runs scripts in, and with."""
+
+    sandbox: str
+    """Name of the back end."""
+    settings: SandboxSettings
+    environment: str | None
+    """Name of the scripts' environment."""
+    cpus: int
+    gpus: int
+    cache_bytes: int
+    free_bytes: int
+    """That must be free on the node's disk."""
+
+
+@dataclass(frozen=True)
+class SlotFacts:
+    """A slot's node, as it is now."""
+
+    node: str
+    """Ray's id of it."""
+    host: str
+    problem: str | None
+    """Why no script can run there, in a sentence."""
+    description: SandboxDescription | None
+    gpus: tuple[str, ...]
+    """The slot's own: UUIDs, or Ray's numbers where the driver does not know them."""
+    models: tuple[str, ...]
+    """Names of its GPUs."""
+    free_bytes: int
+    now: datetime
+    versions: Mapping[str, str]
+    """Of Python, Ray and the bot."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What happened since the engine asked last."""
+
+    output: bytes
+    usage: Usage | None
+    outcome: Outcome | None
+    """Of the execution that has ended; its files are fetched with `read`."""
+    files: Mapping[str, tuple[str, int]]
+    """Digest and size of each kept file."""
+
+
+class _Relay:
+    """The watch of an execution: keeps what the engine will ask for, and passes on what it answers."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.breach: Breach | None = None
+        self.heard = time.monotonic()
+        self._output = bytearray()
+        self._usage: Usage | None = None
+
+    def output(self, chunk: bytes) -> None:
+        with self.changed:
+            self._output += chunk[: max(0, _BUFFER - len(self._output))]
+
+    def usage(self, usage: Usage) -> Breach | None:
+        with self.changed:
+            self._usage = usage
+            if time.monotonic() - self.heard > SILENCE:
+                return Breach(ExitReason.STOPPED, f"The engine was not heard of for {SILENCE:.0f} seconds.")
+            return self.breach
+
+    def taken(self) -> tuple[bytes, Usage | None]:
+        output, usage = bytes(self._output), self._usage
+        self._output.clear()
+        self._usage = None
+        return output, usage
+
+
+class Slot:
+    """Runs an execution at a time. Its methods are called from the engine, one after the other."""
+
+    def __init__(self, plan: SlotPlan) -> None:
+        self._plan = plan
+        base = node_folder()
+        self._cache = NodeCache(base / "cache", plan.cache_bytes)
+        self._folder = base / "slots" / f"{os.getpid()}"
+        remove_tree(self._folder)
+        self._folder.mkdir(parents=True)
+        self._out = self._folder / "execution"
+        self._relay = _Relay()
+        self._thread: threading.Thread | None = None
+        self._outcome: Outcome | None = None
+        self._locks: list[Lock] = []
+        self._sandbox: Sandbox | None = None
+        self._problem: str | None = None
+        try:
+            environment = chosen_environment(plan.settings.environments_folder, plan.environment)
+            own = None if plan.environment is None else environment
+            instance = instance_of(self._folder)
+            self._sandbox = choose(
+                plan.sandbox, trusted=False, instance=instance, settings=plan.settings, environment=own
+            )
+        except (BotError, OSError) as error:
+            self._problem = str(error)
+        # Should this process be killed, it removes what its sandbox leaves.
+        command = [sys.executable, "-m", "sandbox.fleet.clearing", str(self._folder)]
+        self._clearing = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+    def facts(self) -> SlotFacts:
+        """Return what there is to know of the node."""
+        free = free_bytes(self._folder)
+        problem = self._problem
+        if problem is None and free < self._plan.free_bytes:
+            problem = f"only {free / 1e9:.1f} GB are free in {self._folder}"
+        with open_gpus() as found:
+            gpus, models = self._gpus(found), tuple(gpu.name for gpu in found.all())
+        description = None if self._sandbox is None else self._sandbox.describe()
+        versions = {
+            "Python": platform.python_version(),
+            "Ray": metadata.version("ray"),
+            "kaggle-bot": metadata.version("kaggle-bot"),
+        }
+        node = _node_id()
+        return SlotFacts(
+            node, socket.gethostname(), problem, description, gpus, models, free, datetime.now(UTC), versions
+        )
+
+    def _gpus(self, found: Gpus) -> tuple[str, ...]:
+        if self._plan.gpus == 0:
+            return ()
+        numbers = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        return tuple(gpu.uuid for gpu in found.all()) or tuple(f"gpu-{one}" for one in numbers if one)
+
+    def lacks(self, digest: str, manifest: Manifest | None = None) -> list[str] | None:
+        """Return the files of a folder that the node lacks; None if it lacks none, and the folder is there to be used.
+
+        Args:
+            digest: of the folder.
+            manifest: of the folder; without one, the answer may be an empty list, which asks for it.
+        """
+        lock = self._cache.use(digest)
+        if lock is None and manifest is not None:
+            if missing := self._cache.lacks(entry.digest for entry in manifest.files):
+                return missing
+            self._cache.make(manifest)
+            lock = self._cache.use(digest)
+            self._cache.prune()
+        if lock is None:
+            return []
+        self._locks.append(lock)
+        return None
+
+    def put(self, pieces: list[tuple[str, int, bytes, bool]]) -> None:
+        """Take in pieces of files; see `NodeCache.put`."""
+        for digest, offset, chunk, last in pieces:
+            self._cache.put(digest, offset, chunk, last=last)
+
+    def start(self, request: ExecutionRequest, view: str, mounts: Mapping[str, str]) -> None:
+        """Start an execution; its view and mounts are digests of folders that are there."""
+        self._relay, self._outcome = _Relay(), None
+        folders = {name: self._cache.folder(digest) for name, digest in mounts.items()}
+        request = replace(request, view=self._cache.folder(view), mounts=folders, out=self._out)
+        self._thread = threading.Thread(target=self._run, args=(request,), name=request.execution_id)
+        self._thread.start()
+
+    def next(self, breach: Breach | None, seconds: float) -> Progress:
+        """Return what happened since the last call; waits a little for the end, should it be near.
+
+        Args:
+            breach: why the execution is to end; None: it goes on.
+            seconds: to wait at most.
+        """
+        relay, thread = self._relay, self._thread
+        with relay.changed:
+            relay.heard = time.monotonic()
+            relay.breach = breach or relay.breach
+        if thread is not None:
+            thread.join(seconds)
+        ended = thread is None or not thread.is_alive()
+        with relay.changed:
+            output, usage = relay.taken()
+        if not ended:
+            return Progress(output, usage, None, {})
+        outcome = self._outcome or _failed("the slot failed")
+        files = {name: (digest_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
+        return Progress(output, usage, replace(outcome, kept={}), files)
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Return a piece of a kept file."""
+        with (self._out / name).open("rb") as stream:
+            stream.seek(offset)
+            return stream.read(size)
+
+    def finish(self) -> None:
+        """Remove what an execution left, and let its folders go."""
+        remove_tree(self._out)
+        while self._locks:
+            self._locks.pop().release()
+
+    def _run(self, request: ExecutionRequest) -> None:
+        try:
+            self._outcome = asyncio.run(self._on_own_cores(request))
+        except (BotError, OSError) as error:
+            self._outcome = _failed(str(error))
+
+    async def _on_own_cores(self, request: ExecutionRequest) -> Outcome:
+        """Run it in this thread, which Ray's bookkeeping gave it, on cores and GPUs that no other bot of the node uses."""
+        if not isinstance(self._sandbox, LocalSandbox):
+            return _failed(self._problem or "the node has no sandbox")
+        with open_gpus() as gpus, stop_signal() as stop:
+            own = gpus.all() if self._plan.gpus else ()
+            leases = Leases(leases_folder(), gpus=gpus)
+            async with leases.hold(self._plan.cpus, len(own), seconds=_CORES) as lease:
+                return execute(self._sandbox, replace(request, lease=lease), stop, self._relay)
+
+
+def node_folder() -> Path:
+    """Return where slots of this node keep their files: `BOT_FLEET`, or in the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("BOT_FLEET") or cache / "kaggle-bot" / "fleet")
+
+
+def _failed(detail: str) -> Outcome:
+    return Outcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)
+
+
+def _node_id() -> str:
+    import ray  # only a process that Ray started comes here
+
+    return str(ray.get_runtime_context().get_node_id())
