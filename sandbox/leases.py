@@ -12,6 +12,8 @@ from typing import TypeVar
 from sandbox import Lease, Sandbox
 from sandbox.gpu import Gpus
 from sandbox.locks import Lock, WaitingLine, take
+from sandbox.settings import SandboxSettings
+from sandbox.share import Share, share_of
 from state.errors import InfrastructureFailure
 
 _FOLDER = "bot-leases"
@@ -94,6 +96,16 @@ class Leases:
     def placing(self, sandbox: Sandbox) -> tuple[Sandbox, "Leases"]:
         """Return the sandbox that runs scripts with these leases, and the leases for it; only a fleet has others."""
         return sandbox, self
+
+    def share(
+        self, settings: SandboxSettings, out: Path, *, parallel: int, cpus: int | None = None, gpus: int = 0
+    ) -> Share:
+        """Return what one script may use; see `sandbox.share.share_of`.
+
+        Raises:
+            UsageError: No machine has as many cores and GPUs; only a fleet raises it.
+        """
+        return share_of(settings, out, parallel=parallel, cpus=cpus)
 
     @asynccontextmanager
     async def hold(

@@ -1,12 +1,17 @@
 """The tables `[sandbox]`, `[leases]` and `[fleet]` of bot.toml, apart from the parts they set, which take long to import."""
 
 import os
+import re
 from pathlib import Path
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox.environments import PLAIN_NAME
+from state.errors import UsageError
 from state.settings_paths import SettingsPath
+
+_ADDRESS = r"^(auto|ray://[^\s/]+)$"
 
 
 class SandboxSettings(BaseModel):
@@ -73,7 +78,7 @@ class FleetSettings(BaseModel):
 
     address: str | None = Field(
         default=None,
-        pattern=r"^(auto|ray://[^\s/]+)$",
+        pattern=_ADDRESS,
         description="a Ray cluster whose nodes run scripts: `auto` for the one that this machine belongs to, or "
         "ray://HOST:10001; none: all runs here",
         examples=["auto"],
@@ -83,3 +88,11 @@ class FleetSettings(BaseModel):
         default=20.0, gt=0, description="GB that one script may write on a node, where [sandbox] does not say"
     )
     free_gb: float = Field(default=5.0, ge=0, description="GB that must be free on a node's disk, or it is not used")
+
+    def at(self, address: str | None) -> Self:
+        """Return it with another address, if one is given; raises UsageError for one that is none."""
+        if address is None:
+            return self
+        if not re.fullmatch(_ADDRESS, address):
+            raise UsageError(f"--fleet {address}: must be `auto`, or like ray://HOST:10001")
+        return self.model_copy(update={"address": address})

@@ -15,7 +15,7 @@ from bot.bench.running.spending import Spent, left_to_do, most_needed, spent_by
 from bot.bench.running.work import BenchWork
 from bot.cli.compare import print_comparison
 from bot.cli.configured import configured, settings_file
-from bot.cli.options import Config
+from bot.cli.options import Config, Fleet
 from bot.cli.output import print_json, print_table
 from bot.cli.running import print_outcome, status_of
 from bot.execution.disk_space import check_free
@@ -29,6 +29,7 @@ from state.errors import UsageError
 def bench(
     plan: Annotated[Path, typer.Argument(help="the plan, a TOML file: competitions, agents, models, seeds, budget")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="check the plan and list its runs, and run none")] = False,
+    fleet: Fleet = None,
     config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one result.json per line; of --dry-run, one run")] = False,
 ) -> None:
@@ -51,8 +52,11 @@ def bench(
         typer.echo(caution, err=True)
     for left in left_by_killed(found.out):
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
-    with open_leases(settings.leases, found.plan.run.gpus) as (leases, held):
-        found = prepared(with_folders(found), held, datetime.now(UTC))
+    with open_leases(settings.leases, found.plan.run.gpus, settings.fleet.at(fleet), settings.sandbox) as (
+        leases,
+        held,
+    ):
+        found = prepared(with_folders(found), leases, held, datetime.now(UTC))
         console.print(_intended(found), highlight=False, soft_wrap=True)
         progress = BenchProgress(console, found)
         work, statuses = BenchWork(found, leases, progress), [0]

@@ -23,6 +23,7 @@ from bot.doctor.daemon import (
     check_notify,
     check_service,
 )
+from bot.doctor.fleet import check_fleet
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.kaggle import check_kaggle
 from bot.doctor.machine import (
@@ -32,7 +33,14 @@ from bot.doctor.machine import (
     check_share,
 )
 from bot.doctor.models import check_models, is_foreign
-from bot.doctor.sandboxes import check_bubblewrap, check_docker, check_environment, check_isolation, engine_info
+from bot.doctor.sandboxes import (
+    check_bubblewrap,
+    check_docker,
+    check_environment,
+    check_isolation,
+    description_here,
+    engine_info,
+)
 from bot.service.status import status_here
 from sandbox.gpu import open_gpus
 from sandbox.image.engine import ENGINE_FAILURES
@@ -95,6 +103,8 @@ def all_checks(out: Path, file: Path | None) -> Iterator[Check]:
         if gpus.all():
             yield check_devices(gpus)
             yield check_toolkit(_engine())
+    if settings.fleet.address is not None:
+        yield from check_fleet(settings.fleet, settings.sandbox, description_here(environment, sandboxes))
     yield from check_models(models)
     yield from check_coders(settings.coders, filter(None, (one.coder for one in settings.competitions.values())))
     daemon = settings.daemon

@@ -9,6 +9,10 @@ from state.competitions import slug_of
 
 Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Fleet = Annotated[
+    str | None,
+    typer.Option(help="a Ray cluster whose nodes run scripts: auto, or ray://HOST:10001; default: the configured one"),
+]
 Competition = Annotated[
     str,
     typer.Argument(parser=slug_of, metavar="competition", help="the competition's name, as in its table in bot.toml"),

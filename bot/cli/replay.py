@@ -11,7 +11,7 @@ import typer
 
 from bot.agents import AGENTS
 from bot.cli.configured import settings_file
-from bot.cli.options import Config
+from bot.cli.options import Config, Fleet
 from bot.cli.running import report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
@@ -112,6 +112,7 @@ def replay(
         int | None, typer.Option(min=1, help="cores an execution may use; default: all, shared among --parallel")
     ] = None,
     gpus: Annotated[int | None, typer.Option(min=0, help="GPUs per execution; default: 1 if there is one")] = None,
+    fleet: Fleet = None,
     config: Config = None,
     out: Annotated[Path, typer.Option(help="folder in which each run gets a folder")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
@@ -156,8 +157,9 @@ def replay(
     check_free(out, setup.configuration.disk)
     for left in left_by_killed(out):
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
-    with open_leases(setup.configuration.leases, gpus) as (leases, held):
-        here = replace(setup, gpus=held)
+    configured = setup.configuration
+    with open_leases(configured.leases, gpus, configured.fleet.at(fleet), configured.sandbox) as (leases, held):
+        here = replace(setup, gpus=held, leases=leases)
         runs = [(s, here.settings(s, a, n, left_out).model_copy(update=given)) for s, a, n in wanted]
         outcomes = run_all([here.job(run) for run in prepare(runs, out, datetime.now(UTC))], leases, json=json)
     report(outcomes, json=json)

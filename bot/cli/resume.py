@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.configured import configured
+from bot.cli.options import Fleet
 from bot.cli.running import report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
@@ -22,6 +23,7 @@ def resume(
     snapshot: Annotated[
         list[Path] | None, typer.Option(help="a snapshot that has moved since the runs began; may be repeated")
     ] = None,
+    fleet: Fleet = None,
     json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
 ) -> None:
     """Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.
@@ -41,6 +43,6 @@ def resume(
     gpus = max((run.settings.gpus for run in work), default=0)
     for run in work:
         check_free(run.folder.path.parent, settings.disk)
-    with open_leases(settings.leases, gpus) as (leases, _):
+    with open_leases(settings.leases, gpus, settings.fleet.at(fleet), settings.sandbox) as (leases, _):
         outcomes = run_all(jobs, leases, json=json)
     report(outcomes, json=json)

@@ -97,10 +97,11 @@ def solve(
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
     out.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
-    with open_leases(setup.configuration.leases, gpus) as (leases, held):
+    configured = setup.configuration
+    with open_leases(configured.leases, gpus, configured.fleet, configured.sandbox) as (leases, held):
         with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
             grown, found = _grown(data, Path(scratch), asked, out, now)
-            settings = replace(setup, gpus=held).settings(grown, _agent(agent), seed)
+            settings = replace(setup, gpus=held, leases=leases).settings(grown, _agent(agent), seed)
             if notes is not None and not notes.is_dir():
                 raise UsageError(f"--notes {notes}: there is no such folder")
             settings = settings.model_copy(update={"notes": notes and notes.resolve()})

@@ -114,7 +114,7 @@ async def open_shared(
         client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter, credentials))
         cleaners = await stack.enter_async_context(Cleaners())
         worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
-        leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus))
+        leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus, settings.fleet, settings.sandbox))
         yield Shared(
             folder=folder,
             file=configuration.file,

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.doctor import Check
+from sandbox import SandboxDescription
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.environments import Environment, chosen_environment
 from sandbox.image.engine import ENGINE_FAILURES, connect, say
+from sandbox.process import ProcessSandbox
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
 
@@ -57,6 +59,21 @@ def check_docker(instance: str, settings: SandboxSettings, environment: Environm
     if problem := sandbox.problem():
         return Check("Docker", "warning", f"{engine}; {problem}", "make image, or use --sandbox bubblewrap")
     return Check("Docker", "ok", f"{engine}; runs scripts in {sandbox.describe().image}")
+
+
+def description_here(environment: Environment | None, checks: list[Check]) -> SandboxDescription:
+    """Return the sandbox that a bot would choose by itself: Docker where it works, else bubblewrap, else none.
+
+    Args:
+        environment: of the scripts.
+        checks: of bubblewrap and Docker.
+    """
+    working = {check.part for check in checks if check.status == "ok" or "runs scripts" in check.found}
+    kind = DockerSandbox if "Docker" in working else BubblewrapSandbox if "bubblewrap" in working else ProcessSandbox
+    sandbox = kind(environment=environment)
+    if kind is DockerSandbox:
+        sandbox.problem()  # finds the packages of its image
+    return sandbox.describe()
 
 
 def engine_info() -> Mapping[str, Any]:

@@ -50,9 +50,7 @@ class Leasing:
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
                 seconds = max(_SHORTEST, self.left()) if longest is None else longest
-                held = self.leases.hold(
-                    self.cpus, self.gpus, seconds=seconds, say=say, memory_bytes=self.memory_bytes
-                )
+                held = self.leases.hold(self.cpus, self.gpus, seconds=seconds, say=say, memory_bytes=self.memory_bytes)
                 lease = await stack.enter_async_context(held)
             if waits:
                 self.say("running, after " + waits[-1])

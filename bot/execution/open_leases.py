@@ -39,7 +39,10 @@ def open_leases(
             from sandbox.fleet.leases import Fleet
 
             cluster = stack.enter_context(closing(Cluster.connect(fleet.address)))
-            leases, where = Fleet(cluster, fleet, scripts or SandboxSettings(), leases), "no node of the fleet has more than"
+            leases, where = (
+                Fleet(cluster, fleet, scripts or SandboxSettings(), leases),
+                "no node of the fleet has more than",
+            )
         found = leases.gpus
         if wanted is not None and wanted > found:
             raise UsageError(f"--gpus {wanted}: {where} {found}; `bot doctor` lists those it finds")

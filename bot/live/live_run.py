@@ -27,7 +27,6 @@ from bot.live.shared import Shared
 from bot.models import Item
 from bot.models.settings import ModelChoice
 from bot.submission.rules import rules_of
-from sandbox.share import share_of
 from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
@@ -238,7 +237,11 @@ def _settings(shared: Shared, slug: str, own: CompetitionSettings, choice: Model
         runtime=settings.sandbox.runtime if described.image else None,
         parallel=daemon.slots,
         environment=described.environment,
-        **asdict(share_of(settings.sandbox, shared.folder, parallel=daemon.slots, cpus=daemon.cpus)),
+        **asdict(
+            shared.machinery.leases.share(
+                settings.sandbox, shared.folder, parallel=daemon.slots, cpus=daemon.cpus, gpus=shared.gpus
+            )
+        ),
         gpus=shared.gpus,
         config=shared.file,
         rounds=rounds,

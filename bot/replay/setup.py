@@ -23,7 +23,8 @@ from sandbox import BackEndChoice, Sandbox, SandboxDescription
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
-from sandbox.share import share_of
+from sandbox.leases import Leases
+from sandbox.share import Share, share_of
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -82,6 +83,8 @@ class Setup:
     """Who works in labs."""
     gpus: int = 0
     """That an execution holds."""
+    leases: Leases | None = None
+    """Where scripts run, once that is open; None: as if on this machine."""
 
     @classmethod
     def of(cls, options: ReplayOptions, model: str | None, out: Path, file: Path | None) -> Self:
@@ -138,7 +141,7 @@ class Setup:
             runtime=configured.sandbox.runtime if described.image else None,
             parallel=options.parallel,
             environment=described.environment,
-            **asdict(share_of(configured.sandbox, self.out, parallel=options.parallel, cpus=options.cpus)),
+            **asdict(self.share()),
             gpus=self.gpus,
             config=self.file,
             # A round has a draft for every slot.
@@ -159,6 +162,13 @@ class Setup:
             weights=configured.weights.folder if configured.weights.offer else None,
         )
         return without(settings, ablations)
+
+    def share(self) -> Share:
+        """Return what one script may use; raises UsageError where no node of a fleet has as many cores and GPUs."""
+        sandbox, options = self.configuration.sandbox, self.options
+        if self.leases is None:
+            return share_of(sandbox, self.out, parallel=options.parallel, cpus=options.cpus)
+        return self.leases.share(sandbox, self.out, parallel=options.parallel, cpus=options.cpus, gpus=self.gpus)
 
     @property
     def caution(self) -> str | None:

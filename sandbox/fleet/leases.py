@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sandbox import Lease, Sandbox, SandboxDescription
@@ -17,7 +18,7 @@ from sandbox.fleet.slot import SlotFacts, SlotPlan
 from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
 from sandbox.share import Share
-from state.errors import InfrastructureFailure
+from state.errors import InfrastructureFailure, UsageError
 
 _LOOK = 0.5
 """Seconds between two looks whether a slot was found."""
@@ -78,20 +79,18 @@ class Fleet(Leases):
         mine._description = sandbox.describe()
         return FleetSandbox(sandbox, self.cluster), mine
 
-    def share(self, parallel: int, cpus: int | None, gpus: int) -> Share:
-        """Return what one script may use, where so many run at a time; see `sandbox.share.share_of`.
-
-        Raises:
-            InfrastructureFailure: no node has as many cores or GPUs.
-        """
+    def share(
+        self, settings: SandboxSettings, out: Path, *, parallel: int, cpus: int | None = None, gpus: int = 0
+    ) -> Share:
+        """Return what one script may use; see `Leases.share`."""
         nodes = [node for node in self.cluster.nodes() if node.gpus >= gpus and node.cpus >= (cpus or 1)]
         if not nodes:
-            raise InfrastructureFailure(f"no node of the fleet has {cpus or 1} core(s) and {gpus} GPU(s)")
-        cores = cpus or max(1, min(max(node.cpus for node in nodes), sum(node.cpus for node in nodes) // parallel))
-        nodes = [node for node in nodes if node.cpus >= cores]
-        each = min(int(_KEPT_MEMORY * node.memory_bytes) * cores // node.cpus for node in nodes)
-        memory = each if self._scripts.memory_gb is None else int(self._scripts.memory_gb * 1024**3)
-        return Share(cores, memory, int((self._scripts.disk_gb or self._settings.disk_gb) * 1e9))
+            raise UsageError(f"no node of the fleet has {cpus or 1} core(s) and {gpus} GPU(s)")
+        most, all_cores = max(node.cpus for node in nodes), sum(node.cpus for node in nodes)
+        cores = cpus or max(1, min(most, all_cores // parallel))
+        each = min(int(_KEPT_MEMORY * node.memory_bytes) * cores // node.cpus for node in nodes if node.cpus >= cores)
+        memory = each if settings.memory_gb is None else int(settings.memory_gb * 1024**3)
+        return Share(cores, memory, int((settings.disk_gb or self._settings.disk_gb) * 1e9))
 
     @asynccontextmanager
     async def hold(
@@ -107,15 +106,7 @@ class Fleet(Leases):
         description = self._description
         if description is None:
             raise InfrastructureFailure("a fleet's leases are for one sandbox (Fleet.placing)")
-        plan = SlotPlan(
-            description.name,
-            self._scripts,
-            description.environment,
-            cpus,
-            gpus,
-            int(self._settings.cache_gb * 1e9),
-            int(self._settings.free_gb * 1e9),
-        )
+        plan = plan_of(description, self._scripts, self._settings, cpus, gpus)
         held = await self._get(plan, memory_bytes, time.monotonic() + seconds, say)
         try:
             yield PlacedLease(gpus=held.facts.gpus, slot=held)
@@ -222,3 +213,9 @@ def difference(here: SandboxDescription | None, facts: SlotFacts) -> str | None:
         f"{len(other)} packages differ from those here, such as {name}: {there.packages.get(name, 'none')} there, "
         f"{own.get(name, 'none')} here"
     )
+
+
+def plan_of(here: SandboxDescription, scripts: SandboxSettings, fleet: FleetSettings, cpus: int, gpus: int) -> SlotPlan:
+    """Return the plan of a slot that runs scripts in the back end and the environment that are used here."""
+    cache, free = int(fleet.cache_gb * 1e9), int(fleet.free_gb * 1e9)
+    return SlotPlan(here.name, scripts, here.environment, cpus, gpus, cache, free)

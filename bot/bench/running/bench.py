@@ -1,7 +1,7 @@
 """A bench: the runs of a plan in their order, each with its folder as soon as the bench has begun."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from bot.replay.ablations import variant_of
 from bot.replay.prepare import prepare, read_config
 from bot.replay.settings import ReplaySettings, parse_cutoff
 from bot.replay.setup import Setup
+from sandbox.leases import Leases
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import ConfigurationError, SnapshotError, UsageError
 
@@ -187,11 +188,12 @@ def _agree(folder: RunFolder, begun: ReplaySettings, planned: ReplaySettings) ->
             )
 
 
-def prepared(bench: Bench, gpus: int, now: datetime) -> Bench:
+def prepared(bench: Bench, leases: Leases, gpus: int, now: datetime) -> Bench:
     """Return the bench with a folder for each run; those that have none get one, in the order of the plan.
 
     Args:
         bench: the bench.
+        leases: where scripts run.
         gpus: that an execution holds.
         now: the time in the ids of the new runs.
 
@@ -199,7 +201,11 @@ def prepared(bench: Bench, gpus: int, now: datetime) -> Bench:
         OSError: a folder cannot be created.
     """
     new = [run for run in bench.runs if run.folder is None]
-    made = prepare([(run.snapshot, run.settings.model_copy(update={"gpus": gpus})) for run in new], bench.out, now)
+    share = {run.setup.choice.spec: asdict(replace(run.setup, gpus=gpus, leases=leases).share()) for run in new}
+    runs = [
+        (run.snapshot, run.settings.model_copy(update={"gpus": gpus, **share[run.setup.choice.spec]})) for run in new
+    ]
+    made = prepare(runs, bench.out, now)
     folders = {run.key: one.folder for run, one in zip(new, made, strict=True)}
     groups = tuple(
         tuple(replace(run, folder=run.folder or folders[run.key]) for run in group) for group in bench.groups
