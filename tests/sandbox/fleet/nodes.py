@@ -53,7 +53,6 @@ class TestCluster:
 def test_cluster(*gpus: int) -> Iterator[TestCluster]:
     """Start a cluster, with a node `n1`, `n2` ... for each number of GPUs."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["RAY_enable_metrics_collection"] = "0"
     from ray.cluster_utils import Cluster
 
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
