@@ -174,7 +174,7 @@ async def open_context(
             return refits_due(store, plan.id, None if best is None else best.id)
 
         budget = replace(budget, growth=executor.growth, refits=due)
-        machine = this_machine(limits, described, settings.gpus, leases.gpu_models)
+        machine = this_machine(limits, described, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
         yield RunContext(
             run_id=plan.id,
             card=card,

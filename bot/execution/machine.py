@@ -53,9 +53,23 @@ class Machine:
 
 
 def this_machine(
-    limits: Limits, sandbox: SandboxDescription, gpus: int = 0, gpu_models: tuple[str, ...] = ()
+    limits: Limits,
+    sandbox: SandboxDescription,
+    gpus: int = 0,
+    gpu_models: tuple[str, ...] = (),
+    *,
+    elsewhere: bool = False,
 ) -> Machine:
-    """Describe this machine within a script's limits, with the packages of the scripts' environment."""
+    """Describe this machine within a script's limits, with the packages of the scripts' environment.
+
+    Args:
+        limits: of a script.
+        sandbox: that scripts run in.
+        gpus: that a script leases.
+        gpu_models: of the GPUs that there are.
+        elsewhere: whether scripts run on other machines, whose memory is the limit's.
+    """
+    memory = limits.memory_bytes if elsewhere else min(limits.memory_bytes, psutil.virtual_memory().total)
     packages = sandbox.packages
     if packages is None:
         packages = {found.metadata["Name"]: found.version for found in metadata.distributions()}
@@ -64,7 +78,7 @@ def this_machine(
     return Machine(
         python=sandbox.python or platform.python_version(),
         cpus=limits.cpus,
-        memory_gib=min(limits.memory_bytes, psutil.virtual_memory().total) / 1024**3,
+        memory_gib=memory / 1024**3,
         gpus=gpus,
         packages=listed,
         gpu_models=gpu_models if gpus else (),

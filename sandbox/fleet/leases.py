@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -30,6 +30,8 @@ _UNFIT = 600.0
 """Seconds for which a node is not used that cannot run scripts."""
 _IDLE = 20.0
 """Seconds for which a slot is kept for the next execution: it takes a second or more to start one."""
+_MOST_LOST = 3
+"""Slots in a row that are lost before they began, after which no more are asked for."""
 _MOST_THREADS = 512
 _KEPT_MEMORY = 0.9
 """Share of what Ray may give away of a node's memory, for scripts; the rest is for the slots themselves."""
@@ -55,7 +57,7 @@ class Fleet(Leases):
         self._idle: list[HeldSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
-        self._said: set[str] = set()
+        self._resting: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fleet")
 
     @property
@@ -111,23 +113,27 @@ class Fleet(Leases):
         try:
             yield PlacedLease(gpus=held.facts.gpus, slot=held)
         finally:
-            await self._give_back(held)
+            await self._give_back(held, say)
 
     async def _get(
         self, plan: SlotPlan, memory_bytes: int, deadline: float, say: Callable[[str], None] | None
     ) -> HeldSlot:
         """Return a slot that can run scripts, an idle one if there is one."""
+        lost = 0
         while True:
-            await self._end_idle(lambda one: time.monotonic() - one.since > _IDLE)
             fitting = [one for one in self._idle if (one.plan, one.memory_bytes) == (plan, memory_bytes)]
             if fitting:
                 self._idle.remove(fitting[-1])
                 handle = fitting[-1].handle
             else:
-                handle = await self._start(plan, memory_bytes)
+                without = self._unused_of(await self._fit(plan, memory_bytes))
+                handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without)
             try:
-                facts = await self._facts(handle, plan, deadline, say)
-            except SlotLost:
+                facts = await self._facts(handle, plan, memory_bytes, deadline, say)
+            except SlotLost as error:
+                lost += not fitting
+                if lost == _MOST_LOST:
+                    raise InfrastructureFailure(f"no slot of the fleet could be started: {error}") from error
                 continue  # it ended while it was idle, or the node died just now
             except BaseException:
                 await self._in_thread(self.cluster.end, handle)
@@ -137,23 +143,31 @@ class Fleet(Leases):
                 return HeldSlot(handle, facts, plan, memory_bytes)
             await self._in_thread(self.cluster.end, handle)
             self._leave_alone(facts, _UNFIT, problem, say)
-            nodes = await self._in_thread(self.cluster.nodes)
-            if not [one for one in nodes if one.cpus >= plan.cpus and one.id not in self._unused()]:
+            if not self._unused_of(await self._fit(plan, memory_bytes)):
                 raise InfrastructureFailure(f"no node of the fleet can run scripts; {facts.host}: {problem}")
 
-    async def _start(self, plan: SlotPlan, memory_bytes: int) -> Any:
+    async def _fit(self, plan: SlotPlan, memory_bytes: int) -> list[str]:
+        """Return the nodes that have room for such a slot when nothing else runs there; raises where there is none."""
         nodes = await self._in_thread(self.cluster.nodes)
-        fit = [n for n in nodes if n.cpus >= plan.cpus and n.gpus >= plan.gpus and n.memory_bytes >= memory_bytes]
+        fit = [n.id for n in nodes if n.cpus >= plan.cpus and n.gpus >= plan.gpus and n.memory_bytes >= memory_bytes]
         if not fit:
             needs = f"{plan.cpus} core(s), {plan.gpus} GPU(s) and {memory_bytes / 1024**3:.1f} GiB"
             raise InfrastructureFailure(f"no node of the fleet has {needs}; it has {len(nodes)} node(s)")
-        unused = self._unused()
-        # Rather a node that has failed before than none.
-        without = unused if any(one.id not in unused for one in fit) else []
-        return await self._in_thread(self.cluster.slot, plan, memory_bytes, without)
+        return fit
+
+    def _unused_of(self, fit: Sequence[str]) -> list[str]:
+        """Return the nodes that are to be left alone; none where that would be all: rather one that has failed before."""
+        now = time.monotonic()
+        unused = [node for node, until in self._without.items() if until > now]
+        return unused if set(fit) - set(unused) else []
 
     async def _facts(
-        self, handle: Any, plan: SlotPlan, deadline: float, say: Callable[[str], None] | None
+        self,
+        handle: Any,
+        plan: SlotPlan,
+        memory_bytes: int,
+        deadline: float,
+        say: Callable[[str], None] | None,
     ) -> SlotFacts:
         """Wait until a slot is there, and return what it says of its node."""
         answer, began, reported = self.cluster.begin(handle), time.monotonic(), False
@@ -161,6 +175,7 @@ class Fleet(Leases):
             now = time.monotonic()
             if now >= deadline:
                 raise InfrastructureFailure(f"no node of the fleet came free in {now - began:.0f} s")
+            await self._fit(plan, memory_bytes)  # the only node may have died meanwhile
             if now - began >= _SAY_AFTER and not reported:
                 # Slots of another shape may be what it waits for.
                 await self._end_idle(lambda one: one.plan != plan)
@@ -170,13 +185,21 @@ class Fleet(Leases):
         facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
         return facts
 
-    async def _give_back(self, held: HeldSlot) -> None:
+    async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None) -> None:
         if held.lost:
-            self._without[held.facts.node] = time.monotonic() + _LEFT_ALONE
+            self._leave_alone(held.facts, _LEFT_ALONE, "a slot was lost there", say)
             await self._in_thread(self.cluster.end, held.handle)
             return
         held.since = time.monotonic()
         self._idle.append(held)
+        resting = asyncio.create_task(self._rest())
+        self._resting.add(resting)
+        resting.add_done_callback(self._resting.discard)
+
+    async def _rest(self) -> None:
+        """End the slots that nothing wanted for a while: others may want their cores."""
+        await asyncio.sleep(_IDLE)
+        await self._end_idle(lambda one: time.monotonic() - one.since >= _IDLE)
 
     async def _end_idle(self, which: Callable[[HeldSlot], bool]) -> None:
         for one in [one for one in self._idle if which(one)]:
@@ -185,13 +208,8 @@ class Fleet(Leases):
 
     def _leave_alone(self, facts: SlotFacts, seconds: float, why: str, say: Callable[[str], None] | None) -> None:
         self._without[facts.node] = time.monotonic() + seconds
-        if say and facts.node not in self._said:
-            say(f"node {facts.host} of the fleet is left alone: {why}")
-        self._said.add(facts.node)
-
-    def _unused(self) -> list[str]:
-        now = time.monotonic()
-        return [node for node, until in self._without.items() if until > now]
+        if say:
+            say(f"node {facts.host} of the fleet is left alone for {seconds:.0f} s: {why}")
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))
