@@ -83,6 +83,11 @@ class Leases:
         return len(self._gpus.all())
 
     @property
+    def usual_gpus(self) -> int:
+        """How many GPUs an execution holds where nobody says: one if there is one."""
+        return min(1, self.gpus)
+
+    @property
     def gpu_models(self) -> tuple[str, ...]:
         """Name and memory of each kind of GPU that there is."""
         found = (f"{gpu.name} with {gpu.memory_bytes / 1024**3:.0f} GiB" for gpu in self._gpus.all())

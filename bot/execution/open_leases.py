@@ -20,7 +20,7 @@ def open_leases(
 
     Args:
         settings: the table `[leases]`.
-        wanted: GPUs an execution; None: one if there is one.
+        wanted: GPUs an execution; None: one if there is one, on a fleet if every node has one.
         fleet: the table `[fleet]`; None, or without an address: scripts run here.
         scripts: the table `[sandbox]`, for a fleet.
 
@@ -46,4 +46,4 @@ def open_leases(
         found = leases.gpus
         if wanted is not None and wanted > found:
             raise UsageError(f"--gpus {wanted}: {where} {found}; `bot doctor` lists those it finds")
-        yield leases, min(1, found) if wanted is None else wanted
+        yield leases, leases.usual_gpus if wanted is None else wanted

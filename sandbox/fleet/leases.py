@@ -71,6 +71,11 @@ class Fleet(Leases):
         return max((node.gpus for node in self.cluster.nodes()), default=0)
 
     @property
+    def usual_gpus(self) -> int:
+        """How many GPUs an execution holds where nobody says: one if every node that runs scripts has one."""
+        return min((min(1, node.gpus) for node in self.cluster.nodes() if node.cpus), default=0)
+
+    @property
     def gpu_models(self) -> tuple[str, ...]:
         """Names of the GPUs of the slots that there are."""
         return tuple(dict.fromkeys(model for one in self._idle for model in one.facts.models))

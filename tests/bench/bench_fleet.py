@@ -19,7 +19,7 @@ from sandbox.fleet.cluster import Cluster
 from sandbox.fleet.leases import Fleet
 from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
-from tests.sandbox.fleet.nodes import MEMORY, test_cluster
+from tests.sandbox.fleet.nodes import MEMORY, small_cluster
 
 GOAL = 0.1
 
@@ -39,14 +39,18 @@ async def measure(fleet: Fleet, here: Leases, folder: Path, runs: int, gigabytes
     local = BubblewrapSandbox()
     placed, leases = fleet.placing(local)
     (folder / "small").mkdir()
-    print(f"a slot that has to be started, and its first script: {await took(placed, leases, folder, 'small', 0):.1f} s")
+    print(
+        f"a slot that has to be started, and its first script: {await took(placed, leases, folder, 'small', 0):.1f} s"
+    )
     alone, away = [], []
     for number in range(1, runs + 1):
         alone.append(await took(local, here, folder, "small", 2 * number))
         away.append(await took(placed, leases, folder, "small", 2 * number + 1))
     overhead = median(away) - median(alone)
     verdict = "met" if overhead < GOAL else "MISSED"
-    print(f"around a script here {1000 * median(alone):.0f} ms, on a node {1000 * median(away):.0f} ms, medians of {runs}")
+    print(
+        f"around a script here {1000 * median(alone):.0f} ms, on a node {1000 * median(away):.0f} ms, medians of {runs}"
+    )
     print(f"overhead of placing {1000 * overhead:.0f} ms   goal {1000 * GOAL:.0f} ms: {verdict}")
 
     (folder / "large").mkdir()
@@ -55,7 +59,9 @@ async def measure(fleet: Fleet, here: Leases, folder: Path, runs: int, gigabytes
     first = await took(placed, leases, folder, "large", 10_000)
     again = await took(placed, leases, folder, "large", 10_001)
     sent = sum(path.stat().st_size for path in folder.parent.glob("n1/fleet/cache/files/*"))
-    print(f"{gigabytes:g} GB of a view: {first:.1f} s the first time, {again:.2f} s the next; {sent / 1e9:.2f} GB on the node")
+    print(
+        f"{gigabytes:g} GB of a view: {first:.1f} s the first time, {again:.2f} s the next; {sent / 1e9:.2f} GB on the node"
+    )
 
 
 def main() -> None:
@@ -64,7 +70,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--gb", type=float, default=0.5)
     arguments = parser.parse_args()
-    with test_cluster(0) as cluster, tempfile.TemporaryDirectory(dir=cluster.folder) as name:
+    with small_cluster(0) as cluster, tempfile.TemporaryDirectory(dir=cluster.folder) as name:
         folder = Path(name)
         folder.chmod(0o755)
         with closing(Cluster.connect(cluster.address)) as connected:

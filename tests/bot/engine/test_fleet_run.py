@@ -9,22 +9,36 @@ import pytest
 from bot.execution.folder import run_folders
 from tests import needs
 from tests.chaos.world import SteadyAnswers, World, wait_until
-from tests.sandbox.fleet.nodes import TestCluster, test_cluster
+from tests.sandbox.fleet.nodes import Nodes, small_cluster
 from tests.scripted_endpoint import ScriptedEndpoint
 
 pytestmark = pytest.mark.integration
 STEPS = 7
-OPTIONS = ("--agent", "aide", "--parallel", "4", "--cpus", "1", "--steps", str(STEPS), "--no-race", "--fleet", "auto")
+OPTIONS = (
+    "--agent",
+    "aide",
+    "--parallel",
+    "4",
+    "--cpus",
+    "1",
+    "--steps",
+    str(STEPS),
+    "--no-race",
+    "--gpus",
+    "0",
+    "--fleet",
+    "auto",
+)
 
 
-def busy(cluster: TestCluster, *, besides: str = "") -> list[str]:
+def busy(cluster: Nodes, *, besides: str = "") -> list[str]:
     """Return the nodes on which a script of the search runs."""
     return [name for name in cluster.nodes if name != besides and cluster.running(name)]
 
 
 def test_a_run_on_a_fleet_survives_a_node_and_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     needs.bubblewrap()
-    with test_cluster(0, 0, 1) as cluster, ScriptedEndpoint(SteadyAnswers(seconds=12)) as endpoint:
+    with small_cluster(0, 0, 1) as cluster, ScriptedEndpoint(SteadyAnswers(seconds=12)) as endpoint:
         monkeypatch.setenv("RAY_ADDRESS", cluster.address)
         world = World(tmp_path, endpoint, sandbox="bubblewrap", options=OPTIONS)
         with (tmp_path / "bot.toml").open("a") as file:

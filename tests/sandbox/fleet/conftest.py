@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests import needs
-from tests.sandbox.fleet.nodes import TestCluster, test_cluster
+from tests.sandbox.fleet.nodes import Nodes, small_cluster
 
 
 @pytest.fixture(scope="session")
-def nodes() -> Iterator[TestCluster]:
+def nodes() -> Iterator[Nodes]:
     """Two nodes `n1` and `n2`, and `n3` with a stand-in for a GPU."""
     needs.bubblewrap()
-    with test_cluster(0, 0, 1) as cluster:
+    with small_cluster(0, 0, 1) as cluster:
         yield cluster

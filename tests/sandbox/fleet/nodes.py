@@ -1,5 +1,6 @@
 """Ray's own test cluster on this machine: a head that runs nothing, two nodes, and one with a stand-in for a GPU."""
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -9,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 STORE = 80_000_000
 """Bytes of each node's object store, the least that Ray takes."""
 MEMORY = 2 * 1000**3
 
 
 @dataclass
-class TestCluster:
+class Nodes:
     """The cluster; each node has a folder for its slots, and cores of its own to lease."""
-
-    __test__ = False
 
     ray: Any
     folder: Path
@@ -42,7 +43,13 @@ class TestCluster:
 
     def kill(self, name: str) -> None:
         """Kill a node with all its processes, as when its machine loses power."""
-        self.ray.remove_node(self.nodes.pop(name), allow_graceful=False)
+        node = self.nodes.pop(name)
+        [raylet] = node.all_processes["raylet"]
+        below = psutil.Process(raylet.process.pid).children(recursive=True)
+        self.ray.remove_node(node, allow_graceful=False)
+        for process in below:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def running(self, name: str) -> list[Path]:
         """Return the folders of executions that run on a node."""
@@ -50,7 +57,7 @@ class TestCluster:
 
 
 @contextmanager
-def test_cluster(*gpus: int) -> Iterator[TestCluster]:
+def small_cluster(*gpus: int) -> Iterator[Nodes]:
     """Start a cluster, with a node `n1`, `n2` ... for each number of GPUs."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster
@@ -58,7 +65,7 @@ def test_cluster(*gpus: int) -> Iterator[TestCluster]:
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
     folder.chmod(0o755)
     head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
-    cluster = TestCluster(Cluster(initialize_head=True, head_node_args=head), folder)
+    cluster = Nodes(Cluster(initialize_head=True, head_node_args=head), folder)
     try:
         for number, count in enumerate(gpus, 1):
             cluster.add(f"n{number}", count)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
 from state.errors import InfrastructureFailure
 from state.redaction import Redactor
-from tests.sandbox.fleet.nodes import MEMORY, TestCluster
+from tests.sandbox.fleet.nodes import MEMORY, Nodes
 
 pytestmark = pytest.mark.integration
 SETTINGS = FleetSettings(address="auto", free_gb=0.1)
@@ -55,7 +55,7 @@ class Place:
 
 
 @pytest.fixture
-def place(nodes: TestCluster, tmp_path: Path) -> Iterator[Place]:
+def place(nodes: Nodes, tmp_path: Path) -> Iterator[Place]:
     (tmp_path / "view" / "inner").mkdir(parents=True)
     (tmp_path / "view" / "inner" / "table.csv").write_text("a table of its own")
     (tmp_path / "view" / "large.bin").write_bytes(bytes(range(256)) * 80_000)
@@ -81,7 +81,7 @@ class Impatient:
         return Breach(ExitReason.KILLED_BY_RULE, "It had begun.") if b"begun" in self.heard else None
 
 
-async def test_a_script_runs_on_a_node_as_it_does_here(place: Place, nodes: TestCluster):
+async def test_a_script_runs_on_a_node_as_it_does_here(place: Place, nodes: Nodes):
     async with place.lease() as lease:
         outcome = await place.sandbox.run(place.request("first", READS, lease))
     assert (outcome.reason, outcome.exit_code) == (ExitReason.FINISHED, 0), outcome
@@ -110,23 +110,23 @@ async def test_a_watch_ends_what_runs_on_a_node(place: Place):
     assert watch.usages and outcome.output == "begun\n"
 
 
-async def test_a_node_that_dies_costs_its_execution_alone(place: Place, nodes: TestCluster):
-    nodes.add("short")
-    async with place.lease(gpus=1) as other:
-        going = asyncio.create_task(place.sandbox.run(place.request("other", "import time; time.sleep(25)", other)))
-        handles = []
-        while not nodes.running("short"):  # slots are given out where there is room
-            lease = place.lease()
-            handles.append((lease, await lease.__aenter__()))
-            request = place.request(f"lost{len(handles)}", WAITS, handles[-1][1])
+async def test_a_node_that_dies_costs_its_execution_alone(place: Place, nodes: Nodes):
+    nodes.add("n4", gpus=1)
+    async with AsyncExitStack() as stack:
+        # One on each of the two nodes with a GPU.
+        running = {}
+        for number in range(2):
+            lease = await stack.enter_async_context(place.lease(gpus=1))
+            request = place.request(f"long{number}", "import time\ntime.sleep(40)", lease)
             task = asyncio.create_task(place.sandbox.run(request))
-            await asyncio.sleep(3)
-        nodes.kill("short")
-        outcome = await asyncio.wait_for(task, 60)
+            while not (there := [name for name in ("n3", "n4") if nodes.running(name) and name not in running]):
+                assert not task.done(), task.result()
+                await asyncio.sleep(0.1)
+            running[there[0]] = task
+        nodes.kill("n4")
+        outcome = await asyncio.wait_for(running["n4"], 120)
         assert outcome.reason is ExitReason.INFRASTRUCTURE and "was lost" in str(outcome.detail)
-        assert (await going).reason is ExitReason.FINISHED
-        for lease, _ in handles:
-            await lease.__aexit__(None, None, None)
+        assert (await running["n3"]).reason is ExitReason.FINISHED
 
 
 async def test_more_than_any_node_has_is_refused_at_once(place: Place):
@@ -137,7 +137,7 @@ async def test_more_than_any_node_has_is_refused_at_once(place: Place):
     assert time.monotonic() - began < 20
 
 
-def test_the_doctor_looks_at_every_node(nodes: TestCluster):
+def test_the_doctor_looks_at_every_node(nodes: Nodes):
     here = BubblewrapSandbox().describe()
     settings = FleetSettings.model_construct(address=nodes.address, cache_gb=1.0, disk_gb=1.0, free_gb=0.1)
     found = list(check_fleet(settings, SandboxSettings(), here))
