@@ -3,6 +3,7 @@
 A slot is killed with its engine, or by Ray; a container, or a folder that a script has filled, would stay.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from sandbox.workspace import remove_tree
 def main() -> None:
     """Wait, then remove what is left."""
     folder = Path(sys.argv[1])
+    # Ray kills the children of a process with it, but not their orphans.
+    if os.fork():
+        return
     sys.stdin.buffer.read()
     for left in left_by_killed(folder):
         left.remove()

@@ -144,6 +144,7 @@ class Slot:
         # Should this process be killed, it removes what its sandbox leaves.
         command = [sys.executable, "-m", "sandbox.fleet.clearing", str(self._folder)]
         self._clearing = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        self._clearing.wait()  # it leaves a process behind, which reads what it has read
 
     def facts(self) -> SlotFacts:
         """Return what there is to know of the node."""
