@@ -293,6 +293,9 @@ async def _repaired(
     try:
         _seconds(context, shares_cores)
         code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
+        if code.split() == prompt.script.split():
+            context.say(f"node {node}: {post.item} is not repaired: the model found nothing to mend")
+            return ran
         script = with_head(code, post.item, files, context.card.slug)
         return _Ran(script, await _run(context, node, post.item, script, 1, shares_cores), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
