@@ -25,6 +25,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "digest_hours": st.lists(st.integers(0, 23), min_size=1, max_size=3).map(tuple),
     "time_zone": st.sampled_from(["UTC", "Europe/Zurich"]),
     "runtime": st.sampled_from(["runsc", "nvidia"]),
+    "address": st.sampled_from(["auto", "ray://head:10001"]),
     "environment": st.sampled_from(["default", "vision-2"]),
     "submission_file": st.sampled_from(["submission.csv", "s"]),
     "url": st.sampled_from(["http://127.0.0.1:8899/v1", "https://k.example"]),
