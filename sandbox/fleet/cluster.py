@@ -53,6 +53,8 @@ class Cluster:
             import ray
         except ModuleNotFoundError:
             raise UsageError(f"a fleet is named ({address}), and Ray is not installed: {INSTALL}") from None
+        # It would print what happens to nodes on stdout, where results are, whatever `log_to_driver` says.
+        ray._private.worker._worker_logs_enabled = False
         try:
             ray.init(address=address, namespace="kaggle-bot", log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
