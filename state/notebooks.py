@@ -1,7 +1,7 @@
 """Notebooks: where each package that goes to a site as a private notebook stands, as events of its run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -17,6 +17,8 @@ pushed: the site has the notebook, and runs it; ran: its output was checked; fai
 REFUSED = "notebook.refused"
 """Event: the dress rehearsal of a node's notebook failed, and why; nothing was pushed."""
 _TYPES = tuple(f"notebook.{stage}" for stage in get_args(Stage))
+REMOVED = "notebook.removed"
+"""Event: what a package was at the site is removed, as nothing needs it any more."""
 _MOST_LOG = 4_000
 """Characters of a log, its last ones."""
 
@@ -38,6 +40,21 @@ class NotebookState:
     """Why it failed."""
     log: str = ""
     """The end of what the failed notebook printed."""
+    removed: bool = False
+    """Whether its weights were removed from the site again."""
+
+    @property
+    def sentence(self) -> str:
+        """Say it, of a node's notebook."""
+        name = f"{self.ref}, version {self.version}"
+        return {
+            "uploading": "its weights go to the site",
+            "uploaded": "the site takes in its weights",
+            "pushing": f"it is being pushed as {self.ref}",
+            "pushed": f"it runs at the site as {name}",
+            "ran": f"it has run at the site as {name}",
+            "failed": f"it is not submitted: {self.why}",
+        }[self.stage]
 
 
 def record_stage(tx: Transaction, run_id: str, node: int, package: str, stage: Stage, **facts: Any) -> None:
@@ -55,14 +72,17 @@ def notebook_state(session: Session, run_id: str, package: str) -> NotebookState
 def notebook_states(session: Session, run_id: str, package: str | None = None) -> Mapping[str, NotebookState]:
     """Return where a run's packages stand, or one of them, by their sha256."""
     of_it = func.json_extract(col(Event.data), "$.package")
-    query = select(Event).where(Event.run_id == run_id, col(Event.type).in_(_TYPES))
+    query = select(Event).where(Event.run_id == run_id, col(Event.type).in_((*_TYPES, REMOVED)))
     query = query if package is None else query.where(of_it == package)
     facts: dict[str, dict[str, Any]] = {}
     found: dict[str, NotebookState] = {}
     for event in session.exec(query.order_by(col(Event.seq))):
         of = str(event.data["package"])
         known = facts.setdefault(of, {})
-        known.update({name: value for name, value in event.data.items() if name not in ("package", "node")})
+        if event.type == REMOVED:
+            found[of] = replace(found[of], removed=True)
+            continue
+        known.update({name: value for name, value in event.data.items() if name != "package"})
         found[of] = NotebookState(event.node or 0, _stage(event), event.at, **known)
     return found
 

@@ -110,6 +110,7 @@ class OpenRun:
         """Record new public scores, and warn the owner if ours do not correlate with them."""
         await self.desk.scores.settle()
         self.desk.scores.check_correlation()
+        await self.desk.tidy()
 
     async def propose_final(self) -> None:
         """Propose the final submissions to the owner."""

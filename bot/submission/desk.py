@@ -173,9 +173,23 @@ class Desk:
             for row in self._reviewer.state().open:
                 row = await self._once.withdraw(row.id, why)
                 self._context.say(f"{row.tag} is {row.status}: {why}")
+                if self._pushes is not None and row.status == "withdrawn":
+                    await self._pushes.cancel(row)
             with self._context.store.write() as tx:
                 for wish in open_wishes(tx.session, self._context.run_id):
                     answer_wish(tx, wish.id or 0, "refused", why)
+
+    async def tidy(self) -> None:
+        """Remove from Kaggle the weights of notebooks that are neither under way nor may count in the end, once others count."""
+        counting = self.scores.counting()
+        if self._pushes is None or not counting:
+            return
+        state = self._reviewer.state()
+        unsettled = {row.file_sha for row in state.rows if row.status != "withdrawn" and row.score is None}
+        try:
+            await self._pushes.remove({str(sha) for sha in unsettled | counting})
+        except (SiteUnavailable, KaggleError) as error:
+            self._context.say(f"old weights are still at Kaggle: {error}")
 
     def look_again(self) -> datetime | None:
         """Return when `send` should be called next, as Kaggle runs a notebook; None: nothing is known to be due."""
@@ -398,8 +412,10 @@ class Desk:
 
     async def _withdraw(self, row: Submission, why: str) -> None:
         try:
-            await self._once.withdraw(row.id, why)
+            row = await self._once.withdraw(row.id, why)
             self._context.say(f"{row.tag} is not submitted: {why}")
+            if self._pushes is not None and row.status == "withdrawn":
+                await self._pushes.cancel(row)
         except (SiteUnavailable, SubmissionInDoubt, KaggleError) as error:
             self._postpone(row, error)
 

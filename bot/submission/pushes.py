@@ -1,6 +1,8 @@
 """Pushes: a package becomes a data set and a private notebook at Kaggle, which runs there; one step a call, none taken twice."""
 
 import tempfile
+from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,9 +16,8 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.datasets import DataSets, DataSetStatus
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
 from scrapers.kaggle.outputs import bring
-from state.errors import InvalidSubmission, NotSent, SiteUnavailable
-from state.notebooks import NotebookState, Stage, notebook_state, record_stage
-from state.store import Transaction
+from state.errors import InvalidSubmission, KaggleError, NotFound, NotSent, SiteUnavailable
+from state.notebooks import REMOVED, NotebookState, Stage, notebook_state, notebook_states, record_stage
 from state.tables import Submission
 
 _GRACE = timedelta(minutes=2)
@@ -83,6 +84,32 @@ class Pushes:
         self._user = self._user or await own_name(self._client)
         data_set = await self._uploaded(row, package, known)
         await self._ran(row, await self._pushed(row, package, data_set))
+
+    async def cancel(self, row: Submission) -> None:
+        """End the run of a notebook that is not to be submitted; one that Kaggle does not end runs to its end in vain."""
+        known = self.state(row)
+        if known is not None and known.stage == "pushed":
+            with suppress(KaggleError, SiteUnavailable):
+                await self._notebooks.cancel(known.ref, known.ref.rpartition("/")[2])
+
+    async def remove(self, needed: Collection[str]) -> None:
+        """Remove the weights of all packages of the run but the needed ones (their sha256) from Kaggle.
+
+        Raises:
+            SiteUnavailable, KaggleError: Kaggle cannot be asked, or refuses it.
+        """
+        run_id = self._context.run_id
+        with self._context.store.read() as session:
+            states = notebook_states(session, run_id)
+        used = {known.data_set for package, known in states.items() if package in needed}
+        for package, known in states.items():
+            if package in needed or known.removed or not known.data_set or known.data_set in used:
+                continue
+            with suppress(NotFound):  # removed before the process was killed, or by the owner
+                await self._data_sets.remove(known.data_set)
+            with self._context.store.write() as tx:
+                tx.record(REMOVED, run_id=run_id, node=known.node, package=package)
+            self._context.say(f"{known.data_set}, the weights of node {known.node}, is removed from Kaggle")
 
     async def _uploaded(self, row: Submission, package: Package, known: NotebookState | None) -> str:
         """Return the name of the data set with the package's weights, once it can be used; empty if it needs none."""
