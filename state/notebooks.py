@@ -49,7 +49,7 @@ class NotebookState:
         name = f"{self.ref}, version {self.version}"
         return {
             "uploading": "its weights go to the site",
-            "uploaded": "the site takes in its weights",
+            "uploaded": "its weights are at the site, which takes them in",
             "pushing": f"it is being pushed as {self.ref}",
             "pushed": f"it runs at the site as {name}",
             "ran": f"it has run at the site as {name}",

@@ -185,7 +185,7 @@ class Desk:
         if self._pushes is None or not counting:
             return
         state = self._reviewer.state()
-        unsettled = {row.file_sha for row in state.rows if row.status != "withdrawn" and row.score is None}
+        unsettled = {row.file_sha for row in (*state.open, *state.there) if row.score is None}
         try:
             await self._pushes.remove({str(sha) for sha in unsettled | counting})
         except (SiteUnavailable, KaggleError) as error:

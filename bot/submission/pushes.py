@@ -76,6 +76,8 @@ class Pushes:
             OSError: the package cannot be read.
         """
         known = self.state(row)
+        if known is not None and known.removed:
+            raise InvalidSubmission("its weights were removed from Kaggle, as two better notebooks may count")
         if known is not None and known.stage == "ran":
             return
         if known is not None and known.stage == "failed":
