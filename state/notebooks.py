@@ -12,7 +12,7 @@ from state.tables import Event
 
 Stage = Literal["uploading", "uploaded", "pushing", "pushed", "ran", "failed"]
 """uploading, pushing: about to be sent, or sent without an answer; uploaded: the site has the weights, but may not be ready;
-pushed: the site has the notebook, and runs it; ran: its output was checked; failed: it is not submitted."""
+pushed: the site has the notebook, and runs it; ran: its output was checked; failed: it is not submitted, or in vain."""
 
 REFUSED = "notebook.refused"
 """Event: the dress rehearsal of a node's notebook failed, and why; nothing was pushed."""
@@ -53,7 +53,7 @@ class NotebookState:
             "pushing": f"it is being pushed as {self.ref}",
             "pushed": f"it runs at the site as {name}",
             "ran": f"it has run at the site as {name}",
-            "failed": f"it is not submitted: {self.why}",
+            "failed": f"it is given up: {self.why}",
         }[self.stage]
 
 

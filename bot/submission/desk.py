@@ -43,6 +43,7 @@ from state.approvals import (
     wish_for,
 )
 from state.errors import InfrastructureFailure, InvalidSubmission, KaggleError, SiteUnavailable, SubmissionInDoubt
+from state.notebooks import notebook_state, record_stage
 from state.store import Transaction
 from state.submissions import CONSIDERED
 from state.tables import Approval, Event, Node, Submission, Wish
@@ -440,10 +441,16 @@ class Desk:
         about = (self._slug, row.tag, row.node)
         if row.status == "refused":
             notify(tx, SubmissionRefused(*about, row.message or "none").notice(row.run_id))
+            if self._pushes is not None:
+                what = "its notebook is refused" if row.ref is None else "its notebook failed on the hidden test data"
+                why = f"{what}: {row.message or 'no reason is given'}"
+                record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=why)
         if row.status == "confirmed" and row.score is not None:
             notify(tx, SubmissionScored(*about, row.score, _validation(tx, row)).notice(row.run_id))
         # The withdrawal of a submission that the owner never heard of is no news.
         known = held is not None or row.sent_at is not None or wish_for(tx.session, row.run_id, row.id) is not None
+        notebook = notebook_state(tx.session, row.run_id, str(row.file_sha))
+        known = known and (notebook is None or notebook.stage != "failed")  # of that the owner has heard
         if row.status == "withdrawn" and known and row.message not in (_OVERTAKEN, _UNWANTED):
             notify(tx, SubmissionFailed(*about, row.message or "").notice(row.run_id))
 

@@ -38,8 +38,6 @@ def _line(state: NotebookState, row: Submission | None) -> NotebookLine:
     if row is None or state.stage != "ran" or row.sent_at is None:
         return NotebookLine(state.node, state.at, state.sentence, settled)
     name = f"{state.ref}, version {state.version}"
-    if row.status == "refused":
-        return NotebookLine(state.node, row.sent_at, f"{name} was refused: {row.message or 'no reason is given'}", settled=True)
     if row.score is not None:
         return NotebookLine(state.node, row.sent_at, f"{name} has the public score {row.score:.6g}", settled=True)
     what = "is submitted, and runs again on the hidden test data" if row.status == "confirmed" else f"is {row.status}"
