@@ -402,7 +402,9 @@ class Desk:
             self._not_before[row.id] = error.look_at
         except InvalidSubmission as error:
             await self._withdraw(row, str(error))
-        except (errors.FileChanged, OSError) as error:
+        except errors.StateUnavailable:
+            raise
+        except (errors.FileChanged, InfrastructureFailure, OSError) as error:
             await self._withdraw(row, f"its file is missing or has changed: {error}")
         except SubmissionInDoubt as error:
             with self._context.store.write() as tx:

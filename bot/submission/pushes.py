@@ -73,7 +73,7 @@ class Pushes:
             NotebookRuns: Kaggle has work to do; call again later. NotSent: nothing can be done now.
             InvalidSubmission: the notebook failed, or its output is not valid: it is never submitted.
             SiteUnavailable, KaggleError: Kaggle cannot be asked, or refuses a step.
-            OSError: the package cannot be read.
+            OSError, InfrastructureFailure: the package is missing, or damaged.
         """
         known = self.state(row)
         if known is not None and known.removed:
@@ -82,6 +82,7 @@ class Pushes:
             return
         if known is not None and known.stage == "failed":
             raise InvalidSubmission(known.why)
+        file.stat()
         package = Package.open(file)
         self._user = self._user or await own_name(self._client)
         data_set = await self._uploaded(row, package, known)
