@@ -105,6 +105,11 @@ class ExecutionRequest:
     lease: Lease = Lease()
     mounts: Mapping[str, Path] = field(default_factory=dict)
     """Folders that the script finds read-only beside `data`, by name (such as `weights/resnet18`)."""
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    """Folders that the script finds read-only below `/kaggle/input`, by path there (such as `competitions/titanic`).
+
+    If there are any it runs as a notebook on Kaggle does: it starts in `/kaggle/working`.
+    """
     redactor: Redactor = field(default=Redactor(), compare=False, repr=False)
     """Removes the bot's own secrets, should the script get to know any, from its kept output."""
 

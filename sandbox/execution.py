@@ -142,7 +142,7 @@ def try_out(sandbox: LocalSandbox, script: str = "") -> tuple[bool, str]:
 
 def execute(sandbox: LocalSandbox, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None) -> Outcome:
     """Run an execution in this thread; the engine's own failures become an outcome."""
-    for folder in (request.view, *request.mounts.values()):
+    for folder in (request.view, *request.mounts.values(), *request.inputs.values()):
         if not folder.is_dir():
             return _failure(f"There is no folder {folder} to mount.")
     try:
