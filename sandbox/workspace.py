@@ -40,7 +40,7 @@ def check_request(request: ExecutionRequest) -> None:
     """Raise ValueError for an invalid request: names with a slash, or no time limit."""
     parts = [part for name in request.mounts for part in name.split("/", _MOST_PARTS - 1)]
     below = [part for name in request.inputs for part in name.split("/")]
-    names = (request.execution_id, *request.keep, *parts, *below)
+    names = (request.execution_id, *request.keep, *request.keep_folders, *parts, *below)
     for name in names:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
@@ -77,6 +77,8 @@ def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
     request.out.mkdir(parents=True, exist_ok=True)
     for name in (*request.keep, LOG_NAME):
         (request.out / name).unlink(missing_ok=True)
+    for name in request.keep_folders:
+        remove_tree(request.out / name)
     folder.make()
     tmp = Path(tempfile.mkdtemp(prefix=temporary_prefix(request.out)))
     try:
