@@ -41,6 +41,8 @@ class Attempt:
     """Standard error of `gain`."""
     findings: tuple[str, ...] = ()
     """What guards found in the run, a sentence each."""
+    infer: str | None = None
+    """Its second script, in a notebook competition."""
 
 
 def load_tree(context: RunContext) -> Tree:
@@ -113,6 +115,7 @@ def attempt(context: RunContext, node: int) -> Attempt:
         action=row.action,
         plan=row.plan,
         code=code(context, node),
+        infer=infer_code(context, node),
         score=row.score,
         error=row.error,
         output="" if last is None else last.output,
@@ -129,6 +132,13 @@ def code(context: RunContext, node: int) -> str:
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
     return context.store.blob(row.code_sha).decode() if row.code_sha else ""
+
+
+def infer_code(context: RunContext, node: int) -> str | None:
+    """Return a node's second script, which predicts in a notebook; None where it has none."""
+    with context.store.read() as session:
+        row = session.get_one(Node, (context.run_id, node))
+    return context.store.blob(row.infer_sha).decode() if row.infer_sha else None
 
 
 def holdout_seconds(context: RunContext, node: int) -> float | None:
