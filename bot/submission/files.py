@@ -10,8 +10,8 @@ from sqlmodel import col, select
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
-from bot.notebooks.package import made_package
 from bot.submission.exactly_once import copy_durably, file_hash
+from bot.submission.packing import made_package
 from bot.submission.refit import MadeFile, refit
 from scrapers.posts.duplicates import band_digests, similarity
 from scrapers.posts.sketches import Sketch
