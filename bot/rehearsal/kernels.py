@@ -46,6 +46,8 @@ class Version:
     private: bool = False
     gpu: bool = False
     internet: bool = False
+    image: str = ""
+    machine: str = ""
 
     @property
     def ref(self) -> str:
