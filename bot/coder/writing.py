@@ -49,7 +49,7 @@ async def write_script(
         known=tuple(known),
     )
     answer = await ask(prompt)
-    return Script(plan=answer.plan, code=answer.code, action=action)
+    return Script(plan=answer.plan, code=answer.code, action=action, infer=answer.infer)
 
 
 def action_after(attempts: Sequence[Attempt]) -> ScriptKind:

@@ -53,6 +53,8 @@ class TaskText:
     """Whether the score is the one that the script prints, as no labels can be withheld."""
     key_columns: tuple[str, ...] = ()
     """Further columns that identify a row together with the id."""
+    notebook: bool = False
+    """Whether a notebook is handed in, which Kaggle runs again on hidden test rows."""
 
     def items(self) -> tuple[Item, ...]:
         """Return the dated parts, for the prompt's own `items`."""
@@ -72,6 +74,7 @@ class TaskText:
             submission_file=card.submission_file,
             notes=tuple(notes),
             self_reported=self_reported,
+            notebook=card.kind == "code",
         )
 
 
