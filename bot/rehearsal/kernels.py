@@ -79,6 +79,10 @@ class Kernels:
         """Add a version that was pushed."""
         self._versions[version.ref].append(version)
 
+    def pushed(self) -> list[Version]:
+        """Return all versions that were pushed."""
+        return [one for versions in self._versions.values() for one in versions if one.row_id is None]
+
     def versions(self, ref: str, now: datetime) -> list[Version]:
         """Return the visible versions of a kernel, the current one last."""
         seen = [version for version in self._versions.get(ref, ()) if version.at <= now]
