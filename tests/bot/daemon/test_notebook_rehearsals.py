@@ -1,0 +1,76 @@
+"""The daemon competes by notebooks, unattended: what it pushes runs at the stand-in, again on ten times the test rows, and is scored."""
+
+import os
+import random
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import needs
+from tests.bot.daemon.rehearsing import Rehearsal, rehearsal, wait_for
+from tests.bot.daemon.test_rehearsals import check_database
+
+SLUG = "spooky-author-identification"
+SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000")) / 5
+ENTERED = timedelta(days=47, hours=12)
+"""After the start; the last days are enough."""
+LONGEST = 240.0 + 4e5 / SPEED
+SITE = ("--kind", "notebooks", "--public-test", "0.1")
+
+
+def check_once(it: Rehearsal, final: Mapping[str, Any]) -> None:
+    """What is at the site is what we know of, each once, and every submission has its score on the hidden rows."""
+    ours = it.rows("SELECT tag, ref, score FROM submission WHERE status = 'confirmed'")
+    assert final["submissions"] == len(ours) == len({ref for _, ref, _ in ours}) > 0
+    assert final["failed"] == 0
+    assert all(score is not None for *_, score in ours), "a public score is missing"
+    pushed = Counter(ref for (ref,) in it.rows("SELECT json_extract(data, '$.ref') FROM event WHERE type = 'notebook.pushed'"))
+    assert max(pushed.values()) == 1
+    assert final["pushes"] == len(pushed), "a notebook was pushed that we do not know of, or twice"
+    assert it.rows("SELECT count(*) FROM event WHERE type = 'notebook.failed'") == [(0,)]
+
+
+def scored(it: Rehearsal) -> bool:
+    return bool(it.rows("SELECT 1 FROM submission WHERE score IS NOT NULL LIMIT 1"))
+
+
+@pytest.mark.integration
+def test_notebooks_are_rehearsed_pushed_run_again_and_scored(tmp_path: Path) -> None:
+    paths = [needs.snapshots() / SLUG]
+    with rehearsal(tmp_path, paths, speed=SPEED, entered_after=ENTERED, site_options=SITE) as it:
+        daemon = it.start()
+        assert daemon.wait(LONGEST) == 0, it.log.read_text()[-3000:]
+        final = it.final()[SLUG]
+        check_once(it, final)
+        check_database(it)
+        result = it.result(SLUG)
+        assert (result["score_kind"], result["handed_in"]) == ("private", "notebook")
+        assert result["score"] == pytest.approx(final["private_score"])
+        kinds = {kind for (kind,) in it.rows("SELECT DISTINCT kind FROM notification")}
+        assert {"competition.kind", "notebook.pushed", "submission.scored"} <= kinds
+        (report,) = (it.folder / "state" / "runs").glob("spooky*/report.html")
+        assert "Where it stands" in report.read_text()
+
+
+@pytest.mark.integration
+def test_faults_and_kills_push_and_submit_nothing_twice(tmp_path: Path) -> None:
+    paths = [needs.snapshots() / SLUG]
+    rng = random.Random(11)
+    with rehearsal(tmp_path, paths, speed=SPEED, faults_seed=11, entered_after=ENTERED, site_options=SITE) as it:
+        for _ in range(10):
+            daemon = it.start()
+            try:
+                daemon.wait(rng.uniform(3.0, 9.0))
+                raise AssertionError(f"it ended by itself with {daemon.returncode}: {it.log.read_text()[-3000:]}")
+            except subprocess.TimeoutExpired:
+                daemon.send_signal(signal.SIGKILL)
+                daemon.wait()
+        assert it.start().wait(LONGEST) == 0, it.log.read_text()[-3000:]
+        check_once(it, it.final()[SLUG])
+        check_database(it)
