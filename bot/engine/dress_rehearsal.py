@@ -200,7 +200,7 @@ def _too_slow(
         return None
     return (
         f"{stage.script.name} is too slow: it took {ran[0].seconds:.1f} s for {counts[0]:,} test rows and "
-        f"{ran[1].seconds:.1f} s for {counts[1]:,}, so {scaled:,.0f} s are to be expected for the {hidden:,} rows of the hidden test set; "
+        f"{ran[1].seconds:.1f} s for {counts[1]:,}, so {scaled:,.0f} s are to be expected for the {hidden:,} hidden ones; "
         f"{SHARE * hours * 3600:,.0f} s may be used ({SHARE:.0%} of the limit of {hours:g} h)"
     )
 
