@@ -69,7 +69,9 @@ class DataSet(Answer):
     current_version_number: Int | None = None
 
 
-class _DataSets(Answer):
+class OwnDataSets(Answer):
+    """A page of data sets."""
+
     datasets: Annotated[tuple[DataSet, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -125,7 +127,7 @@ class DataSets:
         async def page(number: int, token: str) -> tuple[Sequence[DataSet], str, Answer]:
             place = {"pageToken": token} if token else {"page": number}
             body = {"group": "DATASET_SELECTION_GROUP_MY", "sortBy": "DATASET_SORT_BY_UPDATED", **place}
-            answer = await self._call("ListDatasets", body, _DataSets, "")
+            answer = await self._call("ListDatasets", body, OwnDataSets, "")
             return answer.stamped(answer.datasets), answer.next_page_token, answer
 
         return all_pages(page, lambda one: one.ref)

@@ -69,7 +69,7 @@ NAMED = {
     "datasets.Blob": "ApiStartBlobUploadResponse",
     "datasets.DataSetVersion": "ApiCreateDatasetResponse",
     "datasets.DataSet": "ApiDataset",
-    "datasets._DataSets": "ApiListDatasetsResponse",
+    "datasets.OwnDataSets": "ApiListDatasetsResponse",
     "datasets._Nothing": "ApiDeleteDatasetResponse",
     "notebooks.Session": "ApiGetKernelSessionStatusResponse",
     "notebooks.PushedVersion": "ApiSaveKernelResponse",
