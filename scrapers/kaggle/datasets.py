@@ -116,11 +116,6 @@ class DataSets:
         }
         return await self._call("CreateDataset", body, DataSetVersion, ref, reads=False)
 
-    async def add_version(self, ref: str, files: Mapping[str, Path], notes: str) -> DataSetVersion:
-        """Upload files, and make a new version of a data set of them alone; older versions stay."""
-        body = {"versionNotes": notes, "files": await self._uploaded(files)}
-        return await self._call("CreateDatasetVersion", {**_named(ref), "body": body}, DataSetVersion, ref, reads=False)
-
     def mine(self) -> AsyncIterator[DataSet]:
         """Yield this user's data sets, private ones too."""
 
