@@ -22,7 +22,7 @@ SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000")) / 5
 ENTERED, ENTERED_KILLED = timedelta(days=47, hours=18), timedelta(days=43, hours=12)
 """After the start; the last days are enough, and more of them where the daemon is killed."""
 LONGEST = 240.0 + 7e5 / SPEED
-LIFE = 25.0
+LIFE = 25.0 * 5000.0 / SPEED
 """Seconds after which the daemon is killed if nothing has gone out."""
 SITE = ("--kind", "notebooks", "--public-test", "0.1")
 

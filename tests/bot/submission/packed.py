@@ -24,6 +24,7 @@ with open("submission.csv", "w") as file:
 BROKEN = "import csv\nprint('so far')\nraise ValueError('there is no such column')\n"
 NOTHING = "print('nothing is written')\n"
 ONE_ROW = "open('submission.csv', 'w').write('id,label\\nr0240,0.5\\n')\n"
+SLOW = "import time\ntime.sleep(60)\n"
 ALL_SHOWN = SiteSettings(grading_seconds=(1.0, 2.0), public_test=1.0, kernel_seconds=(600.0, 1200.0))
 """Each test row is public, so that the views of the ground fit; the site's runs take ten minutes of its clock and more."""
 

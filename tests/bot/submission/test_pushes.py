@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,14 +11,17 @@ import pytest_asyncio
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.client.worker import Worker
+from bot.notebooks.limits import NotebookLimits
 from bot.rehearsal.faults import Fault, Faults
 from bot.submission.desk import Desk
+from bot.submission.notebook_lines import notebook_lines
 from sandbox.process import ProcessSandbox
 from state.notebooks import NotebookState, failures_of, notebook_states
+from state.progress import update_node
 from tests.bot.submission.desk_parts import RUN, SENDING, Ground, Live, ground, live
-from tests.bot.submission.packed import ALL_SHOWN, BROKEN, NOTHING, ONE_ROW, pack
+from tests.bot.submission.packed import ALL_SHOWN, BROKEN, NOTHING, ONE_ROW, SLOW, pack
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
 
 ASKING = CompetitionSettings(submit=True, rules_read=True, approve="ask")
 
@@ -88,6 +92,32 @@ async def test_nothing_is_pushed_without_the_owners_word(run: Live) -> None:
     assert [row.status for row in run.submissions()] == ["intended"]
     assert len(run.notices("approval.asked")) == 1
     assert not any(asked(run, name) for name in ("StartBlobUpload", "CreateDataset", "SaveKernel"))
+
+
+@pytest.mark.parametrize(
+    ("code", "hours", "why"),
+    [(ONE_ROW, 9.0, "failed in the dress rehearsal"), (SLOW, 0.001, "did not end within 2 s")],
+    ids=["hard-coded rows", "too slow"],
+)
+async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_hears_why(
+    run: Live, code: str, hours: float, why: str
+) -> None:
+    run.node(2, 0.5)
+    with run.store.write() as tx:
+        update_node(tx, RUN, 2, infer=code)
+    strict = replace(run, context=replace(run.context, notebook_limits=NotebookLimits(hours=hours)))
+    desk = strict.desk()
+    decision = await desk.consider()
+    assert decision is not None and decision.verdict == "never"
+    assert why in decision.why
+    await desk.send()
+    assert run.submissions() == []
+    assert not any(asked(run, name) for name in ("StartBlobUpload", "CreateDataset", "SaveKernel"))
+    (notice,) = run.notices("notebook.failed")
+    assert why in notice.body
+    with run.store.read() as session:
+        (line,) = notebook_lines(session, RUN)
+    assert line.settled and why in line.sentence
 
 
 @pytest.mark.parametrize(
