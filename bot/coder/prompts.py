@@ -66,12 +66,14 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """Sources of the draft, for the audit."""
     planned: bool = False
     """Whether `draft` is a plan that the script carries out."""
+    codebase_infer: str | None = None
+    """The second script of `codebase`, if it has one."""
     public: str | None = None
     """The public kernel that `codebase` is of; None: a script of the run."""
 
     def parse(self, text: str) -> ScriptAnswer:
         """Read the plan before the fenced scripts; raises Unparsable when there is none that compiles."""
-        code, infer = scripts_in(text) if self.task.notebook else (one_code_block(text), None)
+        code, infer = scripts_in(text) if self.task.notebook is not None else (one_code_block(text), None)
         for name, script in (("solution.py", code), ("infer.py", infer or "")):
             try:
                 compile(script, name, "exec")

@@ -39,6 +39,7 @@ async def write_script(
         title=brief.title,
         draft=brief.draft,
         codebase=brief.codebase if not shown else None,
+        codebase_infer=brief.codebase_infer if not shown else None,
         public=brief.public,
         planned=brief.planned,
         earlier=brief.earlier,

@@ -108,7 +108,8 @@ class RunContext:
     @property
     def task(self) -> TaskText:
         """The task for prompts, with the owner's notes so far."""
-        return TaskText.from_card(self.card, self.notes(), self_reported=self.executor.self_reported is not None)
+        by_itself = self.executor.self_reported is not None
+        return TaskText.from_card(self.card, self.notes(), self_reported=by_itself, limits=self.notebook_limits)
 
     @property
     def results(self) -> tuple[Result, ...]:

@@ -14,15 +14,14 @@ from bot.engine.attempts import code, infer_code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers.view_names import VALIDATION
 from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution, kept_execution
-from bot.notebooks.limits import HIDDEN, SHARE
+from bot.notebooks.limits import SHARE
 from bot.notebooks.notebook import NotebookScript
 from bot.notebooks.weights import lay_flat, weights_in, weights_slug
 from sandbox import ExitReason, Lease
 from state.errors import InfrastructureFailure, UnsupportedLayout
+from state.notebooks import REFUSED
 
 STEP = "rehearsal"
-REFUSED = "notebook.refused"
-"""The event of a refusal, with its reason as `why`."""
 _SHORTEST, _ROOM = 30.0, 0.25
 """Seconds that a rehearsal may take in any case, and the share of what is left of the run that it may take."""
 _KEPT = 3
@@ -127,7 +126,7 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     flat = executor.folder.executions / f"n{node}-weights"
     stage = await staged(context, node, executor.weights_of(own.id), flat)
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
-    hidden = limits.rows or HIDDEN * await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data)
+    hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
     most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left()))
     ran: list[Execution] = []
     context.say(f"node {node}: dress rehearsal of its notebook")

@@ -21,6 +21,15 @@ class NotebookLimits:
     image: str | None = None
     """The Docker image that is asked for; None: Kaggle's latest."""
 
+    def hidden(self, shown: int) -> int:
+        """Return the rows of the hidden test set to reckon with, by those of the sample submission that is published."""
+        return self.rows or HIDDEN * shown
+
+    @property
+    def hidden_words(self) -> str:
+        """The rows of the hidden test set to reckon with, in words."""
+        return f"{self.rows:,} rows" if self.rows else f"{HIDDEN} times the rows of the sample submission"
+
     @property
     def seconds(self) -> float:
         """Seconds that a notebook may take on the hidden test set, as reckoned here."""

@@ -334,7 +334,10 @@ class Desk:
                 )
                 for row in rows
             ]
-        return sorted(found, key=lambda one: (not one.begun, not one.pushed, not one.settled_by_owner, -one.score, int(one.row.id)))
+        return sorted(
+            found,
+            key=lambda one: (not one.begun, not one.pushed, not one.settled_by_owner, -one.score, int(one.row.id)),
+        )
 
     async def _advance(self, one: _Open, found: Sequence[_Open]) -> None:
         """Send, hold, postpone or withdraw a submission, by one more decision right before it goes."""

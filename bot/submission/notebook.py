@@ -19,7 +19,13 @@ class NotebookSubmitter(KaggleSubmitter):
     notebooks: ClassVar[bool] = True
 
     def __init__(
-        self, client: KaggleClient, slug: str, file_name: str, store: Store, run_id: str, settling: Settling | None = None
+        self,
+        client: KaggleClient,
+        slug: str,
+        file_name: str,
+        store: Store,
+        run_id: str,
+        settling: Settling | None = None,
     ) -> None:
         """Set it up; `store` and `run_id` say which notebook a package has become, the rest is as for files."""
         super().__init__(client, slug, file_name, settling)

@@ -47,7 +47,9 @@ class RecipeConfig(BaseModel):
 def plain_config(task: TaskText) -> RecipeConfig:
     """Return the safe start: one robust model on plain features."""
     use = ("linear model",) if predicts_classes(task.metric) else ("random forest",)
-    return RecipeConfig(metric=task.metric, id=task.id_column, use=use, part="train" if task.notebook else "all")
+    return RecipeConfig(
+        metric=task.metric, id=task.id_column, use=use, part="all" if task.notebook is None else "train"
+    )
 
 
 def script(config: RecipeConfig) -> str:

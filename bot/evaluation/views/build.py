@@ -241,8 +241,8 @@ def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[Vi
         hidden = sorted(set(range(len(layout.ids))) - set(fold.train))
         return ViewRows(fold.train, _asked(layout, fold.asked, rng), hidden), fold.note
     if view.kind in ("rehearsal", "rehearsal-few"):
-        few = len(holdout) // FEWER if view.kind == "rehearsal-few" else len(holdout)
-        asked = _asked(layout, _whole(layout, rng.sample(holdout, max(1, few)), holdout), rng)
+        count = len(holdout) // FEWER if view.kind == "rehearsal-few" else len(holdout)
+        asked = _asked(layout, _whole(layout, rng.sample(holdout, max(1, count)), holdout), rng)
         # A notebook must not pass by chance that has the number of the test rows in it.
         if len(asked) > 1 and len(asked) == len(layout.test_units()):
             asked = _whole(layout, asked[1:], asked[1:])

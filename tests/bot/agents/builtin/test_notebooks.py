@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from bot.agents.builtin.config import RecipeConfig, infer_script, script
 from tests.bot.agents.builtin.running import run_script
