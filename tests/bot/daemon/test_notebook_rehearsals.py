@@ -1,4 +1,4 @@
-"""The daemon competes by notebooks, unattended: what it pushes runs at the stand-in, again on ten times the test rows, and is scored."""
+"""The daemon competes by notebooks, unattended: they run at the stand-in, again on ten times the test rows, and are scored."""
 
 import os
 import signal
@@ -33,7 +33,9 @@ def check_once(it: Rehearsal, final: Mapping[str, Any]) -> None:
     assert final["submissions"] == len(ours) == len({ref for _, ref, _ in ours}) > 0
     assert final["failed"] == 0
     assert all(score is not None for *_, score in ours), "a public score is missing"
-    pushed = Counter(ref for (ref,) in it.rows("SELECT json_extract(data, '$.ref') FROM event WHERE type = 'notebook.pushed'"))
+    pushed = Counter(
+        ref for (ref,) in it.rows("SELECT json_extract(data, '$.ref') FROM event WHERE type = 'notebook.pushed'")
+    )
     assert max(pushed.values()) == 1
     assert final["pushes"] == len(pushed), "a notebook was pushed that we do not know of, or twice"
     assert it.rows("SELECT count(*) FROM event WHERE type = 'notebook.failed'") == [(0,)]
