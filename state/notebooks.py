@@ -57,11 +57,12 @@ class NotebookState:
         }[self.stage]
 
 
-def record_stage(tx: Transaction, run_id: str, node: int, package: str, stage: Stage, **facts: Any) -> None:
+def record_stage(tx: Transaction, run_id: str, node: int, package: str, stage: Stage, **facts: Any) -> NotebookState:
     """Record that a package (its sha256 in hex) has reached a stage; `facts` are further fields of `NotebookState`."""
     if "log" in facts:
         facts["log"] = str(facts["log"])[-_MOST_LOG:]
     tx.record(f"notebook.{stage}", run_id=run_id, node=node, package=package, **facts)
+    return notebook_states(tx.session, run_id, package)[package]
 
 
 def notebook_state(session: Session, run_id: str, package: str) -> NotebookState | None:

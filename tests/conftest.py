@@ -1,5 +1,6 @@
 """What all tests share: the folder of snapshots, and a summary of why tests were skipped."""
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +30,17 @@ LONGEST = (
     "tests/bot/submission/",
 )
 """What takes minutes, and folders whose tests are whole runs or wait for a clock."""
+
+
+def pytest_sessionstart() -> None:
+    """Look for no garbage while tests are collected: it would be looked for among all modules, again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, but not among what is there until the end."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

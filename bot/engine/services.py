@@ -84,7 +84,7 @@ class RunPlan:
     notes: Callable[[], tuple[OwnerNote, ...]] = field(default=tuple)
     agent_settings: Sequence[BaseModel] = ()
     """Settings of its agent, which the engine passes on."""
-    notebook_limits: NotebookLimits = NotebookLimits()
+    notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
     """What the competition allows its notebooks, if it takes such."""
     board: Callable[[], Sequence[float]] = tuple
     """Returns the leaderboard's scores as of now, best first; empty if it may not be known."""

@@ -11,9 +11,10 @@ def result_of(site: Site, competition: Competition, now: datetime) -> dict[str, 
     """Return the results of a competition so far, for a table or as JSON.
 
     Returns:
-        `over`; `submissions` and how many of them were `scored` and `failed`; `pushes` of versions of how many `notebooks`; the best `public_score`, and `public_rank`
-        among the `teams` that have arrived; once it is over `private_score`, `rank` among all real teams, `medal` and
-        `win_rate`, else None; the numbers of `requests` and `faults` of the whole site.
+        `over`; `submissions` and how many of them were `scored` and `failed`; `pushes` of versions of how many
+        `notebooks`; the best `public_score`, and `public_rank` among the `teams` that have arrived; once it is over
+        `private_score`, `rank` among all real teams, `medal` and `win_rate`, else None; the numbers of `requests` and
+        `faults` of the whole site.
     """
     taken = competition.desk.all(now)
     best = competition.desk.best_public(now)

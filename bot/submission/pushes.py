@@ -16,7 +16,7 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.datasets import DataSets, DataSetStatus
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
 from scrapers.kaggle.outputs import bring
-from state.errors import InvalidSubmission, KaggleError, NotFound, NotSent, SiteUnavailable
+from state.errors import InvalidSubmission, KaggleError, NotEntered, NotFound, NotSent, SiteUnavailable
 from state.notebooks import REMOVED, NotebookState, Stage, notebook_state, notebook_states, record_stage
 from state.tables import Submission
 
@@ -27,8 +27,8 @@ _SHARE = 0.1
 _SOONEST, _LATEST = timedelta(minutes=1), timedelta(minutes=10)
 _LARGEST = 1 << 30
 """Bytes of a notebook's submission."""
-_GPU_MARGIN = 2.0
-"""A notebook starts on a GPU only if the week's quota has this many times its rehearsed time left."""
+_MARGIN = 2.0
+"""A notebook that needs an accelerator is pushed only if the week's quota has this many times its rehearsed time left."""
 _NO_TIME = timedelta(hours=6)
 """After which the quota is asked again; people use it too."""
 _SHOWN = 1_500
@@ -121,6 +121,8 @@ class Pushes:
         ref = f"{self._user}/{package.weights_slug}"
         status = await self._data_sets.status(ref)
         if status is None:
+            if known is not None:
+                self._ensure_shown(known)
             self._record(row, "uploading", data_set=ref)
             with tempfile.TemporaryDirectory() as folder:
                 files = package.unpack_weights(Path(folder))
@@ -147,8 +149,8 @@ class Pushes:
                 raise self._failed(row, f"{ref} is at Kaggle already, and is another notebook")
             # Each package has a notebook of its own, so the version that runs is its first.
             return self._confirmed(row, ref, 1, data_set)
-        if known is not None and known.stage == "pushing" and self._context.clock.now() < known.at + _GRACE:
-            raise self._later("Kaggle has not shown yet whether it has the notebook", known.at)
+        if known is not None and known.stage == "pushing":
+            self._ensure_shown(known)
         await self._ensure_time(package)
         self._record(row, "pushing", ref=ref, data_set=data_set)
         sources = (data_set,) if data_set else ()
@@ -165,14 +167,18 @@ class Pushes:
         facts = {"ref": ref, "version": version, "data_set": data_set}
         event = NotebookPushed(self._context.card.slug, row.tag, row.node, ref, version)
         with self._context.store.write() as tx:
-            record_stage(tx, row.run_id, row.node, str(row.file_sha), "pushed", **facts)
+            pushed = record_stage(tx, row.run_id, row.node, str(row.file_sha), "pushed", **facts)
             notify(tx, event.notice(row.run_id))
         self._context.say(f"node {row.node} is pushed as {ref}, version {version}")
-        return self._known(row)
+        return pushed
 
     async def _ran(self, row: Submission, known: NotebookState) -> None:
         """Return once the pushed notebook has run, and its output is fine."""
-        session = await self._notebooks.session(known.ref, known.version)
+        try:
+            session = await self._notebooks.session(known.ref, known.version)
+        except (NotFound, NotEntered):  # Kaggle's "permission denied" is also its answer for what does not exist
+            self._ensure_shown(known)
+            raise
         if not session.status.ended:
             raise self._later(f"its notebook runs at Kaggle as {known.ref}", known.at)
         output = await self._notebooks.output(known.ref, known.version)
@@ -192,25 +198,27 @@ class Pushes:
         self._record(row, "ran")
 
     async def _ensure_time(self, package: Package) -> None:
-        """Make sure that the week's quota on GPUs has room for the notebook. Raises NotSent."""
+        """Make sure that the week's quota of accelerators has room for the notebook. Raises NotebookRuns."""
         if package.accelerator is None:
             return
         quotas = await self._notebooks.accelerator_quota()
-        needed, quota = _GPU_MARGIN * package.seconds, quotas.gpu_quota
+        needed = _MARGIN * package.seconds
+        quota = quotas.gpu_quota if package.accelerator.startswith("Nvidia") else quotas.tpu_quota
         if quota is not None and quota.left < needed:
-            now = self._context.clock.now()
-            left = f"{quota.left / 3600:.1f} h on GPUs are left this week, and its notebook needs {needed / 3600:.1f} h"
+            now, hours = self._context.clock.now(), needed / 3600
+            left = (
+                f"{quota.left / 3600:.1f} h of accelerators are left this week, and its notebook may need {hours:.1f} h"
+            )
             raise NotebookRuns(left, min(quotas.quota_refresh_time or now + _NO_TIME, now + _NO_TIME))
+
+    def _ensure_shown(self, known: NotebookState) -> None:
+        """Raise NotebookRuns if what was sent last may be there, though Kaggle does not show it yet."""
+        if self._context.clock.now() < known.at + _GRACE:
+            raise self._later("Kaggle has not shown yet whether it has it", known.at)
 
     def _record(self, row: Submission, stage: Stage, **facts: str) -> NotebookState:
         with self._context.store.write() as tx:
-            record_stage(tx, row.run_id, row.node, str(row.file_sha), stage, **facts)
-        return self._known(row)
-
-    def _known(self, row: Submission) -> NotebookState:
-        known = self.state(row)
-        assert known is not None
-        return known
+            return record_stage(tx, row.run_id, row.node, str(row.file_sha), stage, **facts)
 
     def _failed(self, row: Submission, why: str, log: str = "") -> InvalidSubmission:
         event = NotebookFailed(self._context.card.slug, row.node, why, log[-_SHOWN:])

@@ -153,7 +153,7 @@ class PublicScores:
                 tx.record("selection.proposed", run_id=context.run_id, tags=[choice.tag for choice in choices])
 
     def counting(self) -> set[str]:
-        """Return the hashes of the files that would be proposed now, and have a public score; empty if there are fewer than two."""
+        """Return the hashes of the two files that would be proposed now; empty while they have no public scores."""
         state = self._reviewer.state()
         tags = {choice.tag for choice in self._choices(state) if choice.public_score is not None}
         found = {str(row.file_sha) for row in (*state.earlier, *state.rows) if row.tag in tags}

@@ -69,7 +69,9 @@ class DataSet(Answer):
     current_version_number: Int | None = None
 
 
-class _DataSets(Answer):
+class OwnDataSets(Answer):
+    """A page of data sets."""
+
     datasets: Annotated[tuple[DataSet, ...], Items] = ()
     next_page_token: Text = ""
 
@@ -114,18 +116,13 @@ class DataSets:
         }
         return await self._call("CreateDataset", body, DataSetVersion, ref, reads=False)
 
-    async def add_version(self, ref: str, files: Mapping[str, Path], notes: str) -> DataSetVersion:
-        """Upload files, and make a new version of a data set of them alone; older versions stay."""
-        body = {"versionNotes": notes, "files": await self._uploaded(files)}
-        return await self._call("CreateDatasetVersion", {**_named(ref), "body": body}, DataSetVersion, ref, reads=False)
-
     def mine(self) -> AsyncIterator[DataSet]:
         """Yield this user's data sets, private ones too."""
 
         async def page(number: int, token: str) -> tuple[Sequence[DataSet], str, Answer]:
             place = {"pageToken": token} if token else {"page": number}
             body = {"group": "DATASET_SELECTION_GROUP_MY", "sortBy": "DATASET_SORT_BY_UPDATED", **place}
-            answer = await self._call("ListDatasets", body, _DataSets, "")
+            answer = await self._call("ListDatasets", body, OwnDataSets, "")
             return answer.stamped(answer.datasets), answer.next_page_token, answer
 
         return all_pages(page, lambda one: one.ref)

@@ -1,11 +1,12 @@
-"""The daemon competes by notebooks, unattended: what it pushes runs at the stand-in, again on ten times the test rows, and is scored."""
+"""The daemon competes by notebooks, unattended: they run at the stand-in, again on ten times the test rows, and are scored."""
 
 import os
-import random
 import signal
-import subprocess
+import sqlite3
+import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,16 @@ from typing import Any
 import pytest
 
 from tests import needs
-from tests.bot.daemon.rehearsing import Rehearsal, rehearsal, wait_for
+from tests.bot.daemon.rehearsing import Rehearsal, rehearsal
 from tests.bot.daemon.test_rehearsals import check_database
 
 SLUG = "spooky-author-identification"
 SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000")) / 5
-ENTERED = timedelta(days=47, hours=12)
-"""After the start; the last days are enough."""
-LONGEST = 240.0 + 4e5 / SPEED
+ENTERED, ENTERED_KILLED = timedelta(days=47, hours=18), timedelta(days=43, hours=12)
+"""After the start; the last days are enough, and more of them where the daemon is killed."""
+LONGEST = 240.0 + 7e5 / SPEED
+LIFE = 25.0 * 5000.0 / SPEED
+"""Seconds after which the daemon is killed if nothing has gone out."""
 SITE = ("--kind", "notebooks", "--public-test", "0.1")
 
 
@@ -30,14 +33,30 @@ def check_once(it: Rehearsal, final: Mapping[str, Any]) -> None:
     assert final["submissions"] == len(ours) == len({ref for _, ref, _ in ours}) > 0
     assert final["failed"] == 0
     assert all(score is not None for *_, score in ours), "a public score is missing"
-    pushed = Counter(ref for (ref,) in it.rows("SELECT json_extract(data, '$.ref') FROM event WHERE type = 'notebook.pushed'"))
+    pushed = Counter(
+        ref for (ref,) in it.rows("SELECT json_extract(data, '$.ref') FROM event WHERE type = 'notebook.pushed'")
+    )
     assert max(pushed.values()) == 1
     assert final["pushes"] == len(pushed), "a notebook was pushed that we do not know of, or twice"
     assert it.rows("SELECT count(*) FROM event WHERE type = 'notebook.failed'") == [(0,)]
 
 
-def scored(it: Rehearsal) -> bool:
-    return bool(it.rows("SELECT 1 FROM submission WHERE score IS NOT NULL LIMIT 1"))
+def going_out(it: Rehearsal) -> int:
+    """Return how many steps towards the site were recorded, each before or after its call."""
+    with suppress(sqlite3.OperationalError):  # the daemon has not made its tables yet
+        steps = "type LIKE 'notebook.%' OR type IN ('submission.sending', 'submission.confirmed')"
+        return int(it.rows(f"SELECT count(*) FROM event WHERE {steps}")[0][0])  # noqa: S608 - ours
+    return 0
+
+
+def live_until_something_goes_out(it: Rehearsal) -> None:
+    """Start the daemon, and kill it at its next step towards the site, or after a while."""
+    daemon, before, until = it.start(), going_out(it), time.monotonic() + LIFE
+    while time.monotonic() < until and going_out(it) == before:
+        assert daemon.poll() is None, f"it ended by itself: {it.log.read_text()[-3000:]}"
+        time.sleep(0.01)
+    daemon.send_signal(signal.SIGKILL)
+    daemon.wait()
 
 
 @pytest.mark.integration
@@ -61,16 +80,10 @@ def test_notebooks_are_rehearsed_pushed_run_again_and_scored(tmp_path: Path) -> 
 @pytest.mark.integration
 def test_faults_and_kills_push_and_submit_nothing_twice(tmp_path: Path) -> None:
     paths = [needs.snapshots() / SLUG]
-    rng = random.Random(11)
-    with rehearsal(tmp_path, paths, speed=SPEED, faults_seed=11, entered_after=ENTERED, site_options=SITE) as it:
+    with rehearsal(tmp_path, paths, speed=SPEED, faults_seed=11, entered_after=ENTERED_KILLED, site_options=SITE) as it:
         for _ in range(10):
-            daemon = it.start()
-            try:
-                daemon.wait(rng.uniform(3.0, 9.0))
-                raise AssertionError(f"it ended by itself with {daemon.returncode}: {it.log.read_text()[-3000:]}")
-            except subprocess.TimeoutExpired:
-                daemon.send_signal(signal.SIGKILL)
-                daemon.wait()
+            live_until_something_goes_out(it)
+        assert it.rows("SELECT 1 FROM event WHERE type LIKE 'notebook.%'"), "it was never killed at a push"
         assert it.start().wait(LONGEST) == 0, it.log.read_text()[-3000:]
         check_once(it, it.final()[SLUG])
         check_database(it)

@@ -48,7 +48,7 @@ def comind_run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """Return a short run of CoMind over HTTP."""
 
     def make(place: Path) -> None:
-        finish(Answers(), place, write_tiny(place / "tiny-table"), "--steps", 4)
+        finish(Answers(), place, write_tiny(place / "tiny-table"), "--steps", 4, "--no-race")
 
     return finished(made_once(tmp_path_factory, "comind", make))
 

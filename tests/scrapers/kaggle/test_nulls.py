@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapers.kaggle.account import Introspection
 from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing, _Competitions
-from scrapers.kaggle.datasets import DataSetVersion, StatusOfDataSet, _DataSets
+from scrapers.kaggle.datasets import DataSetVersion, OwnDataSets, StatusOfDataSet
 from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage, KernelSource, OutputPage
 from scrapers.kaggle.notebooks import PushedVersion, Quotas, Session
@@ -99,7 +99,7 @@ ANSWERS: list[tuple[type[Answer], dict[str, Any]]] = [
     (TopicMessages, listed("messages", MESSAGE)),
     (OneTopic, {"topic": {"id": 1, "postDate": T, "authorName": "ann", "content": "<p>"}}),
     (SearchPage, listed("documents", FOUND)),
-    (_DataSets, listed("datasets", SET, "ref")),
+    (OwnDataSets, listed("datasets", SET, "ref")),
     (DataSetVersion, {"ref": "a/b", "url": "u", "status": "ok"}),
     (StatusOfDataSet, {"status": "READY"}),
     (PushedVersion, {"ref": "a/b", "url": "u", "versionNumber": 3, "invalidDatasetSources": ["a/c", "a/d"]}),

@@ -152,6 +152,7 @@ def test_an_unknown_metric_is_an_error_of_use(snapshot):
         grade(snapshot, card("f1"), submit(snapshot, 1, 2))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("slug", SLUGS)
 def test_sample_submissions_get_the_score_and_lines_that_mle_bench_gives_them(slug):
     folder, task = real(slug)
@@ -161,6 +162,7 @@ def test_sample_submissions_get_the_score_and_lines_that_mle_bench_gives_them(sl
     assert report.note is None
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_answers_themselves_win_gold(slug, tmp_path):
     folder, task = real(slug)

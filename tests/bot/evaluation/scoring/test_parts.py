@@ -188,6 +188,7 @@ def test_a_competitions_own_grader_scores_both_parts(tmp_path):
         assert holdout.fault() is None and final is not None and final.fault() is None
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_parts_of_real_competitions_are_scored_apart(slug, tmp_path):
     folder, task = real(slug)

@@ -248,6 +248,7 @@ def test_keyed_rows_are_told_apart_by_their_keys(tmp_path):
         score_of(view, [[truth[0][0], "spleen", truth[0][2]], *truth[1:]], place)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("slug", SLUGS)
 def test_real_competitions_have_folds(slug, tmp_path):
     folder, task = real(slug)

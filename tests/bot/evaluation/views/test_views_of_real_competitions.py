@@ -7,6 +7,8 @@ import pytest
 from bot.evaluation.views.build import build_view
 from tests.bot.evaluation.parts import SLUGS, column, read, real
 
+pytestmark = pytest.mark.integration
+
 EXPECTED = {
     "aerial-cactus-identification": ("stratified", ("has_cactus",)),
     "bike-sharing-demand": ("time", ("casual", "registered", "count")),
