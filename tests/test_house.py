@@ -102,7 +102,8 @@ def test_every_foreign_import_is_of_a_declared_dependency_and_none_is_declared_i
     assert declared - set().union(*found.values()) - FOR_SOLUTIONS - FOR_OTHERS - FOR_PEOPLE == set()
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.integration)])
+@pytest.mark.integration
+@pytest.mark.parametrize("seed", [1, 2])
 def test_every_module_imports_in_whatever_order(seed: int) -> None:
     names = modules(ROOT)
     random.Random(seed).shuffle(names)

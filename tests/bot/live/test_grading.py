@@ -53,6 +53,7 @@ async def test_the_result_names_the_owners_grader(run: LiveRun, tmp_path: Path) 
     assert "the owner's grade.py" in page_of(run).prose
 
 
+@pytest.mark.integration
 async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_are_out(run: LiveRun) -> None:
     nodes = sorted(run.scores)[-3:]
     found = [run.send(node) for node in nodes]

@@ -150,7 +150,7 @@ ORPHAN = """
 import asyncio, os
 from scrapers.posts.cleaners import Cleaners, Source
 async def main():
-    cleaners = Cleaners(1, program="tests.scrapers.deadly_cleaner")
+    cleaners = Cleaners(1, seconds=3, program="tests.scrapers.deadly_cleaner")
     task = asyncio.create_task(cleaners.clean([Source("markdown", "HANG")]))
     while not cleaners.pids:
         await asyncio.sleep(0.01)

@@ -84,6 +84,7 @@ def test_a_text_of_two_million_characters_is_cut(tmp_path: Path) -> None:
     assert len(message.markdown) <= 200_000
 
 
+@pytest.mark.integration
 def test_the_real_snapshots_load_whole() -> None:
     folders = [path.parent for path in sorted(needs.snapshots().glob("*/snapshot.json"))]
     assert folders

@@ -74,6 +74,7 @@ async def test_a_calendar_part_may_be_left_out() -> None:
     assert found.suggestions[0].startswith("Leave out the column `month`")
 
 
+@pytest.mark.integration
 def test_no_real_order_to_readers_reaches_a_suggestion() -> None:
     for path in sorted(needs.snapshots().glob("*/community/messages.jsonl")):
         for line in path.read_text().splitlines():

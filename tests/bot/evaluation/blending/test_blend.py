@@ -249,7 +249,7 @@ def test_two_members_and_few_rows_are_not_worse_than_the_best_beyond_chance(tmp_
     gains = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        logits = rng.normal(0, 1.5, (4000, 1))
+        logits = rng.normal(0, 1.5, (2000, 1))
         chance = 1 / (1 + np.exp(-logits))
         truth = logits if metric == "rmse" else (rng.random(chance.shape) < chance).astype(float)
         predicted = [logits + rng.normal(0, spread, logits.shape) for spread in rng.uniform(0.5, 1.5, 2)]
@@ -354,14 +354,14 @@ def test_one_script_is_no_blend(tmp_path: Path) -> None:
 
 def test_a_sample_of_many_rows_has_rows_of_each_fold(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    truth = rng.normal(0, 1, (5_200, 20))
+    truth = rng.normal(0, 1, (5_200, 8))
     found = blended(tmp_path, "median_absolute_error", truth, noisy(truth, [0.5, 0.5, 0.5]))
     assert len(found.recipe.weights) == 3, "each as good as the others, by 1,000 rows"
 
 
 def test_a_sample_of_many_rows_has_rows_of_rare_classes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    truth = (rng.random((8_000, 20)) < 0.3).astype(float)
+    truth = (rng.random((8_000, 8)) < 0.3).astype(float)
     truth[:, :5] = np.arange(8_000)[:, None] < 3
     found = blended(tmp_path, "roc_auc", truth, [truth + rng.normal(0, 2, truth.shape) for _ in range(3)])
     assert len(found.recipe.weights) == 3, "each as good as the others, and not without a score by 1,000 rows"

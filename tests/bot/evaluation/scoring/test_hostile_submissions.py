@@ -121,8 +121,8 @@ def test_no_file_makes_the_reader_of_numbers_take_more_than_fifty_megabytes(samp
         made(tmp_path / "cells.csv", b"id,y\n1", MEGABYTE, b",1"): "row 1: 524,289 cells where the header has 2",
         made(tmp_path / "quote.csv", b'id,y\n1,"', 9 * MEGABYTE, b"1,0.5\n3"): "a quote in it may never be closed.",
         made(tmp_path / "digits.csv", b"id,y\n1,", MEGABYTE): "row 1 (id '1'): the value of 'y' is not finite: '777",
-        made(tmp_path / "blank.csv", b"id,y\n", 9 * MEGABYTE, b"\n"): "has 0 rows where 3 are expected",
-        made(tmp_path / "ends.csv", b"id,y\r", 9 * MEGABYTE, b"\r"): "has 0 rows where 3 are expected",
+        made(tmp_path / "blank.csv", b"id,y\n", 3 * MEGABYTE, b"\n"): "has 0 rows where 3 are expected",
+        made(tmp_path / "ends.csv", b"id,y\r", 3 * MEGABYTE, b"\r"): "has 0 rows where 3 are expected",
         made(tmp_path / "rows.csv", b"id,y\n", 9 * MEGABYTE, b"1,0.50.\n"): "row 1 (id '1'): the value of 'y' is not a",
         made(tmp_path / "same.csv", b"id,y\n", 9 * MEGABYTE, b"1,0.500\n"): "row 2: the id '1' appears too often.",
     }

@@ -33,6 +33,7 @@ SLUGS = (
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("slug", SLUGS)
 def test_real_competitions_columns_are_settled_and_their_field_names_the_metric(slug: str) -> None:
     root = needs.snapshots() / slug
