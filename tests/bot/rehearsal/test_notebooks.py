@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 
@@ -164,3 +164,21 @@ def test_participants_see_a_tenth_of_the_test_rows(here: Served) -> None:
         shown = (here.competition.data / name).read_text().splitlines()
         every = (whole / name).read_text().splitlines()
         assert (len(shown), shown[0], set(shown) <= set(every)) == (rows + 1, every[0], True)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("layout", "found"),
+    [
+        ("short", ["bot-weights/model.txt", "tiny-table/test.csv"]),
+        ("long", ["competitions/tiny-table/test.csv", "datasets/rehearsal/bot-weights/model.txt"]),
+    ],
+)
+def test_data_lies_where_either_of_kaggles_layouts_has_it(
+    tmp_path: Path, sandbox: BubblewrapSandbox, layout: Literal["short", "long"], found: list[str]
+) -> None:
+    code = "import glob; print(*sorted(glob.glob('**/[tm][eo]*.*', root_dir='/kaggle/input', recursive=True)))"
+    with served(tiny(tmp_path, kind="code"), SiteSettings(input_layout=layout), sandbox=sandbox) as it:
+        with_weights(it, tmp_path)
+        run(it, code)
+        assert asked(it, lambda client: Notebooks(client).output(REF, 1)).log.split() == found
