@@ -1,6 +1,7 @@
 """Pushes: a package becomes a data set and a private notebook at Kaggle, which runs there; one step a call, none taken twice."""
 
-import tempfile
+import asyncio
+import shutil
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -108,7 +109,7 @@ class Pushes:
         for package, known in states.items():
             if package in needed or known.removed or not known.data_set or known.data_set in used:
                 continue
-            with suppress(NotFound):  # removed before the process was killed, or by the owner
+            with suppress(NotFound, NotEntered):  # removed before the process was killed, or by the owner
                 await self._data_sets.remove(known.data_set)
             with self._context.store.write() as tx:
                 tx.record(REMOVED, run_id=run_id, node=known.node, package=package)
@@ -124,9 +125,12 @@ class Pushes:
             if known is not None:
                 self._ensure_shown(known)
             self._record(row, "uploading", data_set=ref)
-            with tempfile.TemporaryDirectory() as folder:
-                files = package.unpack_weights(Path(folder))
+            folder = package.path.with_suffix(".weights")
+            try:
+                files = await asyncio.to_thread(package.unpack_weights, folder)
                 await self._data_sets.create(ref, package.weights_slug, files)
+            finally:
+                await asyncio.to_thread(shutil.rmtree, folder, True)
             known = self._record(row, "uploaded", data_set=ref)
             raise self._later("Kaggle takes in its weights", known.at)
         if status.failed:
