@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 def approve(
     id: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="the number in the request, or the submission's tag; with --card or --rules, a competition"
+            help="the number in the request, or the submission's tag; with --card or --rules, a competition; "
+            "default: what waits is listed"
         ),
-    ],
+    ] = None,
     refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
     card: Annotated[
         bool, typer.Option("--card", help="confirm how a competition is scored, as it was proposed")
@@ -34,10 +35,15 @@ def approve(
     """
     if refuse + card + rules > 1:
         raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
+    if id is None and (refuse or card or rules):
+        raise UsageError("say which: `bot approve` alone lists what waits")
     # Imported here: no other command should pay for these imports.
     from bot.status.orders import decide, who
 
     with open_daemon_store(config) as store:
+        if id is None:
+            _list_waiting(store, json=json)
+            return
         if card:
             _confirm_card(store, id, json=json)
             return
@@ -53,6 +59,17 @@ def approve(
     what = "is refused, and will not be sent" if refuse else "is approved"
     later = "" if running else "; no daemon runs now: the decision takes effect when `bot run` starts"
     typer.echo(f"submission {row.id} {what}{later}")
+
+
+def _list_waiting(store: "Store", *, json: bool) -> None:
+    from bot.status.orders import waiting
+
+    found = waiting(store)
+    if json:
+        print_json({"waiting": found})
+        return
+    for line in found or ["nothing waits for you"]:
+        typer.echo(line)
 
 
 def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:

@@ -103,7 +103,9 @@ def solve(
             settings = replace(setup, gpus=held).settings(grown, _agent(agent), seed)
             if notes is not None and not notes.is_dir():
                 raise UsageError(f"--notes {notes}: there is no such folder")
-            settings = settings.model_copy(update={"notes": notes and notes.resolve()})
+            # Without notes nobody has written anything: no prompt should send its reader to look for it.
+            update = {"notes": notes and notes.resolve(), "community": notes is not None}
+            settings = settings.model_copy(update=update)
             found.add("validation", asyncio.run(_split(grown, options.split_seed)))
             for what, sentence in found.lines:
                 typer.echo(f"{what}: {sentence}", err=json)

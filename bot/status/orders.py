@@ -6,12 +6,14 @@ from typing import Literal
 
 from bot.configuration.secret_texts import find_secrets
 from bot.status.presence import daemon_clock
+from bot.status.problems import current
 from state.approvals import decide_approval, find_approval, undecided
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.steering import ControlState, add_note, control, set_control
 from state.store import Store
 from state.tables import Approval, Note
+from state.words import iso
 
 Verdict = Literal["approved", "refused"]
 """What an owner may decide."""
@@ -74,6 +76,14 @@ def decide(store: Store, name: str, verdict: Verdict, by: str) -> Approval:
             known = f"waiting: {waiting}" if waiting else "none is waiting"
             raise UsageError(f"no submission {name} is waiting for approval; {known}")
         return decide_approval(tx, held.id, verdict, by)
+
+
+def waiting(store: Store) -> list[str]:
+    """Return what waits for its owner's word, each with the command that gives it."""
+    with store.read() as session:
+        held = undecided(session)
+        asked = [one.sentence for one in current(session) if "bot approve" in one.sentence]
+    return [f"`bot approve {one.id}` or `--refuse`, until {iso(one.expires_at)}: {one.why}" for one in held] + asked
 
 
 def who() -> str:

@@ -57,6 +57,7 @@ async def _keep_refitting(context: RunContext, worker: Worker, thinking: float, 
             with suppress(InfrastructureFailure):  # the cores are not idle
                 async with context.executor.leasing.hold(longest=0.0) as lease:
                     await refit_script(context, node, worker, lease)
+                    context.say(f"node {node} is refitted on all data, the search goes on")
         with suppress(TimeoutError):
             async with asyncio.timeout(_PAUSE):
                 await stopping.wait()

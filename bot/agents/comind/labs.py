@@ -44,7 +44,7 @@ _MEASURED_TEXT = (
 )
 _FIRST = "A first solution"
 _FIRST_TEXT = (
-    "Nothing is published here. Have a whole script scored early, then improve it by experiments, "
+    "Nothing is published here so far. Have a whole script scored early, then improve it by experiments, "
     "and blend models that differ."
 )
 _ON = "On from the best"
@@ -131,7 +131,7 @@ class LabsBriefing:
         context, parents = self._context, action.parents
         if draft_id == 1:
             # Nothing is waited for: the coder reads the public scripts itself.
-            if context.community is None:
+            if context.community is None or not context.community.newest(1):
                 self._keep(draft_id, _FIRST, _FIRST_TEXT, ())
                 return
             measured = kernel_texts(context)[:1]

@@ -22,6 +22,8 @@ class RepairKernel(TemplatePrompt[str]):
     machine: Machine
     item: Item
     script: str
+    begins_at: int
+    """Line of what was run at which the script begins: lines above it give it Kaggle's folders."""
     files: tuple[str, ...]
     """Paths below the competition's data folder."""
     fault: str

@@ -279,12 +279,13 @@ async def _repaired(
     context: RunContext, post: Post, node: int, ran: _Ran, files: tuple[str, ...], shares_cores: bool
 ) -> _Ran:
     """Return what came of the kernel as a model changed it; where it has no answer or no time is left, as it was."""
-    done = ran.done
+    done, script = ran.done, without_head(ran.script)
     prompt = RepairKernel(
         task=context.task,
         machine=context.machine,
         item=Item(post.item, post.time),
-        script=without_head(ran.script),
+        script=script,
+        begins_at=ran.script.removesuffix(script).count("\n") + 1,
         files=tuple(sorted({path.split("/")[0] for path in files})),
         fault=done.fault or "",
         trace=_trace(done.output),
@@ -293,8 +294,11 @@ async def _repaired(
     try:
         _seconds(context, shares_cores)
         code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
-        script = with_head(code, post.item, files, context.card.slug)
-        return _Ran(script, await _run(context, node, post.item, script, 1, shares_cores), repaired=True)
+        if code.split() == script.split():
+            context.say(f"node {node}: {post.item} is not repaired: the model found nothing to mend")
+            return ran
+        mended = with_head(code, post.item, files, context.card.slug)
+        return _Ran(mended, await _run(context, node, post.item, mended, 1, shares_cores), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
         context.say(f"node {node}: {post.item} is not repaired: {error}")
         return ran

@@ -58,7 +58,8 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
     many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in (found.validation, found.test))
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
-        sentence = f"{copies.mean():.1%} of the validation rows are training rows under another id, label included"
+        share = f"{copies.mean():.1%} of the validation rows"
+        sentence = f"{share} stand among the training rows too, with the same label and another id"
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not many:
         return passed(guard, repeated, **evidence)

@@ -7,7 +7,13 @@ from itertools import pairwise
 Parser = Callable[[str], float]
 """Reads one cell as seconds since 1970; raises ValueError where it is not a time."""
 
-_FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S")
+_DATES = (
+    *("%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d/%m/%y"),
+    *("%d.%m.%Y", "%Y.%m.%d", "%m-%d-%Y", "%d-%m-%Y"),
+    *("%d-%b-%Y", "%d %b %Y", "%b %d, %Y"),
+)
+_FORMATS = tuple(date + time for date in _DATES for time in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p"))
+"""Beside those of ISO 8601; the first that reads every cell counts."""
 _PROBE = 200
 _STRETCH = 10
 """A training or test stretch holds at least this many distinct times on average, or the split is no split by time."""

@@ -15,6 +15,8 @@ _TARGETS = frozenset(("target", "label", "labels", "class", "y", "outcome", "ans
 _ID = re.compile(
     r"(?:^|[\W_])(?:id|uuid|guid|key|index|filename|file|image)$|^unnamed: 0$|(?<=[a-z])I[dD]$", re.IGNORECASE
 )
+_NUMBER = re.compile(r"[A-Za-z]+[-_]?\d+|[0-9a-fA-F-]{32,36}")
+"""As people number things: T596485, or a UUID."""
 _GROUP = re.compile(
     r"(?:^|[\W_])(?:patient|subject|user|customer|client|group|session|household|person|store|site|device)s?(?:[\W_]?id)?$",
     re.IGNORECASE,
@@ -88,7 +90,16 @@ def id_of(train: OwnTable, test: OwnTable | None, target: str, asked: Asked, fou
         if likely and all(_identifies(table, name) for table in tables):
             found.add("id", f"`{name}`, by its name; no value repeats")
             return name
-    found.add("id", "no column is named like one and never repeats, so rows are numbered")
+    numbers = (
+        one
+        for one in train.header
+        if one != target
+        and all(one in table.header and _identifies(table, one) for table in tables)
+        and all(map(_NUMBER.fullmatch, train.column(one)))
+    )
+    words = next(numbers, None)
+    hint = "" if words is None else f"; `{words}` never repeats: --id {words} takes it"
+    found.add("id", f"no column is named like one and never repeats, so rows are numbered{hint}")
     return None
 
 

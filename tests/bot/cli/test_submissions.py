@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from bot.live.reading.proposals import CardProposal, confirmed, propose
+from bot.status.problems import begin
 from bot.submission.rules import RuleLine, note_reading, rules_of
 from state.approvals import answer_wish, ask_approval, open_wishes
 from state.clock import SystemClock
@@ -101,6 +102,19 @@ def test_an_approval_is_written_down_for_the_daemon_once(store: Store) -> None:
 def test_a_refusal_goes_by_the_tag_as_well(store: Store) -> None:
     answer = json.loads(bot("approve", f"{RUN}-2-cdcdcdcd", "--refuse", "--json").stdout)
     assert (answer["decision"], answer["submission"], answer["daemon_runs"]) == ("refused", "2", False)
+
+
+def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
+    with store.write() as tx:
+        begin(tx, "rules/titanic", "read its rules, then: bot approve titanic --rules")
+        begin(tx, "disk", "the disk is full")
+    held, rules = bot("approve").stdout.splitlines()
+    assert held.startswith("`bot approve 1` or `--refuse`, until 20") and "a gain of 0.1" in held
+    assert rules == "read its rules, then: bot approve titanic --rules"
+    bot("approve", "1", "--refuse")
+    assert json.loads(bot("approve", "--json").stdout) == {"waiting": [rules]}
+    with pytest.raises(UsageError, match="say which"):
+        bot("approve", "--rules")
 
 
 @pytest.mark.usefixtures("store")

@@ -124,7 +124,7 @@ PROMPTS = [
     ),
     replace(write_script("draft", codebase="y = 2"), public="kernel/1"),
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
-    RepairKernel(TASK, MACHINE, Item("kernel/1", NOW), "x = np.int(1)", ("train.csv",), "no int", "Traceback", 60.0),
+    RepairKernel(TASK, MACHINE, Item("kernel/1", NOW), "x = np.int(1)", 9, ("train.csv",), "no int", "Traceback", 60.0),
     MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
     LabelTask("a title", "a description", "auc", "a table"),
     ExtractTricks(

@@ -114,6 +114,7 @@ def test_of_one_table_rows_are_withheld_scored_at_the_end_and_learned_from_by_th
     (result,) = results(done)
     run = Path(result["run"])
     assert result["score"] > 0.5 and result["n_teams"] == 0 and not result["any_medal"]
+    assert result["community"] is None, "nobody has written anything"
     assert len(table(run / "submission.csv")) == 48
     assert len(table(run / "solution/data/train.csv")) == len(rows)
     assert not list((run / "solution").rglob("answers.csv"))

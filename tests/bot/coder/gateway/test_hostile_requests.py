@@ -301,12 +301,16 @@ async def test_a_flood_spends_no_more_than_the_cap_and_ends_with_a_sentence(tmp_
 
 async def test_few_requests_of_a_lab_are_under_way_at_a_time(tmp_path: Path) -> None:
     running = most = 0
+    four = asyncio.Event()
 
     async def count(came: Came, wire: Wire) -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.05)
+        if running == 4:
+            four.set()
+        await asyncio.wait_for(four.wait(), 20)
+        await asyncio.sleep(0.05)  # for a fifth to come
         running -= 1
         await wire.answer(whole("chat"))
 

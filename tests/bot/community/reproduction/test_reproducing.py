@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from sqlmodel import select
 
 from bot.agents.builtin import BuiltinModel
 from bot.coder.lab.cards import board
 from bot.coder.lab.places import write_community
+from bot.community.reproduction.repair import RepairKernel
 from bot.community.reproduction.reproducing import reproduce_batch, why_no_more
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.engine.attempts import code, load_tree
@@ -18,14 +20,14 @@ from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.record import REPRODUCED, kept_execution
-from bot.models import CallLimits, Completion, Prompt
+from bot.models import CallLimits, Completion, Prompt, Usage
 from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.process import ProcessSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock, ReplayClock, StreamClock
 from state.knowledge import reproductions
-from state.tables import Reproduction
+from state.tables import Execution, Reproduction
 from tests import needs
 from tests.bot.community.reproduction.kernels import KERNELS, LATE, write_kernels
 from tests.bot.engine.parts import RUN, opened_on
@@ -102,6 +104,27 @@ async def test_twenty_kernels_as_real_ones_are_run_or_are_named(tmp_path: Path) 
         assert script == code(context, max(tree.reproduced, key=lambda node: (node.fitness, -node.id)).id)
         assert "(published: 0.402)" in "\n".join(board(context, 1, with_kernels=True))
         assert "does not run here: it is written in Python 2" in (tmp_path / "community/index.md").read_text()
+
+
+class Puzzled(BuiltinModel):
+    """The built-in model, but it finds nothing to mend in a kernel."""
+
+    async def complete(self, prompt: Prompt[Any], *, role: str, limits: CallLimits) -> Completion[Any]:
+        """Return a kernel as it is."""
+        if isinstance(prompt, RepairKernel):
+            return Completion(prompt.script, prompt.script, Usage(1, 1), "puzzled", 0.0)
+        return await super().complete(prompt, role=role, limits=limits)
+
+
+@pytest.mark.integration
+async def test_a_kernel_that_comes_back_as_it_was_is_not_run_again(tmp_path: Path) -> None:
+    async with run_on(tmp_path, ReproductionSettings(kernels=4, share=0.5), model=Puzzled(0)) as context:
+        await reproduce_batch(context, 1)
+        row = rows(context)["cross-validation-module"]
+        assert (row.state, row.repaired) == ("failed", False) and "sklearn.cross_validation" in row.reason
+        with context.store.read() as session:
+            runs = session.exec(select(Execution).where(Execution.node == row.node)).all()
+        assert len(runs) == 1
 
 
 @pytest.mark.integration

@@ -28,7 +28,12 @@ def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
     ("change", "kind", "guard", "words"),
     [
         (planted.repeated_rows, "classes", "duplicate rows", "of repeated rows have the same label"),
-        (planted.repeated_rows, "quantity", "duplicate rows", "are training rows under another id, label included"),
+        (
+            planted.repeated_rows,
+            "quantity",
+            "duplicate rows",
+            "stand among the training rows too, with the same label and another id",
+        ),
         (planted.repeated_in_test, "classes", "duplicate rows", "of the test rows repeat a training row"),
         (planted.ids_by_label, "classes", "ids", "foretold by the number of the id"),
         (planted.ids_by_label, "quantity", "ids", "foretold by the number of the id"),
@@ -84,7 +89,7 @@ def test_rows_that_differ_in_nothing_but_their_labels_are_no_copies_but_copies_a
     found = ground(tmp_path / "alike", "quantity", alike).found("duplicate rows")
     assert found.passed and "labels of repeated rows differ" in found.sentence
     result = ground(tmp_path / "copied", "quantity", copied).found("duplicate rows")
-    assert not result.passed and "under another id, label included" in result.sentence
+    assert not result.passed and "with the same label and another id" in result.sentence
 
 
 def test_repeated_rows_of_which_no_label_is_known_are_not_passed_over(tmp_path: Path) -> None:

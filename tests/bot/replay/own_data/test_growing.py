@@ -69,6 +69,14 @@ def test_rows_without_an_id_are_numbered_on_in_the_test_table(tmp_path):
     assert [row["row"] for row in table(snapshot.data / "train.csv")][:2] == ["0", "1"]
 
 
+def test_a_column_that_numbers_rows_under_another_name_is_proposed(tmp_path):
+    data = tmp_path / "repairs"
+    write(data / "train.csv", ["note", "ticket", "hours"], [[f"no {n}", f"T{n:04}", f"{n * 1.5}"] for n in range(30)])
+    write(data / "test.csv", ["note", "ticket"], [[f"no {n}", f"T{n:04}"] for n in range(30, 35)])
+    _, shown = grown(data, tmp_path)
+    assert shown["id"].endswith("rows are numbered; `ticket` never repeats: --id ticket takes it")
+
+
 def test_a_column_of_the_test_table_that_is_empty_is_the_target(folder, tmp_path):
     write(
         folder / "test.csv",
