@@ -38,18 +38,17 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.reach
 
-# Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, and one more. Two of these are
-# what tries the sandboxes and what attacks them, each in one process: attacks look at the host before and after, and a limit that is
-# tried must not have another one beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are
-# left to the end, beside what boots systemd.
+# Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, and one more. That one tries
+# the sandboxes and then attacks them: attacks look at the host before and after, and a limit that is tried must not have another one
+# beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, beside what boots
+# systemd.
 APART := tests/sandbox tests/hostile
 LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@mkdir -p .cache; run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
-	$$run 15 $(firstword $(APART)) >.cache/sandboxes.log 2>&1 & sandboxes=$$!; \
-	$$run 15 $(lastword $(APART)) >.cache/attacks.log 2>&1 & attacks=$$!; \
-	$$run 25 -n $$((2 * $(WORKERS) - 1)) --dist worksteal $(addprefix --ignore ,$(APART) $(LONG)) || failed=1; \
-	wait $$sandboxes || failed=1; wait $$attacks || failed=1; cat .cache/sandboxes.log .cache/attacks.log; \
+	{ bad=0; for folder in $(APART); do $$run 15 $$folder || bad=1; done; exit $$bad; } >.cache/apart.log 2>&1 & apart=$$!; \
+	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(LONG)) || failed=1; \
+	wait $$apart || failed=1; cat .cache/apart.log; \
 	$$run 5 $(firstword $(LONG)) & beside=$$!; \
 	$$run 5 -n 2 $(lastword $(LONG)) || failed=1; \
 	wait $$beside || failed=1; exit $$failed

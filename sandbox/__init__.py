@@ -102,9 +102,16 @@ class ExecutionRequest:
     """Added to the sandbox's own clean environment (BOT_TIME_LIMIT, BOT_CPUS, ... are set by the sandbox)."""
     keep: tuple[str, ...] = ("submission.csv", "validation_predictions.csv")
     """Names in the working folder that are copied to `out` afterwards, if they are plain files."""
+    keep_folders: tuple[str, ...] = ()
+    """Names of folders there that are copied as well, each whole or not at all: see `sandbox.collect.collect_folder`."""
     lease: Lease = Lease()
     mounts: Mapping[str, Path] = field(default_factory=dict)
     """Folders that the script finds read-only beside `data`, by name (such as `weights/resnet18`)."""
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    """Folders that the script finds read-only below `/kaggle/input`, by path there (such as `competitions/titanic`).
+
+    If there are any it runs as a notebook on Kaggle does: it starts in `/kaggle/working`.
+    """
     redactor: Redactor = field(default=Redactor(), compare=False, repr=False)
     """Removes the bot's own secrets, should the script get to know any, from its kept output."""
 

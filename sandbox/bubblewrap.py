@@ -20,7 +20,7 @@ from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
 from sandbox.tree import NamespaceTree
 from sandbox.watcher import Watcher
-from sandbox.workspace import Workspace
+from sandbox.workspace import Workspace, inputs_of, start_of
 
 _NAMESPACES = (
     "--unshare-pid",
@@ -80,9 +80,9 @@ class BubblewrapSandbox(LocalSandbox):
         turn = next(self._turns)
         identity = choose_identity(turn)
         self._refuse_shown(request.out)
-        identity.ensure_readable((request.view, *request.mounts.values()))
+        identity.ensure_readable((request.view, *request.mounts.values(), *request.inputs.values()))
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, turn)
-        mounts = {"data": request.view, **request.mounts}
+        mounts, start = {"data": request.view, **request.mounts}, start_of(request, WORK)
         for mount_point in mounts:
             (workspace.work / mount_point).mkdir(parents=True, exist_ok=True)
         workspace.code.chmod(0o755)  # another user must be able to read it, whatever our umask
@@ -95,9 +95,13 @@ class BubblewrapSandbox(LocalSandbox):
                 shell_command(script, limits, first_process=not identity.changes_user),
                 identity,
                 self._visible,
-                writable={WORK: workspace.work},
-                readable={CODE: workspace.code, **{f"{WORK}/{name}": folder for name, folder in mounts.items()}},
-                start=WORK,
+                writable={start: workspace.work},
+                readable={
+                    CODE: workspace.code,
+                    **{f"{start}/{name}": folder for name, folder in mounts.items()},
+                    **inputs_of(request),
+                },
+                start=start,
                 tmpfs_bytes=request.limits.memory_bytes,
                 gpus=request.lease.gpus,
                 options=_first_process(identity),

@@ -3,7 +3,7 @@
 import os
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from sandbox.disk import open_folder
 
 KEPT_BYTES = 200 * 1000**2
 """Largest kept file: a run's folder ends under 300 MB."""
+FOLDER_FILES, FOLDER_BYTES = 500, 500 * 1000**2
+"""Most files, and bytes together, of a kept folder."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,44 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
     finally:
         os.close(folder)
     return collected
+
+
+def collect_folder(work: Path, name: str, out: Path, mounted: Container[str] = ()) -> str | None:
+    """Copy all plain files of a folder in the working folder to `out`, below the same name.
+
+    Args:
+        work: The working folder, with no process left that could change it.
+        name: Of the folder.
+        out: Existing folder, without one of that name.
+        mounted: Folders that were mounted there, by their paths in the working folder: they are left out.
+
+    Returns:
+        None if all was copied or there is nothing; else why nothing was, in words.
+
+    Raises:
+        OSError: The disk failed.
+    """
+    top = work / name
+    if top.is_symlink() or not top.is_dir():
+        return None
+    files: list[tuple[Path, str]] = []
+    for place, folders, names in os.walk(top, followlinks=False):
+        here = Path(place)
+        folders[:] = sorted(one for one in folders if (here / one).relative_to(work).as_posix() not in mounted)
+        files += [(here, one) for one in sorted(names)]
+    files = [(here, one) for here, one in files if (here / one).relative_to(work).as_posix() not in mounted]
+    size = sum((here / one).lstat().st_size for here, one in files)
+    if len(files) > FOLDER_FILES or size > FOLDER_BYTES:
+        most = f"{FOLDER_FILES} files of {FOLDER_BYTES // 1000**2} MB together are the most"
+        return f"it holds {len(files)} files of {size / 1000**2:.0f} MB, and {most}"
+    for here, one in files:
+        target = out / here.relative_to(work)
+        target.mkdir(parents=True, exist_ok=True)
+        collected = collect(here, [one], target, cap=FOLDER_BYTES)
+        if collected.notes:
+            shutil.rmtree(out / name)
+            return f"{(here / one).relative_to(work)}: {collected.notes[0]}"
+    return None
 
 
 def _take(folder: int, name: str, out: Path, cap: int) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
-from sandbox.collect import Collected, collect, write_atomically
+from sandbox.collect import Collected, collect, collect_folder, write_atomically
 from sandbox.environments import Environment
 from sandbox.gpu import metered
 from sandbox.instance import owner
@@ -142,7 +142,7 @@ def try_out(sandbox: LocalSandbox, script: str = "") -> tuple[bool, str]:
 
 def execute(sandbox: LocalSandbox, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None) -> Outcome:
     """Run an execution in this thread; the engine's own failures become an outcome."""
-    for folder in (request.view, *request.mounts.values()):
+    for folder in (request.view, *request.mounts.values(), *request.inputs.values()):
         if not folder.is_dir():
             return _failure(f"There is no folder {folder} to mount.")
     try:
@@ -181,7 +181,11 @@ def _execute(sandbox: LocalSandbox, request: ExecutionRequest, workspace: Worksp
 def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
     if workspace.work.is_symlink() or not workspace.work.is_dir():
         return Collected(notes=["It removed its own working folder."])
-    return collect(workspace.work, request.keep, request.out)
+    collected = collect(workspace.work, request.keep, request.out)
+    for name in request.keep_folders:
+        if (problem := collect_folder(workspace.work, name, request.out, request.mounts)) is not None:
+            collected.notes.append(f"{name}/ was not kept: {problem}")
+    return collected
 
 
 def _failure(detail: str | None, seconds: float = 0.0) -> Outcome:

@@ -1,5 +1,6 @@
 """The back end without isolation: a plain process under limits of time and memory, with a clean environment."""
 
+import re
 import secrets
 
 from sandbox import ExecutionRequest, SandboxDescription
@@ -9,7 +10,9 @@ from sandbox.launch import choose_cpus, clean_environment, ended_with_us, path_o
 from sandbox.running import LocalProgram
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.watcher import Watcher
-from sandbox.workspace import Workspace
+from sandbox.workspace import INPUT, WORKING, Workspace, inputs_of
+
+_KAGGLE = re.compile(rf"(?<![\w.])(?:{INPUT}|{WORKING})\b")
 
 
 class ProcessSandbox(LocalSandbox):
@@ -27,6 +30,7 @@ class ProcessSandbox(LocalSandbox):
                 "a process that leaves its parents and clears its environment is not found again",
                 "memory, processes and files are looked at five times a second, so a burst goes over",
                 "files outside the working and the temporary folder are not counted",
+                "Kaggle's folders are found by their names in the script's text, not by paths that it puts together",
             ),
         )
 
@@ -35,6 +39,8 @@ class ProcessSandbox(LocalSandbox):
         for name, folder in {"data": request.view, **request.mounts}.items():
             (workspace.work / name).parent.mkdir(exist_ok=True)
             (workspace.work / name).symlink_to(folder.resolve(), target_is_directory=True)
+        if request.inputs:
+            _link_inputs(request, workspace)
         cpus = request.lease.cpus or choose_cpus(request.limits.cpus, next(self._turns))
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(self._python))
@@ -48,3 +54,13 @@ class ProcessSandbox(LocalSandbox):
             make_tree=lambda pid: MarkedTree(pid, mark),
             watcher=Watcher(request.limits, (workspace.work, workspace.tmp)),
         )
+
+
+def _link_inputs(request: ExecutionRequest, workspace: Workspace) -> None:
+    """Link Kaggle's folders into the temporary one, and let the script's text name them there: a process has no mounts."""
+    for path, folder in {**inputs_of(request), WORKING: workspace.work}.items():
+        link = workspace.tmp / path.lstrip("/")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(folder.resolve(), target_is_directory=True)
+    script = _KAGGLE.sub(lambda found: f"{workspace.tmp}{found[0]}", request.script)
+    workspace.script.write_text(script, encoding="utf-8", errors="replace")

@@ -16,7 +16,7 @@ from sandbox.lab import LabRequest
 from sandbox.lab.agent import WORK as LAB_WORK
 from sandbox.lab.layout import AGENT, FILTER, limits_of, readable
 from sandbox.launch import FILE_SLACK, STACKS, TASK_SLACK, clean_environment, shell_command
-from sandbox.workspace import Workspace
+from sandbox.workspace import Workspace, inputs_of, start_of
 
 _WORK = "/work"
 _CODE = "/code"
@@ -90,7 +90,7 @@ def name_of(folder: Path, name: str) -> str:
 def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace, cpus: Sequence[int]) -> Plan:
     """Return the container of an execution."""
     script = ["python3", "-P", "-s", f"{_CODE}/{workspace.script.name}"]
-    mounts = {"data": request.view, **request.mounts}
+    mounts, start = {"data": request.view, **request.mounts}, start_of(request, _WORK)
     for name in mounts:
         (workspace.work / name).mkdir(parents=True, exist_ok=True)
     environment = clean_environment(request, tmp=_TMP, cpus=len(cpus), path=PATH)
@@ -99,8 +99,12 @@ def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace,
         name_of(request.out, request.execution_id),
         shell_command(["timeout", "-s", "KILL", f"{request.limits.seconds + _OVERTIME:.0f}", *script], _WAIT),
         environment | ({"PYTHONPATH": PACKAGES} if origin.packages else {}),
-        {_WORK: workspace.work},
-        {_CODE: workspace.code, **{f"{_WORK}/{name}": folder for name, folder in mounts.items()}},
+        {start: workspace.work},
+        {
+            _CODE: workspace.code,
+            **{f"{start}/{name}": folder for name, folder in mounts.items()},
+            **inputs_of(request),
+        },
         workspace.code,
         request.limits,
         cpus,

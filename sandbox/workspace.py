@@ -15,6 +15,8 @@ from sandbox.instance import FOLDER, OwnedFolder, temporary_prefix
 LOG_NAME = "log.txt"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MOST_PARTS = 2
+INPUT, WORKING = "/kaggle/input", "/kaggle/working"
+"""Where notebooks find their data on Kaggle, and where they start."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Workspace:
 def check_request(request: ExecutionRequest) -> None:
     """Raise ValueError for an invalid request: names with a slash, or no time limit."""
     parts = [part for name in request.mounts for part in name.split("/", _MOST_PARTS - 1)]
-    names = (request.execution_id, *request.keep, *parts)
+    below = [part for name in request.inputs for part in name.split("/")]
+    names = (request.execution_id, *request.keep, *request.keep_folders, *parts, *below)
     for name in names:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
@@ -47,6 +50,16 @@ def check_request(request: ExecutionRequest) -> None:
         raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
     if not request.limits.seconds > 0:
         raise ValueError("an execution needs a time limit above zero seconds")
+
+
+def start_of(request: ExecutionRequest, usual: str) -> str:
+    """Return the path inside of the folder in which a script starts: Kaggle's where it finds Kaggle's inputs."""
+    return WORKING if request.inputs else usual
+
+
+def inputs_of(request: ExecutionRequest) -> dict[str, Path]:
+    """Return the folders that it finds below Kaggle's input folder, by their paths inside."""
+    return {f"{INPUT}/{name}": folder for name, folder in request.inputs.items()}
 
 
 @contextmanager
@@ -64,6 +77,8 @@ def fresh_workspace(request: ExecutionRequest) -> Iterator[Workspace]:
     request.out.mkdir(parents=True, exist_ok=True)
     for name in (*request.keep, LOG_NAME):
         (request.out / name).unlink(missing_ok=True)
+    for name in request.keep_folders:
+        remove_tree(request.out / name)
     folder.make()
     tmp = Path(tempfile.mkdtemp(prefix=temporary_prefix(request.out)))
     try:

@@ -115,6 +115,7 @@ def update_node(
     *,
     plan: str | None = None,
     code: str | None = None,
+    infer: str | None = None,
     model: str | None = None,
     families: Sequence[str] | None = None,
 ) -> Node:
@@ -123,9 +124,10 @@ def update_node(
     row.plan = row.plan if plan is None else plan
     row.model = row.model if model is None else model
     row.code_sha = row.code_sha if code is None else put_blob(tx, code)
+    row.infer_sha = row.infer_sha if infer is None else put_blob(tx, infer)
     row.families = row.families if families is None else list(families)
     tx.add(row)
-    tx.record("node.updated", run_id=run_id, node=node, code_sha=row.code_sha, model=row.model)
+    tx.record("node.updated", run_id=run_id, node=node, code_sha=row.code_sha, infer_sha=row.infer_sha, model=row.model)
     return row
 
 

@@ -38,6 +38,7 @@ _BODIES = """
         EXCEPT SELECT raw_sha FROM kernelversion WHERE competition <> :competition
         EXCEPT SELECT sha256 FROM reading WHERE competition <> :competition
         EXCEPT SELECT code_sha FROM node
+        EXCEPT SELECT infer_sha FROM node WHERE infer_sha IS NOT NULL
         EXCEPT SELECT log_sha FROM execution
     )
 """

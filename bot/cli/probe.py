@@ -31,7 +31,7 @@ def probe(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Ask Kaggle at most 15 questions that change nothing, and show which of the bot's assumptions hold.
+    """Ask Kaggle at most 18 questions that change nothing, and show which of the bot's assumptions hold.
 
     The answers are kept in a folder without keys, and with the names, texts and numbers of people masked: tests read such
     folders. A folder that has answers is judged again, and nothing is asked. Exits with 1 if Kaggle differs from an assumption.

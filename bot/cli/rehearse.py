@@ -15,6 +15,10 @@ from bot.cli.rehearsal_output import announce, progress, show_results
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.rehearsal.settings import CompetitionKind
 from bot.rehearsal.time_shift import align_starts
+from sandbox import BackEndChoice, Sandbox
+from sandbox.choose import choose
+from sandbox.environments import chosen_environment
+from sandbox.settings import SandboxSettings
 from scrapers.snapshots.fields import parse_time
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
@@ -47,6 +51,13 @@ def rehearse(
         CompetitionKind,
         typer.Option(help="how the competitions look: a kind that the bot does not work on, or not as on others"),
     ] = "files",
+    public_test: Annotated[
+        float, typer.Option(min=0.001, max=1, help="share of the test rows that a competition for notebooks shows")
+    ] = 0.1,
+    run_seconds: Annotated[float, typer.Option(min=1, help="longest run of a notebook, by a real clock")] = 32_400.0,
+    sandbox: Annotated[
+        BackEndChoice, typer.Option(help="where notebooks run; with `process` nothing contains them")
+    ] = "auto",
     seed: Annotated[int, typer.Option(help="seed of everything random: teams' arrival, the public part, delays")] = 0,
     faults: Annotated[Path | None, typer.Option(help="a file of faults to inject (TOML)")] = None,
     faults_seed: Annotated[int | None, typer.Option(help="inject random faults by this seed")] = None,
@@ -62,7 +73,8 @@ def rehearse(
 
     Several snapshots are competitions of one site, with one address, account and clock; each is moved in time as a whole,
     so that all begin when the earliest does. Ctrl-C ends it; a page at its address shows what it is doing. With
-    --until-end it exits with 1 if a competition has no scored submission.
+    --until-end it exits with 1 if a competition has no scored submission. With --kind notebooks pushed notebooks really run,
+    and submitted ones run again on all test rows, of which only a share is public.
 
     Example: bot rehearse snapshots/spooky-author-identification --speed 2000 --until-end
     """
@@ -75,10 +87,17 @@ def rehearse(
 
     played = played if as_dated else align_starts(played)
     begins = _begins(start, played)
-    settings = SiteSettings(seed=seed, kind=kind, **({} if token is None else {"token": token}))
+    settings = SiteSettings(
+        seed=seed,
+        kind=kind,
+        public_test=public_test,
+        run_seconds=run_seconds,
+        **({} if token is None else {"token": token}),
+    )
     injected = _faults(faults, faults_seed)
     clock = FastClock(begins, speed)
-    site = Site(played, clock, settings, injected)
+    takes_notebooks = kind == "notebooks" or any(one.card.kind == "code" for one in played)
+    site = Site(played, clock, settings, injected, _chosen(sandbox) if takes_notebooks else None)
     with _stopping() as stop, serving(site, port) as url:
         site.warm()
         announce(site, clock, url, json=json)
@@ -90,6 +109,12 @@ def rehearse(
     show_results(results, json=json)
     if until_end and any(result["over"] and not result["scored"] for result in results):
         raise typer.Exit(1)
+
+
+def _chosen(name: BackEndChoice) -> Sandbox:
+    """Return the sandbox that notebooks run in, with the packages that the bot's own scripts find by default."""
+    environment = chosen_environment(SandboxSettings().environments_folder, None)
+    return choose(name, trusted=False, instance="rehearsal", environment=environment)
 
 
 def _begins(start: str | None, played: Sequence[Snapshot]) -> datetime:

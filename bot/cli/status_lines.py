@@ -77,6 +77,9 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
         yield from _wrapped("now", _doing(work, now))
     if one.submit or one.sent.all:
         yield from _wrapped("sent", _sent(one))
+    for notebook in one.notebooks:
+        line = f"of node {notebook.node}: {notebook.sentence} (for {span(now, notebook.since)})"
+        yield from _wrapped("notebook", line)
     yield from _wrapped("rank", _rank(one, now))
     for account in one.spent if one.run is not None else ():
         yield from _wrapped("spent", _spent(account))

@@ -19,6 +19,8 @@ class Brief:
     draft: str
     codebase: str | None = None
     """Source of the script that the draft builds on, if any."""
+    codebase_infer: str | None = None
+    """Its second script, which predicts in a notebook, if it has one."""
     public: str | None = None
     """The public kernel that this source is of, such as `kernel/10`; None: a script of the run."""
     planned: bool = False

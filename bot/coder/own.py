@@ -52,7 +52,9 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   ! cmp -s solution.py before.py || break
   cp solution.py before.py
   if [ -S /lab/.engine/socket ]; then
-    lab score solution.py --note "aider, round $round" >said.txt 2>&1 || ! grep -q 'no looks are left' said.txt || break
+    set --
+    [ ! -f infer.py ] || set -- --infer infer.py
+    lab score solution.py "$@" --note "aider, round $round" >said.txt 2>&1 || ! grep -q 'no looks are left' said.txt || break
   else
     timeout 1800 python3 solution.py >said.txt 2>&1
   fi

@@ -13,12 +13,16 @@ from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item
-from bot.models.parsing import json_answer, one_code_block
+from bot.models.parsing import code_blocks, json_answer, one_code_block
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
 PLAN_CHARACTERS = 4_000
 _HEADING = re.compile(r"\A[#*\s]*plan\b[:*\s]+", re.IGNORECASE)
+
+
+INFER_MARK = "# infer.py"
+"""The first line of the script that predicts in a notebook, by which it is told from the one that trains."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class ScriptAnswer:
 
     plan: str
     code: str
+    infer: str | None = None
+    """The script that predicts in a notebook; None: there is none."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +66,41 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """Sources of the draft, for the audit."""
     planned: bool = False
     """Whether `draft` is a plan that the script carries out."""
+    codebase_infer: str | None = None
+    """The second script of `codebase`, if it has one."""
     public: str | None = None
     """The public kernel that `codebase` is of; None: a script of the run."""
 
     def parse(self, text: str) -> ScriptAnswer:
-        """Read the plan before the fenced script; raises Unparsable when there is no script that compiles."""
-        code = one_code_block(text)
-        try:
-            compile(code, "solution.py", "exec")
-        except (SyntaxError, ValueError) as error:
-            raise Unparsable(f"the script does not compile: {error}; send the whole script again") from error
+        """Read the plan before the fenced scripts; raises Unparsable when there is none that compiles."""
+        code, infer = scripts_in(text) if self.task.notebook is not None else (one_code_block(text), None)
+        for name, script in (("solution.py", code), ("infer.py", infer or "")):
+            try:
+                compile(script, name, "exec")
+            except (SyntaxError, ValueError) as error:
+                which = "the script" if infer is None else name
+                again = "the whole script" if infer is None else "both whole scripts"
+                raise Unparsable(f"{which} does not compile: {error}; send {again} again") from error
         plan = _HEADING.sub("", text.split("```", 1)[0]).strip()[:PLAN_CHARACTERS]
-        return ScriptAnswer(plan=plan or self.title, code=code)
+        return ScriptAnswer(plan=plan or self.title, code=code, infer=infer)
 
     def items(self) -> Sequence[Item]:
         """Return the draft's sources, and the owner's notes."""
         return (*self.known, *self.task.items())
+
+
+def scripts_in(text: str) -> tuple[str, str | None]:
+    """Return the script that trains, and the one that predicts in a notebook; None: a reply holds no such.
+
+    Raises:
+        Unparsable: there is no block of code, or none beside the second script.
+    """
+    blocks = code_blocks(text)
+    marked = [code for code in blocks if code.lstrip().startswith(INFER_MARK)]
+    others = [code for code in blocks if code not in marked]
+    if not others:
+        raise Unparsable(f"only the block that begins with `{INFER_MARK}` was found: send solution.py, too, before it")
+    return max(others, key=len), max(marked, key=len, default=None)
 
 
 class RunReview(BaseModel):

@@ -39,6 +39,7 @@ async def write_script(
         title=brief.title,
         draft=brief.draft,
         codebase=brief.codebase if not shown else None,
+        codebase_infer=brief.codebase_infer if not shown else None,
         public=brief.public,
         planned=brief.planned,
         earlier=brief.earlier,
@@ -49,7 +50,7 @@ async def write_script(
         known=tuple(known),
     )
     answer = await ask(prompt)
-    return Script(plan=answer.plan, code=answer.code, action=action)
+    return Script(plan=answer.plan, code=answer.code, action=action, infer=answer.infer)
 
 
 def action_after(attempts: Sequence[Attempt]) -> ScriptKind:

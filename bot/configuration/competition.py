@@ -98,6 +98,25 @@ class CompetitionSettings(CardOverrides):
         allow_inf_nan=False,
         description="days before the deadline from which the reserve may be used",
     )
+    notebook_hours: float = Field(
+        default=9.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="where notebooks are taken: hours that Kaggle gives one, as the competition's pages say; the bot pushes none "
+        "that would take more than 60% of them",
+    )
+    notebook_accelerator: str | None = Field(
+        default=None,
+        min_length=1,
+        description="the accelerator that a notebook asks Kaggle for; none: processors alone",
+        examples=["NvidiaTeslaT4"],
+    )
+    notebook_rows: int | None = Field(
+        default=None,
+        ge=1,
+        description="how many rows the hidden test data has, where the pages say so; none: ten times the public one",
+        examples=[50_000],
+    )
     model: str | None = Field(
         default=None,
         min_length=1,

@@ -10,9 +10,12 @@ from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
 from bot.execution.record import GUARDED, kept_execution, last_execution, step_of
+from state.notebooks import notebook_states
 from state.store import Store
 from state.tables import Draft, Event, Node, Step
 
+_LOG = 300
+"""Characters of a notebook's log that a prompt shows, its last ones."""
 _MOST_SINGLE = 200
 """Nodes that are read one by one; of more, all are read."""
 
@@ -41,6 +44,8 @@ class Attempt:
     """Standard error of `gain`."""
     findings: tuple[str, ...] = ()
     """What guards found in the run, a sentence each."""
+    infer: str | None = None
+    """Its second script, in a notebook competition."""
 
 
 def load_tree(context: RunContext) -> Tree:
@@ -105,6 +110,7 @@ def attempt(context: RunContext, node: int) -> Attempt:
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
         last = last_execution(session, context.run_id, node)
+        failed = _at_kaggle(session, context.run_id, node) if context.takes_notebooks and row.status == "valid" else ()
     score = None if last is None else last.score
     noise = Noise() if score is None else score.noise
     found = () if score is None else score.guards
@@ -113,6 +119,7 @@ def attempt(context: RunContext, node: int) -> Attempt:
         action=row.action,
         plan=row.plan,
         code=code(context, node),
+        infer=infer_code(context, node),
         score=row.score,
         error=row.error,
         output="" if last is None else last.output,
@@ -120,8 +127,14 @@ def attempt(context: RunContext, node: int) -> Attempt:
         noise=noise.score_error,
         gain=noise.gain,
         gain_error=noise.gain_error,
-        findings=tuple(one.sentence for one in found if one.verdict == "suspicious"),
+        findings=(*(one.sentence for one in found if one.verdict == "suspicious"), *failed),
     )
+
+
+def _at_kaggle(session: Session, run_id: str, node: int) -> tuple[str, ...]:
+    """Return how a node's notebook failed at Kaggle, if it did, with the end of its log."""
+    found = [one for one in notebook_states(session, run_id).values() if one.node == node and one.stage == "failed"]
+    return tuple(f"at Kaggle its notebook failed: {one.why} {one.log[-_LOG:]}".rstrip() for one in found)
 
 
 def code(context: RunContext, node: int) -> str:
@@ -129,6 +142,13 @@ def code(context: RunContext, node: int) -> str:
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
     return context.store.blob(row.code_sha).decode() if row.code_sha else ""
+
+
+def infer_code(context: RunContext, node: int) -> str | None:
+    """Return a node's second script, which predicts in a notebook; None where it has none."""
+    with context.store.read() as session:
+        row = session.get_one(Node, (context.run_id, node))
+    return context.store.blob(row.infer_sha).decode() if row.infer_sha else None
 
 
 def holdout_seconds(context: RunContext, node: int) -> float | None:

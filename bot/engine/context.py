@@ -22,6 +22,7 @@ from bot.execution.task import OwnerNote, TaskText
 from bot.knowledge.retrieval import Retriever
 from bot.knowledge.similarity import Similarity, WordSimilarity
 from bot.models.ask import Asker
+from bot.notebooks.limits import NotebookLimits
 from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
@@ -84,6 +85,8 @@ class RunContext:
     """Finds entries of the knowledge base for prompts; None where the run goes without."""
     similarity: Similarity = field(default_factory=WordSimilarity)
     """Compares texts."""
+    notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
+    """What the competition allows its notebooks, if it takes such."""
     agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)
     """Settings of the agent and of what it uses, by class; the engine does not read them."""
 
@@ -93,6 +96,11 @@ class RunContext:
         return found if isinstance(found, kind) else kind()
 
     @property
+    def takes_notebooks(self) -> bool:
+        """Whether notebooks are handed in, which Kaggle runs again on hidden test rows."""
+        return self.card.kind == "code"
+
+    @property
     def community(self) -> CommunityView | None:
         """The community as of now; None where the run goes without one."""
         return None if self.community_at is None else self.community_at(self.clock.as_of())
@@ -100,7 +108,8 @@ class RunContext:
     @property
     def task(self) -> TaskText:
         """The task for prompts, with the owner's notes so far."""
-        return TaskText.from_card(self.card, self.notes(), self_reported=self.executor.self_reported is not None)
+        by_itself = self.executor.self_reported is not None
+        return TaskText.from_card(self.card, self.notes(), self_reported=by_itself, limits=self.notebook_limits)
 
     @property
     def results(self) -> tuple[Result, ...]:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from bot.engine.attempts import holdout_seconds
 from bot.engine.context import RunContext
+from bot.engine.dress_rehearsal import rehearsed
 from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
@@ -57,7 +58,7 @@ async def run_script(
         InfrastructureFailure: our own machinery failed.
     """
     with context.store.write() as tx:
-        update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
+        update_node(tx, context.run_id, node, plan=script.plan, code=script.code, infer=script.infer)
     if limits is not None and limits.debug is not None:
         tried = await context.executor.execute(node, script.code, DEBUG, limits.debug)
         if tried.fault is not None and not _doubtful(context, node, tried.fault):
@@ -68,7 +69,11 @@ async def run_script(
     done = await context.executor.execute(
         node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share, lease=lease
     )
-    _end(context, node, done, begun)
+    refused = None
+    if context.takes_notebooks and script.infer is not None and done.score is not None:
+        # A few seconds: what cannot be handed in is worth nothing, and its coder is told why.
+        refused = (await rehearsed(context, node, lease)).reason
+    _end(context, node, done, begun, refused)
 
 
 def seconds_left(context: RunContext, best: float | None, limits: Limits) -> float:
@@ -101,12 +106,13 @@ def _doubtful(context: RunContext, node: int, fault: str) -> bool:
     return True
 
 
-def _end(context: RunContext, node: int, done: Execution, begun: datetime | None) -> None:
-    score = done.value if done.view == GUARDED else None
+def _end(context: RunContext, node: int, done: Execution, begun: datetime | None, refused: str | None = None) -> None:
+    score = done.value if done.view == GUARDED and refused is None else None
     status: NodeStatus = "buggy" if score is None else "valid"
     by_itself = context.executor.self_reported is not None
     with context.store.write() as tx:
-        end_node(tx, context.run_id, node, status, score=score, error=done.error, self_reported=by_itself, since=begun)
+        error = done.error if refused is None else f"solution.py works, but {refused}"
+        end_node(tx, context.run_id, node, status, score=score, error=error, self_reported=by_itself, since=begun)
     if score is not None:
         context.blended.clear()
         context.scored.set()

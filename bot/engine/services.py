@@ -35,6 +35,7 @@ from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
 from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
+from bot.notebooks.limits import NotebookLimits
 from bot.weights.folder import WeightsFolder, weights_line
 from sandbox import Sandbox
 from sandbox.leases import Leases
@@ -83,6 +84,8 @@ class RunPlan:
     notes: Callable[[], tuple[OwnerNote, ...]] = field(default=tuple)
     agent_settings: Sequence[BaseModel] = ()
     """Settings of its agent, which the engine passes on."""
+    notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
+    """What the competition allows its notebooks, if it takes such."""
     board: Callable[[], Sequence[float]] = tuple
     """Returns the leaderboard's scores as of now, best first; empty if it may not be known."""
 
@@ -195,6 +198,7 @@ async def open_context(
             slots=settings.parallel,
             spending=spending,
             notes=plan.notes,
+            notebook_limits=plan.notebook_limits,
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
             blender=blender if blends else None,

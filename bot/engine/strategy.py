@@ -39,6 +39,8 @@ class Script:
     plan: str
     code: str
     action: ScriptKind
+    infer: str | None = None
+    """The second script of a notebook competition: it predicts with what the first one has saved."""
 
 
 @dataclass(frozen=True)

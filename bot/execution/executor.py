@@ -23,7 +23,7 @@ from bot.execution.record import (
     DEBUG,
     GUARDED,
     PREDICTIONS,
-    REPRODUCED,
+    REHEARSAL_FEW,
     Execution,
     Score,
     failure_sentence,
@@ -33,6 +33,7 @@ from bot.execution.record import (
 )
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
+from bot.notebooks.weights import WEIGHTS
 from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, Sandbox, Watch
 from sandbox.lab import Lab, LabRequest
 from sandbox.rules import Rules, RuleSettings, Watches
@@ -42,7 +43,7 @@ from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Steps
 from state.store import Store
 
-_NEED_NO_SCORE = (DEBUG, "full")
+_NEED_NO_SCORE = (DEBUG, "full", REHEARSAL_FEW)
 """Views that show whether a script runs and its files are valid; a score on them means nothing."""
 _TRIES = 2
 """Most tries of an execution if the sandbox itself fails."""
@@ -194,6 +195,10 @@ class Executor:
             kept = kept_execution(session, self._run_id, node)
         return None if kept is None or kept.score is None else kept.score.final
 
+    def weights_of(self, execution: str) -> Path:
+        """Return the folder with what an execution left in `weights/`; it may be missing."""
+        return self.folder.executions / execution / WEIGHTS
+
     def predictions_of(self, node: int) -> Path:
         """Return the path of a node's predictions for the withheld rows: in the bank if it has a score, else possibly missing."""
         with self._store.read() as session:
@@ -242,6 +247,7 @@ class Executor:
         noise_seconds: float = 0.0,
         lease: Lease | None = None,
         attempt: int = 0,
+        inputs: Mapping[str, Path] | None = None,
     ) -> Execution:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
@@ -254,6 +260,8 @@ class Executor:
             noise_seconds: for estimating the score's noise; 0: it is not estimated.
             lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for its own.
             attempt: number of the run on this view, from 0: each is done once.
+            inputs: folders that it finds below Kaggle's input folder, by their paths there, and nothing else; None: it finds
+                the view as `data`, as scripts do.
 
         Raises:
             BudgetExceeded: it does not fit into a budget; nothing was started.
@@ -264,7 +272,7 @@ class Executor:
             await self.check_data()
 
         async def run() -> dict[str, Any]:
-            request, outcome = await self._run(node, script, view, data.data, seconds, lease, attempt)
+            request, outcome = await self._run(node, script, view, data.data, seconds, lease, attempt, inputs)
             with self.stopwatch.measure("evaluation"):
                 execution = await self._scored(node, view, data, request, outcome, compared, noise_seconds)
             return execution.model_dump(mode="json")
@@ -272,15 +280,36 @@ class Executor:
         return Execution.model_validate(await self._steps.once(step_of(view), run, node=node, attempt=attempt))
 
     async def _run(
-        self, node: int, script: str, view: str, data: Path, seconds: float, given: Lease | None, attempt: int
+        self,
+        node: int,
+        script: str,
+        view: str,
+        data: Path,
+        seconds: float,
+        given: Lease | None,
+        attempt: int,
+        inputs: Mapping[str, Path] | None,
     ) -> tuple[ExecutionRequest, Outcome]:
         """Run a script; again if the sandbox itself failed."""
-        limits = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus)
+        limits, mounts = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus), self.settings.mounts
+        if inputs is not None:
+            # A notebook on Kaggle has neither: what looks for them must fail here.
+            data, mounts = self.folder.empty, {}
+            data.mkdir(exist_ok=True)
+        keeps = (WEIGHTS,) if self._card.kind == "code" and inputs is None else ()
         for tried in range(1, _TRIES + 1):
             id = _execution_id(node, view, attempt, tried)
             out = self.folder.executions / id
             request = ExecutionRequest(
-                id, script, data, out, limits, mounts=self.settings.mounts, redactor=self._store.redactor
+                id,
+                script,
+                data,
+                out,
+                limits,
+                keep_folders=keeps,
+                mounts=mounts,
+                inputs=inputs or {},
+                redactor=self._store.redactor,
             )
             async with self.leasing.hold() if given is None else nullcontext(given) as lease:
                 request = self.leasing.leased(request, lease)
@@ -398,7 +427,7 @@ class Executor:
             return Noise()
         try:
             files = readable_files(self.folder, execution, found)
-            return await self._noise(view, files[1 if view == REPRODUCED else 0], compared, seconds)
+            return await self._noise(view, files[1 if ViewName.parse(view).swaps else 0], compared, seconds)
         except InfrastructureFailure as error:
             return Noise(note=str(error))
 
@@ -409,10 +438,10 @@ class Executor:
         if outcome.reason not in (ExitReason.FINISHED, ExitReason.TIMED_OUT):
             return ScoredFiles(None, valid=False, fine=False)
         if self.self_reported is None:
-            kind = ViewName.parse(view).kind
-            bank = self.folder.bank if kind in (GUARDED, "fold") else None
+            name = ViewName.parse(view)
+            bank = self.folder.bank if name.kind in (GUARDED, "fold") else None
             return await self._worker.score_execution(
-                data, submission if kind == REPRODUCED else out / PREDICTIONS, submission, bank
+                data, submission if name.swaps else out / PREDICTIONS, submission, bank
             )
         # The printed score counts if the submission could be handed in.
         try:

@@ -32,6 +32,8 @@ class RunFolder:
         """One's own data as a snapshot-like folder; of `bot solve` alone."""
         self.views = path / "views"
         """The data of executions, a folder for each view."""
+        self.empty = path / "views" / "empty"
+        """An empty folder: the `data` of what finds its data elsewhere."""
         self.evaluator = path / "evaluator"
         """Withheld labels, a folder for each view; never mounted into an execution."""
         self.grader = self.evaluator / "grader" / "grade.py"

@@ -17,6 +17,8 @@ DEBUG = "sample"
 """The view of a debug run."""
 REPRODUCED = "swap"
 """The view on which a public kernel is scored by its submission alone, as withheld rows stand in for the test rows."""
+REHEARSAL, REHEARSAL_FEW = "rehearsal", "rehearsal-few"
+"""The views of a notebook's dress rehearsal, where withheld rows stand in for the test rows; the second has few of them."""
 PREDICTIONS = "validation_predictions.csv"
 
 _LAST_LINE = 300

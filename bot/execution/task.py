@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.models import Item
+from bot.notebooks.limits import NotebookLimits
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.sections import Section, sections, topic_of
 
@@ -53,14 +54,23 @@ class TaskText:
     """Whether the score is the one that the script prints, as no labels can be withheld."""
     key_columns: tuple[str, ...] = ()
     """Further columns that identify a row together with the id."""
+    notebook: NotebookLimits | None = None
+    """What a notebook may take, which Kaggle runs again on hidden test rows; None: a file is handed in."""
 
     def items(self) -> tuple[Item, ...]:
         """Return the dated parts, for the prompt's own `items`."""
         return tuple(note.item for note in self.notes)
 
     @classmethod
-    def from_card(cls, card: TaskCard, notes: Sequence[OwnerNote] = (), *, self_reported: bool = False) -> "TaskText":
-        """Return the task of a card, with the description's relevant parts, and the owner's notes."""
+    def from_card(
+        cls,
+        card: TaskCard,
+        notes: Sequence[OwnerNote] = (),
+        *,
+        self_reported: bool = False,
+        limits: NotebookLimits | None = None,
+    ) -> "TaskText":
+        """Return a card's task: its description's relevant parts, the owner's notes, and the limits of notebooks."""
         return cls(
             title=card.title,
             description=shown_description(card.description),
@@ -72,6 +82,7 @@ class TaskText:
             submission_file=card.submission_file,
             notes=tuple(notes),
             self_reported=self_reported,
+            notebook=(limits or NotebookLimits()) if card.kind == "code" else None,
         )
 
 

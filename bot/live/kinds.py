@@ -9,7 +9,8 @@ from scrapers.kaggle.kinds import KindName, Recognised, recognise
 
 _ONLY_READS = "the bot reads its forum and public notebooks, and neither works on it nor submits"
 SENTENCES: Mapping[KindName, str] = {
-    "notebooks": f"takes notebooks, which run on Kaggle itself, instead of files: {_ONLY_READS}",
+    "notebooks": "takes notebooks, which Kaggle runs again on hidden test data, instead of files: the bot rehearses each here, "
+    "pushes it as a private notebook of yours, and submits that",
     "simulation": f"is a simulation, in which submitted agents play against each other: {_ONLY_READS}",
     "hackathon": f"is a hackathon, whose entries are write-ups: {_ONLY_READS}",
     "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
@@ -20,7 +21,7 @@ SENTENCES: Mapping[KindName, str] = {
 """What follows the competition's name."""
 NO_ROOM = "has {size} GB of data, and {free} GB are free here: the bot fetches nothing until there is room"
 IF_WRONG = 'if that is wrong, write kind = "csv" below [competitions.{slug}] in bot.toml'
-_WORKED_ON: tuple[KindName, ...] = ("two-stages", "huge-data")
+_WORKED_ON: tuple[KindName, ...] = ("notebooks", "two-stages", "huge-data")
 _GB = 1e9
 
 

@@ -26,6 +26,7 @@ from bot.live.preparing import Task, deadline_of
 from bot.live.shared import Shared
 from bot.models import Item
 from bot.models.settings import ModelChoice
+from bot.notebooks.limits import NotebookLimits
 from bot.submission.rules import rules_of
 from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
@@ -91,6 +92,9 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     _ensure_contained(shared, choice)
     ensure_capped(shared, slug, own, choice)
     settings = _settings(shared, slug, own, choice)
+    if task.card.kind == "code":
+        # A notebook is made of one script: a blend of several would need as many trainings within Kaggle's limit.
+        settings = settings.model_copy(update={"blend": False})
     config = {
         "live": True,
         "competition": slug,
@@ -170,6 +174,7 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         community,
         lambda: _notes(shared, slug),
         run.settings.of_agents,
+        NotebookLimits(run.own.notebook_hours, run.own.notebook_accelerator, run.own.notebook_rows),
         lambda: _board(shared, run.card),
     )
     with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:

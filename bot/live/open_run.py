@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from bot.agents import open_agent
 from bot.community.news import take_in_news
@@ -22,16 +23,20 @@ from bot.notify.outbox import notify
 from bot.submission.desk import Desk
 from bot.submission.files import OUTPUTS
 from bot.submission.kaggle import KaggleSubmitter
+from bot.submission.notebook import NotebookSubmitter
 from scrapers.kaggle.outputs import PublicOutputs
 from state.errors import InfrastructureFailure
 from state.steering import control
 from state.tables import Node
 from state.tasks import put_task
+from state.words import iso
 
 _RECENT = 10
 """Latest nodes by which a competition's promise is judged."""
 _SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20
 """A public file larger than 20 times the sample plus this slack is no submission of this competition."""
+_SHORTEST_LOOK = 2.0
+"""Real seconds between two looks at a notebook, however fast the clock is."""
 _ALL_OUTPUTS_BYTES = 200_000_000
 """Most bytes of one competition's public files; each file of ours is compared with all of them."""
 
@@ -50,6 +55,7 @@ class OpenRun:
     turns: LivePacing = field(init=False)
     search: Search = field(init=False)
     _notified_best: int | None = None
+    _next_look: datetime | None = None
 
     def __post_init__(self) -> None:
         """Create its search, which does not start yet."""
@@ -88,11 +94,23 @@ class OpenRun:
                 self.context.say(f"the blend is not considered: {error}")
         await self.desk.consider()
         await self.desk.send()
+        self._look_again(self.desk.look_again())
+
+    def _look_again(self, due: datetime | None) -> None:
+        """Have a notebook that runs at Kaggle looked at again, once however often this is called for the same time."""
+        now = self.shared.clock.now()
+        if due is None or (self._next_look is not None and now < self._next_look):
+            return
+        self._next_look = max(due, now + timedelta(seconds=_SHORTEST_LOOK * self.shared.speed))
+        with self.shared.store.write() as tx:
+            key = f"submit:{self.run.id}:notebook at {iso(self._next_look)}"
+            put_task(tx, key, "submit", competition=self.run.card.slug, due_at=self._next_look)
 
     async def settle(self) -> None:
         """Record new public scores, and warn the owner if ours do not correlate with them."""
         await self.desk.scores.settle()
         self.desk.scores.check_correlation()
+        await self.desk.tidy()
 
     async def propose_final(self) -> None:
         """Propose the final submissions to the owner."""
@@ -162,8 +180,11 @@ async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
     """Open a run's services, and let it take part in the slots meanwhile; raises what `open_run_context` raises."""
     slug, stopwatch = run.card.slug, Stopwatch()
     async with open_run_context(shared, run, stopwatch) as context:
-        submitter = KaggleSubmitter(shared.client, slug, run.card.submission_file)
-        desk = Desk(context, shared.competition(slug), run.own, submitter, shared.machinery.worker)
+        file, client = run.card.submission_file, None
+        submitter = KaggleSubmitter(shared.client, slug, file)
+        if run.card.kind == "code":
+            submitter, client = NotebookSubmitter(shared.client, slug, file, shared.store, run.id), shared.client
+        desk = Desk(context, shared.competition(slug), run.own, submitter, shared.machinery.worker, client=client)
         opened = OpenRun(shared, run, context, stopwatch, desk, grader_of(run))
         shared.slots.join(slug, opened.weight)
         try:

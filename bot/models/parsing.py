@@ -40,16 +40,21 @@ def one_code_block(text: str) -> str:
     Raises:
         Unparsable: no such block, an empty one, or one that is never closed.
     """
+    return max(code_blocks(text), key=len)
+
+
+def code_blocks(text: str) -> list[str]:
+    """Return all Python scripts of a reply, in order, by the rules of `one_code_block`; raises Unparsable as that does."""
     blocks = [b for b in _blocks(without_reasoning(text)) if b.language in (*_PYTHON, "")]
     marked = [b for b in blocks if b.language in _PYTHON]
     if not blocks:
         raise Unparsable(
             "your answer held no code block: give the whole script in one block fenced with ```python and ```"
         )
-    code = max((marked or blocks), key=lambda b: len(b.code)).code
-    if not code.strip():
+    found = [block.code for block in marked or blocks if block.code.strip()]
+    if not found:
         raise Unparsable("the code block was empty: give the whole script in one block fenced with ```python and ```")
-    return code
+    return found
 
 
 def json_answer(text: str, model: type[ModelT]) -> ModelT:

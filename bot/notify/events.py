@@ -269,6 +269,35 @@ class QuotaUnknown(Event):
 
 
 @dataclass(frozen=True)
+class NotebookPushed(Event):
+    """A private notebook was pushed, and runs at the site before it is submitted."""
+
+    kind: ClassVar[str] = "notebook.pushed"
+    once_per: ClassVar[tuple[str, ...]] = ("ref", "version")
+
+    competition: str
+    tag: str
+    node: int
+    ref: str
+    """owner/slug"""
+    version: int
+
+
+@dataclass(frozen=True)
+class NotebookFailed(Event):
+    """A node's notebook is not submitted: the dress rehearsal refused it, or it failed at the site."""
+
+    kind: ClassVar[str] = "notebook.failed"
+    once_per: ClassVar[tuple[str, ...]] = ("competition", "node", "why")
+
+    competition: str
+    node: int
+    why: str
+    log: str
+    """The end of what it printed at the site; empty: nothing is known of that."""
+
+
+@dataclass(frozen=True)
 class ScoresDisagree(Event):
     """Validation scores no longer predict public ones."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 from bot.rehearsal.board import Board, Team
@@ -10,6 +11,7 @@ from bot.rehearsal.competition_kinds import shown_size
 from bot.rehearsal.competition_pages import make_pages
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.forum import Forum
+from bot.rehearsal.hidden_test import publish
 from bot.rehearsal.identity import Numbers, wire_id
 from bot.rehearsal.readings import Readings
 from bot.rehearsal.settings import SiteSettings
@@ -25,7 +27,13 @@ class Competition:
     """One competition's part of the site; kernels, uploads and files to download belong to the whole site."""
 
     def __init__(
-        self, snapshot: Snapshot, settings: SiteSettings, faults: Faults, numbers: Numbers, refs: Iterator[int]
+        self,
+        snapshot: Snapshot,
+        settings: SiteSettings,
+        faults: Faults,
+        numbers: Numbers,
+        refs: Iterator[int],
+        published: Path | None = None,
     ) -> None:
         """Set up a competition.
 
@@ -35,6 +43,7 @@ class Competition:
             faults: the site's; those that are a state of a competition matter here.
             numbers: gives the site's numbers to topics and messages.
             refs: gives the site's numbers to submissions.
+            published: where to write the data without the hidden rows, if it takes notebooks; None: all data is public.
         """
         card = snapshot.card
         self.snapshot = snapshot
@@ -59,7 +68,12 @@ class Competition:
             depth=settings.reply_depth,
         )
         self.desk = SubmissionDesk(snapshot, settings, self.daily, refs)
-        self.files = DataFiles(card.slug, snapshot.data, card.enabled_at)
+        self.data = snapshot.data
+        """What participants get; in a competition for notebooks that are run, without the hidden rows."""
+        if published is not None and self.takes_notebooks:
+            self.data = published
+            publish(snapshot, published, share=settings.public_test, seed=settings.seed)
+        self.files = DataFiles(card.slug, self.data, card.enabled_at)
         total = sum(self.files.sizes.values())
         self.sizes = {name: shown_size(settings.kind, size, total) for name, size in self.files.sizes.items()}
         """Bytes of each data file, as they are listed."""

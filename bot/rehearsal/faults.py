@@ -30,14 +30,21 @@ Kind = Literal[
     "closed-early",
     "data-changed",
     "unstable-lists",
+    "datasets-fail",
+    "sessions-fail",
 ]
-LASTING = frozenset(
-    ("submission-hidden", "token-expired", "rules-changed", "closed-early", "data-changed", "unstable-lists")
-)
+PASSING = frozenset(("token-expired", "datasets-fail", "sessions-fail"))
+"""States of the site that last for `for_seconds`."""
+LASTING = frozenset(("submission-hidden", "rules-changed", "closed-early", "data-changed", "unstable-lists", *PASSING))
 """Kinds that are a lasting state of the site, rather than the fault of one request."""
 OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed", "unstable-lists"))
 """Kinds that are a state of competitions, of all or of one."""
-WRITES = frozenset(("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"))
+WRITES = frozenset(
+    (
+        *("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"),
+        *("StartBlobUpload", "CreateDataset", "CreateDatasetVersion", "DeleteDataset", "CancelKernelSession"),
+    )
+)
 Chance = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -45,8 +52,9 @@ class Fault(BaseModel):
     """One fault: its kind, the requests it affects, and when.
 
     Times are by the site's clock, except for a stall's. A lasting state of the site (`submission-hidden`,
-    `token-expired`, `rules-changed`, `closed-early`, `data-changed`, `unstable-lists`) begins with `at` or `after` if
-    one is given, else with the first request that matches; any other fault affects the requests that match.
+    `token-expired`, `rules-changed`, `closed-early`, `data-changed`, `unstable-lists`, `datasets-fail`, `sessions-fail`)
+    begins with `at` or `after` if one is given, else with the first request that matches; any other fault affects the
+    requests that match.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,7 +73,7 @@ class Fault(BaseModel):
     count: Annotated[int, Field(ge=0)] = 1
     """How many requests it affects; 0: all."""
     for_seconds: Annotated[float, Field(ge=0)] = 60.0
-    """How long a rate limit or an expired token lasts, and how long a new submission is hidden from GetSubmission."""
+    """How long a rate limit, an expired token or failing data sets and runs last, and a new submission is hidden."""
     acts: bool = False
     """Whether the request is carried out before its answer goes wrong, so that the client cannot know."""
     seconds: Annotated[float, Field(ge=0)] = 30.0
@@ -215,7 +223,7 @@ class Faults:
             begun = self._due(fault) if timed else self._begun.get(number)
             if fault.kind != kind or begun is None or now < begun:
                 continue
-            if kind != "token-expired" or now < begun + timedelta(seconds=fault.for_seconds):
+            if kind not in PASSING or now < begun + timedelta(seconds=fault.for_seconds):
                 yield fault, begun
 
     def _limited(self, method: str, now: datetime) -> Fault | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Literal
 
-Kind = Literal["topic", "message", "kernel", "user", "team", "competition", "forum"]
+Kind = Literal["topic", "message", "kernel", "user", "team", "competition", "forum", "dataset", "session"]
 
 _DERIVED = 1 << 60
 """Derived numbers lie from here to twice this, where there are no real ids."""

@@ -82,6 +82,8 @@ class KernelMethods:
             "modelDataSources": list(version.model_sources),
             "totalVotes": self._kernels.votes(version, now),
             "currentVersionNumber": version.number,
+            "dockerImage": version.image,
+            "machineShape": version.machine,
         }
 
     def _readable(self, version: Version) -> bool:

@@ -1,112 +1,161 @@
-"""The methods that push kernels, report on their runs, and submit what they wrote.
+"""The methods that push kernels, report on their runs, and submit what they write.
 
-The stand-in runs no code: every pushed kernel writes the sample submission.
+With a sandbox they really run: when pushed on the public data, and when submitted again on the whole. Without one every
+pushed kernel writes the sample submission.
 """
 
 import json
-import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
 
+from bot.rehearsal.competition import Competition
+from bot.rehearsal.datasets import DataSetMethods
+from bot.rehearsal.hidden_test import SAMPLE
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernel_methods import KernelMethods
 from bot.rehearsal.kernels import Version
-from bot.rehearsal.rendering import slugified
+from bot.rehearsal.rendering import share_of, slugified
+from bot.rehearsal.running import Outcome, Run
+from bot.rehearsal.sessions import Sessions, gpu_quota
 from bot.rehearsal.site import Site
 from bot.rehearsal.submission_methods import SubmissionMethods
-from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition
-
-SAMPLE = "sample_submission.csv"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a kernel's run wrote."""
-
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    log: str = ""
-
-
-@dataclass(frozen=True)
-class _Session:
-    runs_at: datetime
-    ends_at: datetime
-    outcome: Outcome
+from bot.rehearsal.submissions import RerunFailed
+from bot.rehearsal.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
 
 
 class KernelRuns:
     """Runs of kernels by the site's clock; runs of the snapshot's kernels have long ended."""
 
-    def __init__(self, site: Site, notebooks: KernelMethods, submitting: SubmissionMethods) -> None:
+    def __init__(
+        self, site: Site, notebooks: KernelMethods, submitting: SubmissionMethods, data_sets: DataSetMethods
+    ) -> None:
         self._site = site
         self._notebooks = notebooks
         self._submitting = submitting
-        self._rng = random.Random(f"{site.settings.seed}/sessions")  # noqa: S311 - nothing secret
-        self._sessions: dict[tuple[str, int], _Session] = {}
+        self._data_sets = data_sets
+        self._sessions = Sessions(site.settings)
 
     def save_kernel(self, call: Call) -> Answer:
-        """SaveKernel: a new version that begins to run; a mistake is reported as `error` with status 200."""
+        """SaveKernel: a new version that begins to run; a mistake is reported as `error` with status 200.
+
+        Sources that are unknown, or not ready yet, keep no version from being made: it runs without them.
+        """
         owner, _, slug = call.text("slug").rpartition("/")
-        user = self._site.settings.user_name
-        error = self._mistake(call, owner or user, slug)
+        owner = owner or self._site.settings.user_name
+        error = self._mistake(call, owner, slug) or self._sessions.refusal(call.now, gpu=_wants_gpu(call))
         played = {one.slug for one in self._site.competitions}
-        unknown = [name for name in _names(call, "competitionDataSources") if name not in played]
+        unknown = {
+            "invalidCompetitionSources": [one for one in _names(call, "competitionDataSources") if one not in played],
+            "invalidDatasetSources": [
+                one for one in _names(call, "datasetDataSources") if self._data_sets.folder(one, call.now) is None
+            ],
+        }
         if error:
-            return {"error": error, "invalidCompetitionSources": unknown}
-        version = self._version(call, owner or user, slug or slugified(call.text("newTitle")))
+            return {"error": error, **unknown}
+        version = self._version(call, owner, slug)
         self._site.kernels.push(version)
-        queued, runs = (self._rng.uniform(*self._site.settings.kernel_seconds) / 2 for _ in range(2))
-        starts = call.now + timedelta(seconds=queued)
-        session = _Session(starts, starts + timedelta(seconds=runs), self._sample(version))
-        self._sessions[version.ref, version.number] = session
+        fails = self._site.faults.since("sessions-fail", call.now) is not None
+        run = self._run(version, call.now, hidden=False, seconds=call.number("sessionTimeoutSeconds"))
+        self._sessions.begin(version, call.now, run, fails=fails)
         return {
             "ref": version.ref,
             "url": f"https://www.kaggle.com/code/{version.ref}",
             "versionNumber": version.number,
             "kernelId": wire_id("kernel", version.ref),
-            "invalidCompetitionSources": unknown,
+            **unknown,
         }
 
     def status(self, call: Call) -> Answer:
         """GetKernelSessionStatus: of a version, or of the latest one."""
-        version = self._notebooks.find(call)
-        return {"status": self._status(version, call.now)[0]}
+        session = self._sessions.of(self._notebooks.find(call))
+        if session is None:
+            return {"status": "COMPLETE"}
+        status = session.status(call.now)
+        message = session.run.future.result().error if status == "ERROR" and not session.fails else None
+        return {"status": status, "failureMessage": message}
+
+    def cancel(self, call: Call) -> Answer:
+        """CancelKernelSession: of a session that the search names."""
+        found = self._sessions.numbered(call.number("kernelSessionId") or 0)
+        if found is None:
+            raise denied("kernels.update")
+        if found.ended(call.now):
+            return {"errorMessage": "The session has already ended."}
+        found.cancel()
+        return {}
+
+    def accelerator_quota(self, call: Call) -> Answer:
+        """GetAcceleratorQuotaStatistics: the week's hours on GPUs, and none on TPUs."""
+        used, reserved = self._sessions.gpu_seconds(call.now)
+        return {
+            "quotaRefreshTime": wire_time(self._sessions.refresh(call.now)),
+            "gpuQuota": gpu_quota(used, reserved, self._site.settings.gpu_hours),
+            "tpuQuota": gpu_quota(0, 0, 0),
+        }
 
     def output(self, call: Call) -> Answer:
         """ListKernelSessionOutput: the files of a run that has ended, by signed addresses, and its log."""
         version = self._notebooks.find(call)
-        status, session = self._status(version, call.now)
-        outcome = session.outcome if session else _published(version)
-        done = status == "COMPLETE"
+        session = self._sessions.of(version)
+        outcome = session.outcome(call.now) if session else _published(version)
         files = {}
-        for name, content in outcome.files.items() if done else ():
+        for name, content in outcome.files.items():
             place = f"output/{version.ref}/v{version.number}/{name}"
             self._site.storage.add(place, content, version.at)
             files[name] = self._site.storage.link(place, call.base_url, call.now)
         page, token = call.page([{"url": url, "fileName": name} for name, url in files.items()])
-        log = (
-            json.dumps([{"stream_name": "stdout", "time": 0.5, "data": outcome.log}]) if done and outcome.log else None
-        )
+        log = json.dumps([{"stream_name": "stdout", "time": 0.5, "data": outcome.log}]) if outcome.log else None
         return listed("files", page, token, log=log)
 
     def create_code_submission(self, call: Call) -> Answer:
-        """CreateCodeSubmission: submits what a run wrote."""
+        """CreateCodeSubmission: submits what a run wrote, or what it writes when it runs again on all rows."""
         competition = self._submitting.allow(call)
         version = self._submitted(call)
-        status, session = self._status(version, call.now)
-        if status != "COMPLETE":
+        session = self._sessions.of(version)
+        if session is not None and session.status(call.now) != "COMPLETE":
             raise precondition("Submission not allowed: The Notebook version has not completed successfully.")
         if version.internet:
             raise precondition("Submission not allowed: Your Notebook cannot use internet access in this competition.")
         name = call.text("fileName")
-        content = session.outcome.files.get(name) if session else None
         if name != competition.card.submission_file:
             raise Refused(400, f'Submission files must be named "{competition.card.submission_file}"')
+        content = session.outcome(call.now).files.get(name) if session else None
         if content is None:
             raise precondition(f"Submission not allowed: The Notebook has no output file {name}.")
-        ref = competition.desk.take(content, name, call.text("submissionDescription"), call.now)
+        graded = content if self._site.runner is None else self._again(version, call.now, name)
+        ref = competition.desk.take(graded, name, call.text("submissionDescription"), call.now)
         return {"message": f"Successfully submitted to {competition.card.title}", "ref": ref}
+
+    def _again(self, version: Version, now: datetime, name: str) -> Callable[[], bytes]:
+        """Run a version again, on all rows; return what waits for its file."""
+        run = self._run(version, now, hidden=True)
+
+        def written() -> bytes:
+            done = run.future.result()
+            if done.error or name not in done.files:
+                raise RerunFailed(done.error or "Submission CSV Not Found")
+            return done.files[name]
+
+        return written
+
+    def _run(self, version: Version, now: datetime, *, hidden: bool, seconds: int | None = None) -> Run:
+        """Start a version's run on the public data, or on all rows."""
+        played = [one for one in self._site.competitions if one.slug in version.competition_sources]
+        if self._site.runner is None:
+            return _sample(played)
+        settings = self._site.settings
+        drawn = share_of(settings.seed, "layout", version.ref, version.number, hidden) < 0.5
+        long = settings.input_layout == "long" or (settings.input_layout == "mixed" and drawn)
+        inputs: dict[str, Path] = {}
+        for one in played:
+            inputs[f"competitions/{one.slug}" if long else one.slug] = one.snapshot.data if hidden else one.data
+        for ref in version.dataset_sources:
+            if folder := self._data_sets.folder(ref, now):
+                inputs[f"datasets/{ref}" if long else ref.rpartition("/")[2]] = folder
+        limit = min(seconds or settings.run_seconds, settings.run_seconds)
+        keep = played[0].card.submission_file if played else "submission.csv"
+        return self._site.runner.start(version.source, inputs, seconds=limit, keep=keep)
 
     def _submitted(self, call: Call) -> Version:
         number = call.number("kernelVersion")
@@ -115,36 +164,34 @@ class KernelRuns:
             Call(named | ({"versionLabel": f"v{number}"} if number else {}), call.now, call.base_url)
         )
 
-    def _status(self, version: Version, now: datetime) -> tuple[str, _Session | None]:
-        session = self._sessions.get((version.ref, version.number)) if version.row_id is None else None
-        if session is None:
-            return "COMPLETE", None
-        if now < session.runs_at:
-            return "QUEUED", session
-        if now < session.ends_at:
-            return "RUNNING", session
-        return "COMPLETE", session
-
     def _mistake(self, call: Call, owner: str, slug: str) -> str | None:
+        title = call.text("newTitle")
         if owner != self._site.settings.user_name:
             raise denied("kernels.update")
-        if not slug and not slugified(call.text("newTitle")):
+        if not slug and not slugified(title):
             return "A title must be specified"
         if call.text("kernelType") not in ("script", "notebook"):
             return "Kernel type must be script or notebook"
         if not call.text("text"):
             return "The kernel's source must be specified"
+        mine = [one for one in self._site.kernels.current(call.now) if one.owner == owner]
+        if title and any(one.title == title and one.slug != slug for one in mine):
+            return f'The requested title "{title}" is already in use by a notebook. Please choose another title.'
         if call.text("kernelType") == "notebook":
             return _notebook_mistake(call.text("text"))
         return None
 
     def _version(self, call: Call, owner: str, slug: str) -> Version:
+        title = call.text("newTitle")
         versions = self._site.kernels.versions(f"{owner}/{slug}", call.now)
+        # A new kernel is named by its title, whatever slug was asked for.
+        slug = slug if versions else slugified(title) or slug
+        versions = versions or self._site.kernels.versions(f"{owner}/{slug}", call.now)
         return Version(
             owner=owner,
             slug=slug,
             number=versions[-1].number + 1 if versions else 1,
-            title=call.text("newTitle") or (versions[-1].title if versions else slug),
+            title=title or (versions[-1].title if versions else slug),
             author=self._site.settings.display_name,
             language=call.text("language") or "python",
             kernel_type=call.text("kernelType"),
@@ -156,18 +203,28 @@ class KernelRuns:
             model_sources=tuple(_names(call, "modelDataSources")),
             # Left out, they mean private and with internet, as on the real site.
             private=call.body.get("isPrivate") is not False,
-            gpu=call.flag("enableGpu"),
+            gpu=_wants_gpu(call),
             internet=call.body.get("enableInternet") is not False,
+            image=call.text("dockerImage"),
+            machine=call.text("machineShape"),
         )
 
-    def _sample(self, version: Version) -> Outcome:
-        """Return the sample submission of the first of the kernel's competitions that is played here and has one."""
-        for competition in self._site.competitions:
-            path = competition.snapshot.data / SAMPLE
-            if competition.slug in version.competition_sources and path.is_file():
-                files = {competition.card.submission_file: path.read_bytes()}
-                return Outcome(files, "The stand-in runs no code: it wrote the sample submission.\n")
-        return Outcome(log="The stand-in runs no code, and has no sample submission to write.\n")
+
+def _wants_gpu(call: Call) -> bool:
+    return call.flag("enableGpu") or call.text("machineShape").startswith("Nvidia")
+
+
+def _sample(played: list[Competition]) -> Run:
+    """Return a run that wrote the sample submission of the first competition that has one, without any code."""
+    run = Run()
+    for competition in played:
+        path = competition.snapshot.data / SAMPLE
+        if path.is_file():
+            files = {competition.card.submission_file: path.read_bytes()}
+            run.future.set_result(Outcome(files, "The stand-in runs no code: it wrote the sample submission.\n"))
+            return run
+    run.future.set_result(Outcome(log="The stand-in runs no code, and has no sample submission to write.\n"))
+    return run
 
 
 def _published(version: Version) -> Outcome:

@@ -46,6 +46,8 @@ class Version:
     private: bool = False
     gpu: bool = False
     internet: bool = False
+    image: str = ""
+    machine: str = ""
 
     @property
     def ref(self) -> str:
@@ -76,6 +78,10 @@ class Kernels:
     def push(self, version: Version) -> None:
         """Add a version that was pushed."""
         self._versions[version.ref].append(version)
+
+    def pushed(self) -> list[Version]:
+        """Return all versions that were pushed."""
+        return [one for versions in self._versions.values() for one in versions if one.row_id is None]
 
     def versions(self, ref: str, now: datetime) -> list[Version]:
         """Return the visible versions of a kernel, the current one last."""

@@ -5,6 +5,7 @@ from functools import partial
 
 from bot.rehearsal.auth import introspect_token
 from bot.rehearsal.competition_methods import CompetitionMethods
+from bot.rehearsal.datasets import DataSetMethods
 from bot.rehearsal.forum_methods import ForumMethods
 from bot.rehearsal.kernel_methods import KernelMethods
 from bot.rehearsal.kernel_runs import KernelRuns
@@ -27,7 +28,8 @@ def methods(site: Site) -> Mapping[str, Method]:
         ForumMethods(site),
         KernelMethods(site),
     )
-    sessions = KernelRuns(site, notebooks, submitting)
+    data_sets = DataSetMethods(site)
+    sessions = KernelRuns(site, notebooks, submitting, data_sets)
     services: dict[str, dict[str, Method]] = {
         "competitions.CompetitionApiService": {
             "ListCompetitions": competing.list_competitions,
@@ -58,6 +60,17 @@ def methods(site: Site) -> Mapping[str, Method]:
             "GetKernelSessionStatus": sessions.status,
             "ListKernelSessionOutput": sessions.output,
             "SaveKernel": sessions.save_kernel,
+            "CancelKernelSession": sessions.cancel,
+            "GetAcceleratorQuotaStatistics": sessions.accelerator_quota,
+        },
+        "blobs.BlobApiService": {"StartBlobUpload": data_sets.start_upload},
+        "datasets.DatasetApiService": {
+            "CreateDataset": data_sets.create,
+            "CreateDatasetVersion": data_sets.create_version,
+            "GetDatasetStatus": data_sets.status,
+            "GetDataset": data_sets.get,
+            "ListDatasets": data_sets.list,
+            "DeleteDataset": data_sets.delete,
         },
         "search.SearchApiService": {"ListEntities": Search(site).list_entities},
         "security.OAuthService": {"IntrospectToken": partial(introspect_token, settings=site.settings)},

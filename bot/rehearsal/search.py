@@ -57,7 +57,7 @@ class Search:
 
     def _kernel_documents(self, now: datetime) -> Iterator[Json]:
         for version in self._kernels.current(now):
-            if not version.private:
+            if not version.private or version.owner == self._site.settings.user_name:
                 yield self._kernel(version, now)
 
     def _kernel(self, version: Version, now: datetime) -> Json:
@@ -76,7 +76,9 @@ class Search:
                 "bestPublicScore": 0.0 if best is None else best,
                 "hasLinkedSubmission": best is not None,
                 "isDraft": False,
+                "sessionId": None if version.row_id else wire_id("session", f"{version.ref}/{version.number}"),
             },
+            "isPrivate": version.private,
             "_at": version.at,
             "_competition": " ".join(one.card.title for one in competitions),
         }

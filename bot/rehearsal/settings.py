@@ -65,6 +65,18 @@ class SiteSettings(BaseModel):
     """Standard deviation of other teams' public scores around their private ones, in quarter-to-quarter distances."""
     kernel_seconds: tuple[float, float] = (60.0, 600.0)
     """By the site's clock, that a pushed kernel is queued and runs."""
+    public_test: Annotated[float, Field(gt=0, le=1)] = 0.1
+    """Share of the test rows that a competition for notebooks publishes, where notebooks are run."""
+    run_seconds: Annotated[float, Field(gt=0)] = 9 * 3600.0
+    """By a real clock, after which a notebook's run is ended."""
+    input_layout: Literal["short", "long", "mixed"] = "mixed"
+    """Whether runs find `/kaggle/input/NAME`, or `/kaggle/input/competitions/NAME` and `/kaggle/input/datasets/OWNER/NAME`."""
+    dataset_seconds: tuple[float, float] = (20.0, 180.0)
+    """By the site's clock, until a data set is ready."""
+    gpu_hours: Annotated[float, Field(ge=0)] = 30.0
+    """A week."""
+    sessions_at_once: Annotated[int, Field(ge=1)] = 5
+    """Runs of notebooks that may be queued or go on at a time."""
     link_seconds: float = 7 * 86400.0
     """By the site's clock, for which an upload or a download link is valid."""
     largest_upload: int = 1 << 30

@@ -9,11 +9,13 @@ from bot.rehearsal.competition_lists import make_others
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.identity import Numbers
 from bot.rehearsal.kernels import Kernels
+from bot.rehearsal.running import Runner
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.storage import Storage
 from bot.rehearsal.submissions import Submission, references
 from bot.rehearsal.uploads import Uploads
 from bot.rehearsal.wire import denied
+from sandbox import Sandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock
 from state.errors import UsageError
@@ -32,6 +34,7 @@ class Site:
         clock: Clock,
         settings: SiteSettings | None = None,
         faults: Faults | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """Set up a site; nothing is served yet.
 
@@ -40,9 +43,11 @@ class Site:
             clock: the site's time.
             settings: how it behaves; None: the defaults.
             faults: what goes wrong; None: nothing.
+            sandbox: runs pushed notebooks, of which competitions for notebooks then hide most test rows; None: none is run.
 
         Raises:
-            UsageError: no snapshot, the same competition twice, or a fault of a competition that is not played.
+            UsageError: no snapshot, the same competition twice, a fault of a competition that is not played, or test rows that
+                cannot be hidden.
         """
         snapshots = [played] if isinstance(played, Snapshot) else list(played)
         settings, faults = settings or SiteSettings(), faults or Faults()
@@ -54,7 +59,12 @@ class Site:
         self.requests: Counter[str] = Counter()
         """Requests received, by method."""
         numbers, refs = Numbers(), references(settings.seed)
-        self.competitions = tuple(Competition(one, settings, faults, numbers, refs) for one in snapshots)
+        self.runner = Runner(sandbox) if sandbox else None
+        published = self.runner.folder / "published" if self.runner else None
+        self.competitions = tuple(
+            Competition(one, settings, faults, numbers, refs, published and published / one.card.slug)
+            for one in snapshots
+        )
         """In the order given."""
         self._by_slug = {one.slug: one for one in self.competitions}
         self.others = make_others(min(one.card.enabled_at for one in self.competitions), settings)
@@ -81,12 +91,16 @@ class Site:
             one.desk.warm()
 
     def settle(self) -> None:
-        """Return when all submissions have been graded, which takes real time whatever the site's clock."""
+        """Return when all notebooks have run and all submissions have been graded, which takes real time."""
+        if self.runner is not None:
+            self.runner.settle()
         for one in self.competitions:
             one.desk.settle()
 
     def close(self) -> None:
-        """Stop grading, and remove all files written."""
+        """Stop running and grading, and remove all files written."""
+        if self.runner is not None:
+            self.runner.close()
         for one in self.competitions:
             one.desk.close()
         self.storage.close()

@@ -67,7 +67,8 @@ class Storage:
             self._scratch.cleanup()
 
     @property
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """Where files are written, which is made when it is first asked for."""
         with self._making:
             if self._scratch is None:
                 self._scratch = tempfile.TemporaryDirectory(prefix="rehearsal-")
@@ -115,7 +116,7 @@ class Storage:
         return self._added.get(place)
 
     def _scratched(self, place: str) -> Path:
-        return self._folder / hashlib.sha256(place.encode()).hexdigest()
+        return self.folder / hashlib.sha256(place.encode()).hexdigest()
 
     def _zip(self, data: DataFiles) -> Path:
         with self._zipping:

@@ -2,9 +2,9 @@
 
 import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from bot.rehearsal.grader import Grade, Grader
 
 Status = Literal["PENDING", "COMPLETE", "ERROR"]
+
+
+class RerunFailed(Exception):
+    """A submitted notebook failed on the hidden data; the text is all that Kaggle shows of it."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,20 @@ class SubmissionDesk:
         """Stop grading."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def take(self, content: bytes, file_name: str, tag: str, now: datetime) -> int:
-        """Take a submission and return its number; the caller has checked that it is allowed."""
+    def take(self, content: bytes | Callable[[], bytes], file_name: str, tag: str, now: datetime) -> int:
+        """Take a submission and return its number; the caller has checked that it is allowed.
+
+        Args:
+            content: of the file; or a function that waits for it, and raises RerunFailed: a notebook's.
+            file_name: the file's.
+            tag: the description.
+            now: the site's time.
+        """
         ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
-        sent = Sent(ref, tag, hashlib.sha256(content).hexdigest(), now, file_name, len(content))
-        graded = self._thread.submit(lambda: self._open().grade(content, file_name))
+        known = content if isinstance(content, bytes) else b""
+        sent = Sent(ref, tag, hashlib.sha256(known).hexdigest(), now, file_name, len(known))
+        graded = self._thread.submit(self._grade, content, file_name)
         self._taken.append(_Taken(sent, graded, ready))
         return ref
 
@@ -129,6 +141,19 @@ class SubmissionDesk:
         chosen = [(one, one.private_score) for one in self.best_public(now, 2)]
         known = [(self._snapshot.card.oriented(score), one) for one, score in chosen if score is not None]
         return max(known, key=lambda pair: pair[0])[1] if known else None
+
+    def _grade(self, content: bytes | Callable[[], bytes], file_name: str) -> "Grade":
+        grader = self._open()
+        from bot.rehearsal.grader import Grade
+
+        if isinstance(content, bytes):
+            return grader.grade(content, file_name)
+        try:
+            grade = grader.grade(content(), file_name)
+        except RerunFailed as error:
+            return Grade(error=str(error))
+        # More words would tell about hidden rows.
+        return replace(grade, error="Submission Scoring Error") if grade.error else grade
 
     def _open(self) -> "Grader":
         # Imported here, in the grading thread: numpy and scikit-learn take a second, and reading alone needs neither.

@@ -23,6 +23,7 @@ from bot.report.result import RunResult, read_latest
 from bot.report.spending import ViewSpending, by_view
 from bot.report.stream import PostUse
 from bot.report.words import shortened
+from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.engine import reading
 from state.errors import SnapshotError, UsageError
 from state.series import last_reading
@@ -61,6 +62,8 @@ class ReportData:
     brought: tuple[tuple[Source, Credit], ...]
     """What came of each post that an idea was drawn from or that was reproduced, the most useful first."""
     labs: tuple[LabStory, ...]
+    notebooks: tuple[NotebookLine, ...]
+    """Of a live run in a competition of notebooks: where each stands."""
     kernels: tuple[Reproduction, ...]
     """Public kernels that were run here, or recognised as unable to run, the best measured first."""
     known: tuple[tuple[PostUse, Source], ...]
@@ -116,6 +119,7 @@ def _read(session: Session, result: RunResult, graph: Graph, config: Mapping[str
             if graph.elements[item].kind in POSTS
         ),
         labs=lab_stories(session, result.run_id),
+        notebooks=tuple(notebook_lines(session, result.run_id)),
         kernels=_kernels(session, result),
         known=_known(session, result),
         views=tuple(by_view(executions)),

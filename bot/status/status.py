@@ -19,6 +19,7 @@ from bot.status.queue import Letters, Queued, dead, letters, queued
 from bot.status.site import Rank, Sent, deadline, rank, sent
 from bot.status.steering import NoteRead, controls, held, notes_read
 from bot.status.work import Doing, Nodes, Pool, doing, latest_runs, nodes_of, pool_of
+from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
 from state.pulses import last_pulse
 from state.store import NO_RUN, Store
@@ -67,6 +68,8 @@ class CompetitionStatus:
     """The guards' latest findings that did not pass, latest first."""
     held: tuple[int, ...]
     """Numbers by which held submissions are approved."""
+    notebooks: tuple[NotebookLine, ...]
+    """In a competition of notebooks: those that are under way, and the last one that is settled."""
     rank: Rank
     spent: tuple[Account, ...]
     """The accounts of the competition, its day and its run."""
@@ -197,11 +200,16 @@ class _StatusReader:
             sent=sent(session, slug, settings, self.now),
             doubts=doubts(session, run.id) if run else (),
             held=held(session, run.id) if run else (),
+            notebooks=self._notebooks(run) if run else (),
             rank=rank(session, slug),
             spent=tuple(one for one in own if one.level != "run" or (run is not None and one.name == run.id)),
             next=queued(session, slug),
             notes=notes_read(session, slug, run.id if run else None),
         )
+
+    def _notebooks(self, run: Run) -> tuple[NotebookLine, ...]:
+        lines = notebook_lines(self.session, run.id)
+        return (*[one for one in lines if one.settled][-1:], *[one for one in lines if not one.settled])
 
     def _nodes(self, run: Run) -> Nodes:
         return nodes_of(self.session, run.id, lower=lower_is_better(run.config))

@@ -14,6 +14,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.notify.events import (
     ApprovalAsked,
+    NotebookFailed,
     QuotaUnknown,
     RulesNotAccepted,
     SubmissionDelayed,
@@ -27,7 +28,9 @@ from bot.submission.exactly_once import ExactlyOnce, Patience
 from bot.submission.facts import AGAIN, Proposal, Reviewer, SubmissionState
 from bot.submission.files import Candidate, Files
 from bot.submission.policy import Decision, midnight_after
+from bot.submission.pushes import NotebookRuns, Pushes
 from bot.submission.scores import PublicScores
+from scrapers.kaggle.client import KaggleClient
 from state import errors
 from state.approvals import (
     WishState,
@@ -40,6 +43,7 @@ from state.approvals import (
     wish_for,
 )
 from state.errors import InfrastructureFailure, InvalidSubmission, KaggleError, SiteUnavailable, SubmissionInDoubt
+from state.notebooks import notebook_state, record_stage
 from state.store import Transaction
 from state.submissions import CONSIDERED
 from state.tables import Approval, Event, Node, Submission, Wish
@@ -63,6 +67,8 @@ class _Open:
     held: Approval | None
     wish: Wish | None
     score: float
+    pushed: bool = False
+    """Whether its notebook is being brought to Kaggle, so that no better one replaces it before it has run."""
 
     @property
     def approved(self) -> bool:
@@ -94,6 +100,7 @@ class Desk:
         submitter: Submitter,
         worker: Worker,
         patience: Patience | None = None,
+        client: KaggleClient | None = None,
     ) -> None:
         """Take up a run, which may have submitted before.
 
@@ -104,6 +111,7 @@ class Desk:
             submitter: the site.
             worker: does everything that needs numpy.
             patience: how long to wait for the site.
+            client: where the competition takes notebooks: pushes them, before they are submitted.
         """
         self._context, self._settings, self._slug = context, settings, context.card.slug
         self._files = Files(context, folder, worker)
@@ -113,6 +121,7 @@ class Desk:
         )
         self.scores = PublicScores(context, self._reviewer, self._once, self._changed)
         """The public scores of what was sent."""
+        self._pushes = None if client is None else Pushes(context, self._files, client)
         self._choosing, self._sending = asyncio.Lock(), asyncio.Lock()
         self._considered: dict[int, dict[str, Any]] | None = None
         self._wishes: dict[int | None, dict[str, Any]] = {}
@@ -165,9 +174,28 @@ class Desk:
             for row in self._reviewer.state().open:
                 row = await self._once.withdraw(row.id, why)
                 self._context.say(f"{row.tag} is {row.status}: {why}")
+                if self._pushes is not None and row.status == "withdrawn":
+                    await self._pushes.cancel(row)
             with self._context.store.write() as tx:
                 for wish in open_wishes(tx.session, self._context.run_id):
                     answer_wish(tx, wish.id or 0, "refused", why)
+
+    async def tidy(self) -> None:
+        """Remove from Kaggle the weights of notebooks that are neither under way nor may count in the end, once others count."""
+        counting = self.scores.counting()
+        if self._pushes is None or not counting:
+            return
+        state = self._reviewer.state()
+        unsettled = {row.file_sha for row in (*state.open, *state.there) if row.score is None}
+        try:
+            await self._pushes.remove({str(sha) for sha in unsettled | counting})
+        except (SiteUnavailable, KaggleError) as error:
+            self._context.say(f"old weights are still at Kaggle: {error}")
+
+    def look_again(self) -> datetime | None:
+        """Return when `send` should be called next, as Kaggle runs a notebook; None: nothing is known to be due."""
+        pushed = [one.row.id for one in self._open() if one.pushed]
+        return min((self._not_before[id] for id in pushed if id in self._not_before), default=None)
 
     def _now(self) -> datetime:
         return self._context.clock.now()
@@ -216,6 +244,10 @@ class Desk:
         try:
             candidate = await self._files.made(proposal.node)
         except InvalidSubmission as error:
+            if self._pushes is not None:
+                with self._context.store.write() as tx:
+                    event = NotebookFailed(self._slug, proposal.node, str(error), "")
+                    notify(tx, event.notice(self._context.run_id))
             return Decision("never", str(error), of_file=True), None
         except InfrastructureFailure as error:
             return Decision("wait", str(error), self._now() + AGAIN), None
@@ -298,10 +330,14 @@ class Desk:
                     approval_of(session, run_id, row.id),
                     wish_for(session, run_id, row.id),
                     scores.get(row.node, float("-inf")),
+                    self._pushes is not None and self._pushes.state(row) is not None,
                 )
                 for row in rows
             ]
-        return sorted(found, key=lambda one: (not one.begun, not one.settled_by_owner, -one.score, int(one.row.id)))
+        return sorted(
+            found,
+            key=lambda one: (not one.begun, not one.pushed, not one.settled_by_owner, -one.score, int(one.row.id)),
+        )
 
     async def _advance(self, one: _Open, found: Sequence[_Open]) -> None:
         """Send, hold, postpone or withdraw a submission, by one more decision right before it goes."""
@@ -342,7 +378,9 @@ class Desk:
         if one.begun:
             sends = self._sends(one.row.id)
             return f"it was sent {sends} times, and the site does not list it" if sends >= _MOST_SENDS else None
-        if not one.settled_by_owner and any(other.score > one.score for other in found if not other.begun):
+        if one.pushed or one.settled_by_owner:
+            return None
+        if any(other.score > one.score for other in found if not other.begun):
             return _OVERTAKEN
         return None
 
@@ -353,14 +391,23 @@ class Desk:
             return session.exec(count.where(col(Event.data)["submission"].as_string() == id)).one()
 
     async def _send(self, row: Submission) -> None:
+        file = self._files.kept(str(row.file_sha))
         try:
+            if self._pushes is not None:
+                await self._pushes.advance(row, file)
             with self._context.spending.reserve(submissions=1) as held:
-                await self._once.complete(row.id, self._files.kept(str(row.file_sha)))
+                await self._once.complete(row.id, file)
                 held.spend(submissions=1)
             self._context.say(f"submitted node {row.node} as {row.tag}")
         except errors.SubmissionRefused as error:
             self._context.say(f"{row.tag} was refused: {error}")
-        except (errors.FileChanged, OSError) as error:
+        except NotebookRuns as error:
+            self._not_before[row.id] = error.look_at
+        except InvalidSubmission as error:
+            await self._withdraw(row, str(error))
+        except errors.StateUnavailable:
+            raise
+        except (errors.FileChanged, InfrastructureFailure, OSError) as error:
             await self._withdraw(row, f"its file is missing or has changed: {error}")
         except SubmissionInDoubt as error:
             with self._context.store.write() as tx:
@@ -371,8 +418,10 @@ class Desk:
 
     async def _withdraw(self, row: Submission, why: str) -> None:
         try:
-            await self._once.withdraw(row.id, why)
+            row = await self._once.withdraw(row.id, why)
             self._context.say(f"{row.tag} is not submitted: {why}")
+            if self._pushes is not None and row.status == "withdrawn":
+                await self._pushes.cancel(row)
         except (SiteUnavailable, SubmissionInDoubt, KaggleError) as error:
             self._postpone(row, error)
 
@@ -397,10 +446,16 @@ class Desk:
         about = (self._slug, row.tag, row.node)
         if row.status == "refused":
             notify(tx, SubmissionRefused(*about, row.message or "none").notice(row.run_id))
+            if self._pushes is not None:
+                what = "its notebook is refused" if row.ref is None else "its notebook failed on the hidden test data"
+                why = f"{what}: {row.message or 'no reason is given'}"
+                record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=why)
         if row.status == "confirmed" and row.score is not None:
             notify(tx, SubmissionScored(*about, row.score, _validation(tx, row)).notice(row.run_id))
         # The withdrawal of a submission that the owner never heard of is no news.
         known = held is not None or row.sent_at is not None or wish_for(tx.session, row.run_id, row.id) is not None
+        notebook = notebook_state(tx.session, row.run_id, str(row.file_sha))
+        known = known and (notebook is None or notebook.stage != "failed")  # of that the owner has heard
         if row.status == "withdrawn" and known and row.message not in (_OVERTAKEN, _UNWANTED):
             notify(tx, SubmissionFailed(*about, row.message or "").notice(row.run_id))
 

@@ -19,6 +19,7 @@ from bot.submission import Submitter
 from bot.submission.files import Files
 from bot.submission.policy import Decision, Facts, decide
 from bot.submission.rules import Rules, rules_of
+from scrapers.snapshots.card import TaskCard
 from state.approvals import declined
 from state.errors import BudgetExceeded, InfrastructureFailure, KaggleError, SiteUnavailable
 from state.live import deadline_of, live_runs
@@ -201,7 +202,7 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
     late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
     limits = last_reading(session, run.competition, "limits")
     left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
-    closed, entered, cap = _closed(site), site.get("user_has_entered"), _cap_reached(context.spending)
+    closed, entered, cap = _closed(site, context.card), site.get("user_has_entered"), _cap_reached(context.spending)
     known = (now.date(), late, len(sent), deadline, entered, closed, rules, left, cap is None)
     return SubmissionState(
         rows=rows,
@@ -237,10 +238,10 @@ def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequen
     return [node.score for node in nodes if node is not None and node.score is not None]
 
 
-def _closed(site: Mapping[str, Any]) -> str | None:
+def _closed(site: Mapping[str, Any], card: TaskCard) -> str | None:
     if site.get("gone"):
         return "the site no longer lists the competition"
-    if site.get("is_kernels_submissions_only"):
+    if site.get("is_kernels_submissions_only") and card.kind == "csv":
         return "the competition takes notebooks, not files"
     return "the site takes no more submissions" if site.get("submissions_disabled") else None
 

@@ -11,10 +11,12 @@ from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.submission.exactly_once import copy_durably, file_hash
+from bot.submission.packing import made_package
 from bot.submission.refit import MadeFile, refit
 from scrapers.posts.duplicates import band_digests, similarity
 from scrapers.posts.sketches import Sketch
 from state.errors import InfrastructureFailure, InvalidSubmission
+from state.notebooks import failures_of
 from state.store import Store
 from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
 
@@ -49,8 +51,8 @@ class Files:
 
         Args:
             context: the run.
-            folder: the competition's; files go to `submissions/<sha256>.csv` in it, and public kernels' files are read
-                from `OUTPUTS`.
+            folder: the competition's; files go to `submissions/<sha256>.csv` in it, packages of notebooks to
+                `<sha256>.zip`, and public kernels' files are read from `OUTPUTS`.
             worker: compares and resamples.
         """
         self._context, self._folder, self._worker = context, folder, worker
@@ -59,16 +61,25 @@ class Files:
 
     def kept(self, sha256: str) -> Path:
         """Return the path of the file with a hash; it may not exist."""
+        return self.written(sha256).with_suffix(".zip") if self.notebooks else self.written(sha256)
+
+    def written(self, sha256: str) -> Path:
+        """Return the path of what the notebook of a package (its hash) has written at Kaggle; it may not exist."""
         return self._folder / FILES / f"{sha256}.csv"
 
+    @property
+    def notebooks(self) -> bool:
+        """Whether the files are packages of notebooks."""
+        return self._context.card.kind == "code"
+
     async def made(self, node: int) -> Candidate:
-        """Run a node once on all data and keep its file; see `refit`.
+        """Run a node once on all data and keep its file, see `refit`; or make and rehearse the package of its notebook.
 
         Raises:
-            InvalidSubmission: the node has no file.
+            InvalidSubmission: the node has no file, or its notebook is not fit to be pushed, or has failed at Kaggle.
             InfrastructureFailure: the file could not be kept.
         """
-        made = await refit(self._context, node, self._worker)
+        made = await (self._packed(node) if self.notebooks else refit(self._context, node, self._worker))
         try:
             sha = self._keep(made.file)
         except FileNotFoundError as error:
@@ -77,13 +88,23 @@ class Files:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
         return Candidate(self.kept(sha), made.how, made.note, sha)
 
+    async def _packed(self, node: int) -> MadeFile:
+        with self._context.store.read() as session:
+            failed = failures_of(session, self._context.run_id).get(node)
+        if failed is not None:
+            raise InvalidSubmission(failed)
+        packed = await made_package(self._context, node, self._worker, self._folder / FILES)
+        return MadeFile(packed.file, "notebook", packed.note)
+
     async def checked(self, sha256: str) -> Checked:
         """Check a kept file. Raises InfrastructureFailure if that is impossible."""
+        if self.notebooks:
+            return Checked(None, None)  # what it writes is checked once it has run at Kaggle
         # Public files are added all the time: a file may be the copy of one that came since.
         public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
         if (sha256, public) not in self._checked:
             self._checked = {key: found for key, found in self._checked.items() if key[1] == public}
-            self._checked[sha256, public] = await self._check(self.kept(sha256))
+            self._checked[sha256, public] = await self.check(self.kept(sha256))
         return self._checked[sha256, public]
 
     async def most_similar_kernel(self, node: int) -> tuple[str | None, float]:
@@ -115,7 +136,8 @@ class Files:
         # Taking the two scores as independent gives the largest standard error of their difference.
         return None if found.score_error is None else found.score_error * 2**0.5
 
-    async def _check(self, file: Path) -> Checked:
+    async def check(self, file: Path) -> Checked:
+        """Check what is or would be submitted. Raises InfrastructureFailure if that is impossible."""
         context, outputs = self._context, self._folder / OUTPUTS
         try:
             holdout = await context.executor.view("holdout")

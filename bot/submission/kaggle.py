@@ -1,14 +1,16 @@
 """The submitter for Kaggle: its three calls, each made once, and its list of submissions."""
 
+from collections.abc import Awaitable
 from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.submission import Quota
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
-from scrapers.kaggle.submissions import SentFile, Status, Submissions
+from scrapers.kaggle.submissions import Created, SentFile, Status, Submissions
 from state.errors import (
     BotError,
     Forbidden,
@@ -24,8 +26,7 @@ from state.errors import (
 )
 
 _NO_FILES = (
-    "takes notebooks, not files: a kernel has to be submitted there, which the bot cannot do yet; enter another competition, "
-    "or submit its solution yourself"
+    'takes notebooks, not files: remove kind = "csv" from its table in bot.toml, and the bot submits notebooks there'
 )
 
 
@@ -40,6 +41,9 @@ class Settling(BaseModel):
 
 class KaggleSubmitter:
     """Submits files to one competition over HTTP; a `Submitter`."""
+
+    notebooks: ClassVar[bool] = False
+    """Whether what it submits are notebooks."""
 
     def __init__(self, client: KaggleClient, slug: str, file_name: str, settling: Settling | None = None) -> None:
         """Set it up.
@@ -74,8 +78,12 @@ class KaggleSubmitter:
         """Send a file with the tag as its description; see `Submitter.submit`."""
         await self._ensure_open()
         token = await self._uploaded(file)
+        return await self._created(self._submissions.create(token, tag), tag)
+
+    async def _created(self, sending: Awaitable[Created], tag: str) -> str:
+        """Send a submission, and return Kaggle's number of it once Kaggle lists it; raises what `submit` raises."""
         try:
-            created = await self._submissions.create(token, tag)
+            created = await sending
         except (KaggleError, NotSent) as error:
             raise _refusal(error) from error
         if created.ref <= 0:
@@ -102,10 +110,10 @@ class KaggleSubmitter:
         return float(sent.public_score) if sent.status is Status.COMPLETE and sent.public_score else None
 
     async def _ensure_open(self) -> None:
-        """Make sure that the competition takes files now.
+        """Make sure that the competition takes submissions now.
 
         Raises:
-            NotebooksOnly: it takes kernels.
+            NotebooksOnly: it takes notebooks, and this is a file.
             NotSent: it takes nothing (not entered, over, closed), or Kaggle cannot be asked.
         """
         try:
@@ -113,7 +121,7 @@ class KaggleSubmitter:
         except (KaggleError, SiteUnavailable) as error:
             raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
         now = competition.served_at or self.client.clock.now()
-        if competition.is_kernels_submissions_only:
+        if competition.is_kernels_submissions_only and not self.notebooks:
             raise NotebooksOnly(f"{self._slug} {_NO_FILES}")
         if not competition.user_has_entered:
             raise NotSent(f"{self._slug} is not entered: accept its rules on the website", refused=True)

@@ -17,7 +17,7 @@ from bot.execution.run_views import FOLDS
 from sandbox import ExitReason, Lease
 from state.errors import BotError, InvalidSubmission
 
-HandedInAs = Literal["refit", "fold-average", "holdout", "as-left"]
+HandedInAs = Literal["refit", "fold-average", "holdout", "as-left", "notebook"]
 MARGIN = 1.2
 """A refit starts only if at least this many times the hold-out run's seconds are left, and again only with so much more time."""
 _RUNS = 2

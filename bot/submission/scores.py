@@ -152,6 +152,13 @@ class PublicScores:
             if notify(tx, event.notice(context.run_id)):
                 tx.record("selection.proposed", run_id=context.run_id, tags=[choice.tag for choice in choices])
 
+    def counting(self) -> set[str]:
+        """Return the hashes of the two files that would be proposed now; empty while they have no public scores."""
+        state = self._reviewer.state()
+        tags = {choice.tag for choice in self._choices(state) if choice.public_score is not None}
+        found = {str(row.file_sha) for row in (*state.earlier, *state.rows) if row.tag in tags}
+        return found if len(found) == _COUNTED else set()
+
     def _choices(self, state: SubmissionState) -> list[Choice]:
         rows = (*state.earlier, *state.rows)
         confirmed = {row.file_sha: row for row in rows if row.status == "confirmed"}

@@ -8,6 +8,7 @@ from typing import Any
 from sqlmodel import Session
 
 from bot.status.submissions import NotSubmitted, SubmissionShown, not_submitted, shown_submissions
+from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from bot.web.chart import Chart, Series, chart
 from state.latest_events import latest
 from state.series import history
@@ -46,6 +47,8 @@ class BoardView:
     """Tags of those that the owner wants to count."""
     proposed: tuple[str, ...]
     """Tags of those that were proposed last."""
+    notebooks: tuple[NotebookLine, ...]
+    """In a competition of notebooks: where each stands, the latest change first."""
     undecided: NotSubmitted | None
     """The last decision, if it made no submission."""
     ranks: Chart | None
@@ -69,6 +72,7 @@ def board_view(session: Session, competition: str, run: Run | None) -> BoardView
         may_count=tuple(one for one in reversed(sent) if one.status == "confirmed"),
         chosen=() if run is None else chosen_final(session, run.id),
         proposed=() if proposal is None else tuple(proposal.data["tags"]),
+        notebooks=() if run is None else tuple(notebook_lines(session, run.id)[: -MOST_SUBMISSIONS - 1 : -1]),
         undecided=None if run is None else not_submitted(session, run),
         ranks=chart(series, lower_is_better=True, whole=True) if len(ranks) > 1 else None,
         moves=tuple(reversed(_moves(known)))[:MOST_MOVES],

@@ -7,6 +7,7 @@ It runs in a lab by itself, on Python 3.9 or later and its standard library.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import select
@@ -59,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
         arguments = {"all": options.all}
     elif command == "score":
         arguments = {"note": options.note, "background": options.background}
+        if options.infer is not None:
+            return score_both(options.file, options.infer, arguments)
         path, most = options.file, SCRIPT_BYTES
     elif command == "log":
         arguments = {"name": options.name, "note": options.note, "against": options.against}
@@ -74,6 +77,16 @@ def run(options: argparse.Namespace) -> int:
         if command == "score":
             check_text(file, path)
         return call(command, arguments, size, file)
+
+
+def score_both(path: str, infer: str, arguments: dict[str, Any]) -> int:
+    """Send a script and the one that predicts in a notebook, one behind the other."""
+    sent = b""
+    for one in (path, infer):
+        with open_plain(one, SCRIPT_BYTES) as file:
+            check_text(file, one)
+            sent += (last := file.read(SCRIPT_BYTES))
+    return call("score", {**arguments, "infer_bytes": len(last)}, len(sent), io.BytesIO(sent))
 
 
 def call(command: str, arguments: dict[str, Any], size: int, file: BinaryIO | None) -> int:
@@ -276,6 +289,9 @@ def _parser() -> _Parser:
     score = command("score", "run a whole script clean and score it on the hold-out rows; takes one of your looks")
     score.add_argument("file", metavar="FILE", help=f"the script, of {SCRIPT_BYTES // 1000} kB at most")
     score.add_argument("--note", default="", metavar="TEXT", help="what it tries")
+    score.add_argument(
+        "--infer", metavar="FILE", help="the script that predicts in a notebook, where the competition takes notebooks"
+    )
     score.add_argument("--background", action="store_true", help="do not wait: you are told when it is done")
     command("wait", "wait for the scripts that are scored in the background, and print their scores")
     log = command(

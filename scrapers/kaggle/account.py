@@ -2,6 +2,7 @@
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Text
+from state.errors import UnknownAnswer
 
 
 class Introspection(Answer):
@@ -15,3 +16,12 @@ async def who_am_i(client: KaggleClient, token: str) -> Introspection:
     """Ask who owns a token; errors as of `KaggleClient`."""
     method = Method("security.OAuthService", "IntrospectToken", "account")
     return await client.call(method, {"token": token}, Introspection)
+
+
+async def own_name(client: KaggleClient) -> str:
+    """Return the user's name, as it stands in references of what is theirs; errors as of `KaggleClient`."""
+    known = await client.key()
+    name = known.user or (await who_am_i(client, known.secret)).username
+    if not name:
+        raise UnknownAnswer("Kaggle does not say whose key this is")
+    return name

@@ -11,6 +11,9 @@ from scrapers.http.responses import read_json, receive, retry_after
 from scrapers.kaggle.failures import code_and_words, failure
 from state.errors import BotError, SiteUnavailable
 
+_REFUSED = 400
+"""Status of a refusal that came with another."""
+
 
 @dataclass(frozen=True)
 class Answered:
@@ -31,6 +34,8 @@ class Reading:
     largest: int
     redirect: bool = False
     raw: bool = False
+    says_why: bool = False
+    """Whether an error without a code is a refusal; else it is no answer, whatever it may say."""
 
     async def read(self, response: httpx2.Response, now: datetime) -> Answered:
         """Read a response; raises what `KaggleClient` does, and httpx2's errors if the connection breaks."""
@@ -58,7 +63,8 @@ class Reading:
         if code is not None and code >= 400:
             raise self._failure(code, text, None)
         if isinstance(content, dict) and content.get("error"):
-            raise self._failure(200, text, None)  # an error without a code: no answer, whatever else it may be
+            told = self.says_why and isinstance(content["error"], str)
+            raise self._failure(_REFUSED if told else 200, text, None)
         return content
 
     def _failure(self, status: int, text: str, wait: float | None) -> BotError:

@@ -54,6 +54,8 @@ class Method:
     """Whether it changes nothing, and so may be repeated."""
     open: bool = False
     """Whether it is called without the key."""
+    says_why: bool = False
+    """Whether it refuses by the answer's field `error` under status 200; of others, such an answer is no reliable one."""
 
 
 _RENEWAL = Method("users.AccountService", "GenerateAccessToken", "account", open=True)
@@ -133,7 +135,8 @@ class KaggleClient:
             answer: the type of the answer.
             subject: what the call is about, for errors.
         """
-        response = await self._asked(method, body, subject, Reading(method.name, subject, self._patience.largest))
+        reading = Reading(method.name, subject, self._patience.largest, says_why=method.says_why)
+        response = await self._asked(method, body, subject, reading)
         try:
             return answer.read(response.content, response.served_at)  # type: ignore[return-value]
         except ValidationError as error:
@@ -240,7 +243,7 @@ class KaggleClient:
         return max(asked, own)
 
     async def _once(self, method: Method, body: Mapping[str, Any], reading: Reading) -> Answered:
-        credentials = await self._key(method)
+        credentials = await self.key(renewed=not method.open)
         headers = {"Content-Type": "application/json", "Accept-Encoding": CODING}
         if not method.open:
             headers["Authorization"] = credentials.authorization
@@ -259,10 +262,10 @@ class KaggleClient:
                 words = credentials.hide(_words(error))
                 raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {words}") from error
 
-    async def _key(self, method: Method) -> Credentials:
+    async def key(self, *, renewed: bool = True) -> Credentials:
         """Return the key, found again after it was rejected, and renewed if it is one of `kaggle auth login` that expires."""
         found = self._credentials = self._credentials or self._find_credentials()
-        if method.open or not found.is_expiring(self.clock.now()):
+        if not renewed or not found.is_expiring(self.clock.now()):
             return found
         body = {"refreshToken": found.refresh, "apiVersion": "API_VERSION_V1", "expirationDuration": f"{_LIFE}s"}
         try:

@@ -25,7 +25,7 @@ _DAILY_LIMIT = re.compile(r"daily submission allowance|tomorrow UTC", re.IGNOREC
 _NOTEBOOKS = re.compile(r"only accepts submissions from notebooks", re.IGNORECASE)
 _DENIED = re.compile(r"permission '[\w.]+' was denied|accept (?:this|the) competition's rules", re.IGNORECASE)
 _UNKNOWN_TOKEN = re.compile(r"unauthenticated|unauthorized", re.IGNORECASE)
-_LIMITED = re.compile(r"too many requests|resource_exhausted", re.IGNORECASE)
+_LIMITED = re.compile(r"too many requests|resource_exhausted|maximum batch \w+ session count", re.IGNORECASE)
 
 
 def code_and_words(body: str) -> tuple[int | None, str]:

@@ -25,6 +25,7 @@ class Kernel(Wire):
     kernel_type: Mixed = ""
     is_private: bool | None = None
     dataset_data_sources: Annotated[tuple[str, ...], Items] = ()
+    competition_data_sources: Annotated[tuple[str, ...], Items] = ()
     total_votes: Int = 0
     current_version_number: Int | None = None
 
@@ -63,6 +64,7 @@ class OutputPage(Answer):
     """What a run has written."""
 
     files: Annotated[tuple[OutputFile, ...], Items] = ()
+    log: Text = ""
     next_page_token: Text = ""
 
 
@@ -91,16 +93,17 @@ class Kernels:
             version: its number; NotFound is raised where there is none.
         """
         method = Method(_SERVICE, "GetKernel", "kernels")
-        return await self.client.call(method, _version(ref, version), KernelSource, subject=ref)
+        return await self.client.call(method, named_version(ref, version), KernelSource, subject=ref)
 
     async def outputs(self, ref: str, version: int | None = None, token: str = "") -> OutputPage:
         """Return a page of the files that a version's run has written, the current one's without a number."""
-        body = _version(ref, version) | {"pageSize": _MOST, **({"pageToken": token} if token else {})}
+        body = named_version(ref, version) | {"pageSize": _MOST, **({"pageToken": token} if token else {})}
         # A family of its own: an answer that is too large (it holds what the run printed) must not keep lists from being read.
         method = Method(_SERVICE, "ListKernelSessionOutput", "outputs")
         return await self.client.call(method, body, OutputPage, subject=ref)
 
 
-def _version(ref: str, version: int | None) -> dict[str, Any]:
+def named_version(ref: str, version: int | None) -> dict[str, Any]:
+    """Return the fields by which requests name a version, or the current one without a number."""
     owner, _, slug = ref.partition("/")
     return {"userName": owner, "kernelSlug": slug, "versionLabel": None if version is None else f"v{version}"}

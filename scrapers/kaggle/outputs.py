@@ -103,7 +103,7 @@ class PublicOutputs:
         for number, file in enumerate([*own, *likely][:_FILES]):
             name = f"{_safe(kernel.ref.replace('/', '__'))}/{_safe(kernel.current_id or '')}-{number}.csv"
             target = self.folder / name
-            if await self._bring(file.url, target):
+            if await bring(self.client, file.url, target, min(self.largest, self.most)):
                 kept.append(name)
                 if kernel.last_run_at is not None:  # by which the oldest go
                     os.utime(target, (kernel.last_run_at.timestamp(),) * 2)
@@ -122,28 +122,6 @@ class PublicOutputs:
                 break
         return files
 
-    async def _bring(self, url: str, target: Path) -> bool:
-        """Write what lies at an address, and return True, unless it is too large or is not there any more."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".part")
-        size = 0
-        try:
-            async with self.client.stream(url) as response:
-                if response.status_code in _GONE:
-                    return False
-                if not response.is_success:
-                    raise SiteUnavailable(f"a kernel's file was answered with {response.status_code}")
-                with partial.open("wb") as file:
-                    async for chunk in steady_chunks(response):
-                        size += len(chunk)
-                        if size > min(self.largest, self.most):
-                            return False
-                        file.write(chunk)
-            partial.rename(target)
-        finally:
-            partial.unlink(missing_ok=True)
-        return True
-
     def _bound(self) -> None:
         """Remove the oldest files beyond what may be kept."""
         files = sorted(self.folder.rglob("*.csv"), key=lambda path: path.stat().st_mtime, reverse=True)
@@ -154,6 +132,34 @@ class PublicOutputs:
                 path.unlink()
                 with suppress(OSError):  # it holds others
                     path.parent.rmdir()
+
+
+async def bring(client: KaggleClient, url: str, target: Path, largest: int) -> bool:
+    """Write what lies at an address, and return True, unless it has more bytes than `largest`, or is not there any more.
+
+    Raises:
+        SiteUnavailable, UnknownAnswer: see `KaggleClient.stream`.
+        OSError: it cannot be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(".part")
+    size = 0
+    try:
+        async with client.stream(url) as response:
+            if response.status_code in _GONE:
+                return False
+            if not response.is_success:
+                raise SiteUnavailable(f"a kernel's file was answered with {response.status_code}")
+            with partial.open("wb") as file:
+                async for chunk in steady_chunks(response):
+                    size += len(chunk)
+                    if size > largest:
+                        return False
+                    file.write(chunk)
+        partial.rename(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return True
 
 
 def _safe(name: str) -> str:

@@ -31,6 +31,8 @@ class Author(Wire):
 class KernelFacts(Wire):
     """The search's facts on a kernel; without a linked submission the score is meaningless."""
 
+    session_id: Int | None = None
+    """Of its run, by which alone that can be cancelled."""
     best_public_score: float | None = None
     has_linked_submission: bool = False
 

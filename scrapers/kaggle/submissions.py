@@ -115,6 +115,27 @@ class Submissions:
         method = _method("CreateSubmission", reads=False)
         return await self.client.call(method, body, Created, subject=self.slug)
 
+    async def create_from_notebook(self, ref: str, version: int, file_name: str, description: str) -> Created:
+        """Submit a notebook's version, which Kaggle then runs again on the hidden data; tried once, as `create` is.
+
+        Args:
+            ref: owner/slug of the notebook.
+            version: its number; its own run must have ended well.
+            file_name: which of the files that it writes counts.
+            description: the submission's.
+        """
+        owner, _, slug = ref.partition("/")
+        body = {
+            **self._about(),
+            "kernelOwner": owner,
+            "kernelSlug": slug,
+            "kernelVersion": version,
+            "fileName": file_name,
+            "submissionDescription": description,
+        }
+        method = _method("CreateCodeSubmission", reads=False)
+        return await self.client.call(method, body, Created, subject=self.slug)
+
     def _about(self) -> dict[str, str]:
         return {"competitionName": self.slug}
 

@@ -85,6 +85,11 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
+def _seconds(value: object) -> object:
+    """Take a duration as Protocol Buffers write it, such as `12.5s`."""
+    return value.removesuffix("s") if isinstance(value, str) else value
+
+
 def lenient_enum(kind: type[EnumT]) -> BeforeValidator:
     """Return a validator of an enumeration's values by name, with or without its prefix, or by number.
 
@@ -111,6 +116,7 @@ Time = Annotated[
     datetime | None, BeforeValidator(lambda value: value if isinstance(value, datetime) else parse_time(value))
 ]
 Int = Annotated[int, BeforeValidator(_number)]
+Seconds = Annotated[float, BeforeValidator(_seconds)]
 Text = Annotated[str, BeforeValidator(_text)]
 Mixed = Annotated[str, BeforeValidator(enum_name)]
 Items = WrapValidator(_items)

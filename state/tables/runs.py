@@ -35,6 +35,8 @@ class Node(SQLModel, table=True):
     draft_id: str | None = None
     plan: str = ""
     code_sha: str | None = None
+    infer_sha: str | None = None
+    """Its second script, which predicts in a notebook with what the first one has saved; None: it has none."""
     families: list[str] = Field(default_factory=list, sa_type=JSON)
     """Families of models that its script uses; none where nobody looked."""
     status: str = "running"

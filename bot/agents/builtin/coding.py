@@ -4,10 +4,10 @@ import hashlib
 import random
 from collections.abc import Iterator
 
-from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_config, script
+from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, infer_script, plain_config, script
 from bot.agents.builtin.reports import best, chosen
 from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
-from bot.coder.prompts import WriteScript
+from bot.coder.prompts import INFER_MARK, WriteScript
 from bot.engine.strategy import Script
 from bot.execution.task import TaskText
 
@@ -22,7 +22,8 @@ Change = tuple[str, RecipeConfig]
 def baseline_script(task: TaskText, preview: str) -> Script:
     """Return the safe first node for a table, text, image or time-indexed task; `preview` changes nothing."""
     config = plain_config(task)
-    return Script(plan=f"A safe baseline: one {config.use[0]}, cross-validated.", code=script(config), action="draft")
+    plan = f"A safe baseline: one {config.use[0]}, cross-validated."
+    return Script(plan=plan, code=script(config), action="draft", infer=infer_script(config))
 
 
 def reply(prompt: WriteScript, seed: int) -> str:
@@ -31,7 +32,9 @@ def reply(prompt: WriteScript, seed: int) -> str:
     changes = {"draft": _drafts, "debug": _repairs, "improve": _improvements}[prompt.action]
     new = (c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in tried and c[0] not in prompt.earlier)
     plan, config = next(new)
-    return f"{plan}\n\n```python\n{script(config)}```\n"
+    infer = infer_script(config)
+    second = "" if infer is None else f"\n```python\n{INFER_MARK}\n{infer}```\n"
+    return f"{plan}\n\n```python\n{script(config)}```\n{second}"
 
 
 def _rng(prompt: WriteScript, seed: int) -> random.Random:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -28,6 +29,8 @@ class RecipeConfig(BaseModel):
     use: tuple[str, ...]
     """Titles of techniques, `without COLUMN`, and FEW_FOLDS."""
     seed: int = 0
+    part: Literal["all", "train", "infer"] = "all"
+    """Whether the script does all, or for a notebook trains and saves what prediction needs, or predicts with that."""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -44,12 +47,19 @@ class RecipeConfig(BaseModel):
 def plain_config(task: TaskText) -> RecipeConfig:
     """Return the safe start: one robust model on plain features."""
     use = ("linear model",) if predicts_classes(task.metric) else ("random forest",)
-    return RecipeConfig(metric=task.metric, id=task.id_column, use=use)
+    return RecipeConfig(
+        metric=task.metric, id=task.id_column, use=use, part="all" if task.notebook is None else "train"
+    )
 
 
 def script(config: RecipeConfig) -> str:
     """Return the whole solution script with this CONFIG at its top."""
     return "".join(parts_of(config))
+
+
+def infer_script(config: RecipeConfig) -> str | None:
+    """Return the script that predicts with what the one with this CONFIG saves; None where that saves nothing."""
+    return script(config.model_copy(update={"part": "infer"})) if config.part == "train" else None
 
 
 def parts_of(config: RecipeConfig) -> tuple[str, ...]:

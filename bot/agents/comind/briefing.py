@@ -16,7 +16,7 @@ from bot.community.drafts.reporting import report_on
 from bot.community.intake import Intake
 from bot.community.report_pool import keep_report, reports_of
 from bot.community.shown import ReportAnswer
-from bot.engine.attempts import attempt, code
+from bot.engine.attempts import attempt, code, infer_code
 from bot.engine.budget import SHORTEST_EXECUTION, SHORTEST_SHARE
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
@@ -184,6 +184,7 @@ class CoMindBriefing:
             title=draft.title,
             draft=draft_text(draft),
             codebase=None if node is None else code(context, node),
+            codebase_infer=None if node is None else infer_code(context, node),
             public=next((row.id for row in kernels if node is not None and row.node == node), None),
         )
 

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Protocol
 
-from pydantic import AfterValidator, ConfigDict, StrictBool
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt
 from pydantic.dataclasses import dataclass
 
 from bot.models.quoting import clean, line
@@ -69,6 +69,8 @@ class Score:
     note: _Remark = ""
     background: StrictBool = False
     """Whether the client does not wait for the score."""
+    infer_bytes: Annotated[StrictInt, Field(ge=0)] = 0
+    """Bytes of the script that predicts in a notebook, the last ones of what is sent; 0: there is none."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
@@ -121,6 +123,8 @@ class LabCall:
     arguments: Arguments
     script: str | None = None
     """With `Score`: the script's text, as it was sent."""
+    infer: str | None = None
+    """With `Score`: the text of the script that predicts in a notebook; None: none was sent."""
     file: Path | None = None
     """With `Log`: the out-of-fold file, in a temporary file that is removed when the call is answered."""
 

@@ -66,7 +66,7 @@ class Commands:
             self.shown += [item for _, item in ideas]
             return "\n".join(text for text, _ in ideas) or "there are no ideas yet"
         if isinstance(arguments, Score):
-            return await self._score(call.script or "", arguments)
+            return await self._score(call.script or "", call.infer, arguments)
         if isinstance(arguments, Wait):
             await self.settle()
             return "\n".join(self.take_news()) or "nothing is being scored"
@@ -99,15 +99,17 @@ class Commands:
             )
         return "\n".join([*lines, *(f"left: {one}" for one in context.left[1:])])
 
-    async def _score(self, script: str, arguments: Score) -> str:
+    async def _score(self, script: str, infer: str | None, arguments: Score) -> str:
+        if infer is not None and not self.context.takes_notebooks:
+            raise NoLook("this competition takes files, not notebooks: score the script without --infer")
         if not arguments.background:
-            return await self._run(script, arguments.note)
+            return await self._run(script, infer, arguments.note)
         if len(self._running) >= self.looks.allowed:
             raise NoLook(f"{len(self._running)} scripts wait to be scored already, which is the most that may")
 
         async def score() -> None:
             try:
-                answer = await self._run(script, arguments.note)
+                answer = await self._run(script, infer, arguments.note)
             except (NoLook, BudgetExceeded, InfrastructureFailure) as error:
                 answer = str(error)
             self.news.append(answer)
@@ -120,9 +122,10 @@ class Commands:
             "waits for it"
         )
 
-    async def _run(self, script: str, note: str) -> str:
+    async def _run(self, script: str, infer: str | None, note: str) -> str:
         async with self.lease.hold() as lease:
-            return await self.looks.score(script, note, lease if self.lease.shared_with_scores else None)
+            own = lease if self.lease.shared_with_scores else None
+            return await self.looks.score(script, note, own, infer=infer)
 
     async def _log(self, call: LabCall, arguments: Log) -> str:
         if call.file is None:

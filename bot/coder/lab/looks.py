@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.coder.lab.cards import best_shown, families, share_line, shown, shown_gain
-from bot.engine.attempts import attempt, code, load_tree
+from bot.engine.attempts import attempt, code, infer_code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
@@ -91,7 +91,9 @@ class Looks:
         top = max(own, key=lambda node: (node.fitness, -node.id), default=None)
         return top.id if top is not None else next(iter(self.parents), None)
 
-    async def score(self, script: str, note: str, lease: Lease | None, closing: bool = False) -> str:
+    async def score(
+        self, script: str, note: str, lease: Lease | None, closing: bool = False, infer: str | None = None
+    ) -> str:
         """Run and score a script, and return the answer to its coder.
 
         Args:
@@ -99,17 +101,19 @@ class Looks:
             note: what is new, in a line.
             lease: the lease of the command that asks; None: the script waits for its own.
             closing: whether it is the look that is kept for the lab's end.
+            infer: the script that predicts in a notebook; None: there is none.
 
         Raises:
             NoLook: it is not scored, and costs no look.
             BudgetExceeded: no time or money is left for it.
         """
-        try:
-            ast.parse(script)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise NoLook(f"the script does not compile: {error}; that cost no look") from None
+        for name, text in (("the script", script), ("the script that predicts", infer or "")):
+            try:
+                ast.parse(text)
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                raise NoLook(f"{name} does not compile: {error}; that cost no look") from None
         async with self._lock:
-            if (node := self.scored(script)) is not None:
+            if (node := self.scored(script, infer)) is not None:
                 return f"this script was scored before, which cost no look. {self.answer(node)}"
             kept = 0 if closing else 1
             if self.used >= self.allowed - kept:
@@ -120,15 +124,16 @@ class Looks:
             if len(self.nodes) - self.used >= _MOST_FAILED:
                 raise NoLook(f"{_MOST_FAILED} scripts of this lab had no score, which is the most that are run")
             seconds = look_seconds(self.context, self.left())
-            node = await self._begin(script, note)
-            await self._run(node, script, note, seconds, lease)
+            node = await self._begin(script, infer, note)
+            await self._run(node, script, infer, note, seconds, lease)
         return self.answer(node)
 
-    def scored(self, script: str) -> int | None:
-        """Return the node of this lab, or the one it starts from, that has just this script."""
-        return next((node for node in (*self.nodes, *self.parents) if code(self.context, node) == script), None)
+    def scored(self, script: str, infer: str | None = None) -> int | None:
+        """Return the node of this lab, or the one it starts from, that has just this script, and this second one."""
+        context, known = self.context, (*self.nodes, *self.parents)
+        return next((n for n in known if code(context, n) == script and infer_code(context, n) == infer), None)
 
-    async def _begin(self, script: str, note: str) -> int:
+    async def _begin(self, script: str, infer: str | None, note: str) -> int:
         context, best = self.context, self.best()
         kind, parents = ("improve", (best,)) if best is not None else ("draft", ())
         action = Action(
@@ -149,20 +154,23 @@ class Looks:
                 draft_id=None if self.draft_id is None else str(self.draft_id),
                 model=context.model_name,
             )
-            update_node(tx, context.run_id, node, plan=self._plan(note), code=script, families=families(script))
+            plan, kinds = self._plan(note), families(script)
+            update_node(tx, context.run_id, node, plan=plan, code=script, infer=infer, families=kinds)
         context.say(f"lab {self.lab}: node {node}" + (f": {note[:100]}" if note else ""))
         return node
 
     def _plan(self, note: str) -> str:
         return (f"{self.title}: {note}" if note else self.title)[:_PLAN]
 
-    async def _run(self, node: int, script: str, note: str, seconds: float, lease: Lease | None) -> None:
+    async def _run(
+        self, node: int, script: str, infer: str | None, note: str, seconds: float, lease: Lease | None
+    ) -> None:
         context, tree = self.context, load_tree(self.context)
         compared = next(iter(tree[node].parents), None)
         if compared is None and (best := tree.best()) is not None:
             compared = best.id
         self._running = node, time.monotonic(), seconds
-        written = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve")
+        written = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve", infer)
         try:
             await run_script(
                 context, node, written, best_seconds(context, tree), Limits(seconds, None), compared, None, lease
@@ -204,7 +212,8 @@ class Looks:
                         with self.context.store.write() as tx:
                             end_node(tx, self.context.run_id, node, "failed", error=str(error))
                     else:
-                        await self._run(node, code(self.context, node), "", seconds, None)
+                        scripts = code(self.context, node), infer_code(self.context, node)
+                        await self._run(node, *scripts, "", seconds, None)
                     answers.append(self.answer(node))
         return answers
 
@@ -229,6 +238,13 @@ class Looks:
             against = f"node {base}" if base is not None else "the best before it"
             score.append(f"against {against}, paired, above 0 is better: {shown_gain(done.gain, done.gain_error)}")
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
+        if context.takes_notebooks:
+            passed = "its notebook passed the dress rehearsal"
+            lines.append(
+                passed
+                if done.infer
+                else "without --infer its notebook would train again on Kaggle, which takes long there"
+            )
         lines += [f"a check found: {finding}" for finding in done.findings]
         best = tree.best()
         if best is not None and best.id != node:

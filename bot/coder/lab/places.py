@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.coder.lab.cards import measured, shown
-from bot.engine.attempts import code
+from bot.engine.attempts import code, infer_code
 from bot.engine.context import RunContext
 from bot.execution.record import GUARDED, PREDICTIONS
 from bot.knowledge.retrieval import Found, entry_text
@@ -163,6 +163,8 @@ def write_bank(context: RunContext, folder: Path, nodes: Sequence[int]) -> None:
         place = folder / f"node{node}"
         place.mkdir(parents=True, exist_ok=True)
         (place / "solution.py").write_text(script, encoding="utf-8")
+        if (infer := infer_code(context, node)) is not None:
+            (place / "infer.py").write_text(infer, encoding="utf-8")
         submission = context.executor.submission_of(node, GUARDED)
         for file in (submission.with_name(PREDICTIONS), submission):
             if file.is_file() and not file.is_symlink():

@@ -151,11 +151,12 @@ class LabServer:
         if isinstance(arguments, Score):
             text = io.BytesIO()
             await _body(connection, size, begun, text)
+            first = len(text.getvalue()) - arguments.infer_bytes
             try:
-                script = text.getvalue().decode()
+                script, infer = (part.decode() for part in (text.getvalue()[:first], text.getvalue()[first:]))
             except UnicodeDecodeError as error:
                 raise _Refused(f"the script is not UTF-8 text: byte {error.start} is none of it") from None
-            yield LabCall(arguments, script=script)
+            yield LabCall(arguments, script=script, infer=infer or None)
         elif isinstance(arguments, Log):
             with tempfile.NamedTemporaryFile(dir=self._spool, suffix=".csv", buffering=0) as file:
                 await _body(connection, size, begun, file)
@@ -203,7 +204,11 @@ async def _header(connection: socket.socket) -> tuple[Arguments, int, bytes]:
 def _check_size(arguments: Arguments, size: int) -> None:
     if isinstance(arguments, Score | Log):
         most = _SCRIPT_BYTES if isinstance(arguments, Score) else _FILE_BYTES
-        if size == 0:
+        if isinstance(arguments, Score):
+            if arguments.infer_bytes > most:
+                raise _Refused(f"the second script has {arguments.infer_bytes} bytes, and {most} are the most")
+            size -= arguments.infer_bytes
+        if size <= 0:
             raise _Refused("the file is empty")
         if size > most:
             raise _Refused(f"the file has {size} bytes, and {most} are the most")

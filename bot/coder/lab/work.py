@@ -25,7 +25,7 @@ from bot.coder.lab.server import LabServer
 from bot.coder.lab.session import Session
 from bot.coder.lab.settings import LabSettings
 from bot.coder.own import OwnCoder
-from bot.engine.attempts import code, load_tree
+from bot.engine.attempts import code, infer_code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
@@ -39,7 +39,8 @@ from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
 
-_SOLUTION = "solution.py"
+_SOLUTION, _INFER = "solution.py", "infer.py"
+_SCRIPTS = (_SOLUTION, _INFER)
 _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 """Replies without a command in a row that close a lab."""
 _COMMAND_SHARE = 0.25
@@ -182,6 +183,8 @@ class Work:
             await asyncio.to_thread(write_bank, context, folder / "bank", kin(context, self.number))
         if self.assignment.codebase is not None:
             (folder / "work" / _SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
+            if (infer := infer_code(context, self.assignment.codebase)) is not None:
+                (folder / "work" / _INFER).write_text(infer, encoding="utf-8")
             inherited = await asyncio.to_thread(self._inherit, self.assignment.codebase)
         knowledge = Found() if alone else await self._knowledge()
         folds = None if alone else await context.executor.folds()
@@ -544,12 +547,16 @@ class Work:
         """Return whether `work/solution.py` is a script that was not scored."""
         if self.assignment.alone or not (self.folder / "work").is_dir():
             return False
-        path = self._collected().kept.get(_SOLUTION)
-        return path is not None and not self.looks.scored(path.read_text(encoding="utf-8", errors="replace"))
+        kept = self._collected().kept
+        texts = [
+            kept[name].read_text(encoding="utf-8", errors="replace") if name in kept else None for name in _SCRIPTS
+        ]
+        return texts[0] is not None and not self.looks.scored(texts[0], texts[1])
 
     def _collected(self) -> Collected:
-        """Return `work/solution.py` as a copy beside `work/`, by the careful reader of what sandboxes leave."""
-        return collect(self.folder / "work", [_SOLUTION], self.folder, cap=_SCRIPT_BYTES)
+        """Return `work/solution.py`, for a notebook with `infer.py`, as copies beside `work/`, by the careful reader."""
+        names = _SCRIPTS if self.context.takes_notebooks else (_SOLUTION,)
+        return collect(self.folder / "work", names, self.folder, cap=_SCRIPT_BYTES)
 
     async def _last(self) -> dict[str, Any]:
         """Spend the last look on `work/solution.py`, which no process can change any more."""
@@ -559,7 +566,8 @@ class Work:
             answers += await self.looks.finish_begun()
             if (path := found.kept.get(_SOLUTION)) is not None:
                 script = path.read_text(encoding="utf-8")
-                answers.append(await self.looks.score(script, "as its lab left it", None, closing=True))
+                infer = found.kept[_INFER].read_text(encoding="utf-8") if _INFER in found.kept else None
+                answers.append(await self.looks.score(script, "as its lab left it", None, closing=True, infer=infer))
         except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
             answers.append(str(error))
         return {"answers": answers}

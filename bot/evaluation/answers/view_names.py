@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from state.errors import UsageError
 
-ViewKind = Literal["sample", "holdout", "full", "swap", "fold"]
+ViewKind = Literal["sample", "holdout", "full", "swap", "rehearsal", "rehearsal-few", "fold"]
 
 VALIDATION = tuple(f"validation.{suffix}" for suffix in ("csv", "tsv", "tab", "json", "jsonl", "ndjson"))
 """Possible names of the table of validation rows, which has the format of the training rows."""
@@ -45,6 +45,11 @@ class ViewName:
         if not 2 <= folds <= MOST_FOLDS or fold > folds:
             raise UsageError(f"There is no view {text!r}: of 2 to {MOST_FOLDS} folds one is number 1 to the last.")
         return cls("fold", fold, folds)
+
+    @property
+    def swaps(self) -> bool:
+        """Whether withheld rows stand in for the test rows, so that the submission itself is scored."""
+        return self.kind in ("swap", "rehearsal", "rehearsal-few")
 
     def __str__(self) -> str:
         """Return the name: `fold 2/5`."""

@@ -35,6 +35,8 @@ VERSION = 5
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
 FULL_VALIDATION = 20
+FEWER = 4
+"""Withheld rows of a dress rehearsal over those of the one with few, by which its time for each row is known."""
 FEWEST_FOLDS = 2
 """Folds that training rows must be in for experiments to be compared on them."""
 _OURS = (*VALIDATION, "sample_validation.csv")
@@ -99,7 +101,7 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     rows, note = _choose(layout, view, split, seed)
     staging = _staging(out_dir)
     labels_dir.mkdir(parents=True, exist_ok=True)
-    (write_swapped_rows if view.kind == "swap" else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
+    (write_swapped_rows if view.swaps else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
     done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
     notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
     info = ViewInfo(
@@ -238,6 +240,13 @@ def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[Vi
         fold = fold_rows(layout, split, view, seed, VERSION)
         hidden = sorted(set(range(len(layout.ids))) - set(fold.train))
         return ViewRows(fold.train, _asked(layout, fold.asked, rng), hidden), fold.note
+    if view.kind in ("rehearsal", "rehearsal-few"):
+        count = len(holdout) // FEWER if view.kind == "rehearsal-few" else len(holdout)
+        asked = _asked(layout, _whole(layout, rng.sample(holdout, max(1, count)), holdout), rng)
+        # A notebook must not pass by chance that has the number of the test rows in it.
+        if len(asked) > 1 and len(asked) == len(layout.test_units()):
+            asked = _whole(layout, asked[1:], asked[1:])
+        return ViewRows(train, asked, sorted(holdout + final)), split.note
     # Both parts are asked for as one: what a script could see of the difference, it could make use of.
     asked = _asked(layout, holdout + final, rng)
     return ViewRows(train, asked, sorted(holdout + final), frozenset(final).intersection(asked)), split.note

@@ -124,7 +124,7 @@ def write_others(
 ) -> Iterator[str]:
     """Carry every other file, and yield notes on it."""
     done = done | {path.relative_to(data_dir) for path in layout.train.files}
-    swap = view.kind == "swap"
+    swap = view.swaps
     withheld = withheld_from(layout, rows.withheld)
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
     done |= untouched if swap else set()

@@ -1,4 +1,4 @@
-"""The questions of the probe: at most fifteen requests, none of which changes anything."""
+"""The questions of the probe: at most eighteen requests, none of which changes anything."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,8 +10,10 @@ from pydantic import Field, ValidationError
 from scrapers.kaggle.client import AnswerT, KaggleClient, Method, open_http
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials
+from scrapers.kaggle.datasets import DataSets
 from scrapers.kaggle.forum import Forum, ForumTopic
 from scrapers.kaggle.kernels import Kernels
+from scrapers.kaggle.notebooks import Notebooks
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.probe.exchange import Exchange
 from scrapers.kaggle.search import METHOD as SEARCH
@@ -22,10 +24,11 @@ from scrapers.kaggle.wire import Answer
 from state.clock import Clock
 from state.errors import KaggleError, NotAuthenticated, SiteUnavailable, UnknownAnswer
 
-MOST_REQUESTS = 15
+MOST_REQUESTS = 18
 BOARD_ROWS = 3
 """Rows requested of the leaderboard's top: few, to see whether `pageSize` counts."""
 WRONG_NAME = "no-competition-has-this-name"
+_MISSING = "kaggle/no-data-set-has-this-name"
 _MOST_MESSAGES = 100
 """A topic with more is not read."""
 _HEADERS = ("content-type", "retry-after", "x-kaggle-apiversion")
@@ -99,6 +102,10 @@ async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace)
         await client.tried("search-competition", Search(client).competition(slug, title))
     else:
         await client.tried("wrong-name", site.get(WRONG_NAME))
+    data_sets = DataSets(client)
+    await client.tried("gpu-hours", Notebooks(client).accelerator_quota())
+    await client.tried("own-data-sets", anext(data_sets.mine(), None))
+    await client.tried("missing-data-set", data_sets.status(_MISSING))
 
 
 async def _search_without_key(client: KaggleClient, title: str) -> SearchPage:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing
+from scrapers.kaggle.datasets import OwnDataSets, StatusOfDataSet
 from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage
+from scrapers.kaggle.notebooks import Quotas
 from scrapers.kaggle.search import SearchPage
 from scrapers.kaggle.submissions import Limits, SentFiles
 from scrapers.kaggle.wire import Answer
@@ -29,6 +31,9 @@ TYPES: Mapping[str, type[Answer]] = {
     "GetTopic": OneTopic,
     "ListKernels": KernelPage,
     "ListEntities": SearchPage,
+    "GetAcceleratorQuotaStatistics": Quotas,
+    "ListDatasets": OwnDataSets,
+    "GetDatasetStatus": StatusOfDataSet,
 }
 """The type of the client's that reads each method's answer; `DownloadDataFiles` answers with an address instead."""
 

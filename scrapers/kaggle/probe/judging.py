@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrapers.kaggle.failures import code_and_words
-from scrapers.kaggle.probe import on_community, on_competitions
+from scrapers.kaggle.probe import on_community, on_competitions, on_notebooks
 from scrapers.kaggle.probe.exchange import Exchange
 from scrapers.kaggle.probe.points import Finding, Point, Seen, told, unsure
 
@@ -103,6 +103,7 @@ POINTS: tuple[Point, ...] = (
     Point("times", "Times are UTC and end in Z.", _times),
     *on_competitions.POINTS,
     *on_community.points(),
+    *on_notebooks.POINTS,
     Point("error-shape", "Refusals have one of two shapes, nested or flat.", _error_shape, "a probe that is refused"),
     Point(
         "wrong-name",

@@ -19,8 +19,8 @@ _KEPT = frozenset(
 _NAMES_OF_THINGS = frozenset(("ListCompetitionPages", "ListDataFiles"))
 """Methods whose `name` is that of a page or a file, not of a person."""
 _ADDRESS = "https://www.kaggle.com/competitions/"
-_LIKE_NUMBER = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?|-?\d+(?:\.\d+)?(?:e-?\d+)?", re.IGNORECASE)
-"""Times and numbers as text."""
+_LIKE_NUMBER = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?|-?\d+(?:\.\d+)?(?:e-?\d+|s)?", re.IGNORECASE)
+"""Times, numbers and seconds as text."""
 _TAGS = "p|div|span|h[1-6]|ul|ol|li|a|b|i|em|strong|code|pre|br|hr|table|thead|tbody|tr|td|th|img|blockquote|sup|sub"
 _TAG = re.compile(rf"(</?(?:{_TAGS})\b)[^<>]*(>)", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")

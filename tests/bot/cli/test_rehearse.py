@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 
 from bot.cli.app import app
 from state.errors import BotError, SnapshotError, UsageError
-from tests.bot.rehearsal.parts import TWIN, Client, tiny, truth_with, write_twin
+from tests.bot.rehearsal.parts import KERNELS, TWIN, Client, tiny, truth_with, write_twin
 from tests.source_tree import ROOT
 from tests.tiny_snapshot import SLUG, write_tiny
 
@@ -159,3 +160,22 @@ def test_a_rehearsal_in_which_nothing_was_scored_ends_with_1(tmp_path: Path) -> 
         output = process.communicate(timeout=60)[0]
     assert process.returncode == 1
     assert "final standing" in output
+
+
+@pytest.mark.integration
+def test_notebooks_run_on_the_share_of_test_rows_that_is_shown(tmp_path: Path) -> None:
+    options = ("--json", "--kind", "notebooks", "--public-test", "0.5", "--sandbox", "process", "--speed", "100000")
+    code = "import glob\nfor path in glob.glob('/kaggle/input/**/test.csv', recursive=True): print(len(open(path).readlines()))"
+    pushed = {"slug": "rehearsal/count-rows", "newTitle": "Count rows", "text": code, "kernelType": "script"}
+    mine = {"userName": "rehearsal", "kernelSlug": "count-rows"}
+    with rehearsing(write_tiny(tmp_path / "tiny"), *options) as process:
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        with httpx2.Client(trust_env=False, verify=verify, timeout=30) as http:
+            client = Client(line(process)["url"], http)
+            client.ask(f"{KERNELS}/SaveKernel", **pushed, competitionDataSources=["tiny-table"])
+            while client.ask(f"{KERNELS}/GetKernelSessionStatus", **mine)["status"] in ("QUEUED", "RUNNING"):
+                time.sleep(0.1)
+            log = json.loads(client.ask(f"{KERNELS}/ListKernelSessionOutput", **mine)["log"])
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert [one["data"] for one in log] == ["31\n"]

@@ -177,7 +177,7 @@ def test_a_daemon_that_hangs_is_waited_for_two_seconds(store: Store, here: Path)
         hangs.listen()
         began = time.monotonic()
         assert status() == read
-        assert 1.5 < time.monotonic() - began < 10
+        assert 1.5 < time.monotonic() - began < 60
 
 
 def test_who_asks_nothing_or_nonsense_holds_nobody_up_for_long(store: Store, here: Path) -> None:

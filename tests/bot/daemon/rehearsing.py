@@ -103,13 +103,18 @@ def rehearsal(
     model: str = "builtin",
     more: str = "",
     entered_after: timedelta = timedelta(),
+    site_options: Sequence[str] = (),
 ) -> Iterator[Rehearsal]:
-    """Have a site and its receivers while this lasts, entered so long after the start; all processes are gone afterwards."""
+    """Have a site and its receivers while this lasts, entered so long after the start; all processes are gone afterwards.
+
+    `site_options` are further ones of `bot rehearse`.
+    """
     played = [json.loads((path / "snapshot.json").read_text()) for path in snapshots]
     start = min(datetime.fromisoformat(one["enabled_at"]) for one in played) + entered_after
     with MailServer() as mail, HookSite() as hook:
         command = [sys.executable, "-m", "bot", "rehearse", *map(str, snapshots), "--json", "--port", "0"]
         command += ["--speed", str(speed), "--token", TOKEN, "--start", start.isoformat()]
+        command += site_options
         command += [] if faults_seed is None else ["--faults-seed", str(faults_seed)]
         if faults is not None:
             (folder / "faults.toml").write_text(faults)

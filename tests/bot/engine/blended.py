@@ -46,7 +46,7 @@ async def blended_run(folder: Path) -> AsyncIterator[tuple[RunContext, Blending]
     clock, model = ReplayClock(snapshot.card.deadline), RecordedModel(folder)
     async with (
         aclosing(Worker()) as blender,
-        opened_on(snapshot, folder, 20, clock, model, community=False, baseline=False) as opened,
+        opened_on(snapshot, folder, 20, clock, model, community=False, baseline=False, worker=blender) as opened,
     ):
         context = replace(opened, blender=blender)
         yield context, Blending(context, blender)

@@ -1,7 +1,7 @@
 """A run for the tests of a search: everything is real, but nothing of it needs to be executed."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -61,8 +61,12 @@ async def opened_on(
     sandbox: Sandbox | None = None,
     seconds: float = 600.0,
     cpus: int = 1,
+    worker: Worker | None = None,
 ) -> AsyncIterator[RunContext]:
-    """Give a run on a snapshot, with its community, whose executions have so many cores; one in the folder goes on."""
+    """Give a run on a snapshot, with its community, whose executions have so many cores; one in the folder goes on.
+
+    Its worker is its own unless one is given, whose libraries may be loaded already.
+    """
     run, locks, stopwatch = RunFolder(folder / "run"), folder / "locks", Stopwatch()
     sandbox = sandbox or ProcessSandbox()
     slug = snapshot.card.slug
@@ -80,7 +84,7 @@ async def opened_on(
                     create_node(tx, RUN, action="draft", id=1, plan="the safe baseline")
                     end_node(tx, RUN, 1, "valid", score=0.5)
         rows = Steps(store, RUN)
-        async with aclosing(Worker()) as worker:
+        async with aclosing(Worker()) if worker is None else nullcontext(worker) as scorer:
             leasing = Leasing(Leases(locks), cpus, 0, lambda: 60.0, stopwatch, lambda line: None)
             limits = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
             yield RunContext(
@@ -95,7 +99,7 @@ async def opened_on(
                 clock=clock,
                 asker=Asker(model, store, RUN, clock, rows),
                 model_name="m",
-                executor=Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, worker, stopwatch, leasing),
+                executor=Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, scorer, stopwatch, leasing),
                 budget=RunBudget(stopwatch, seconds, steps),
                 machine=this_machine(Limits(60.0), sandbox.describe()),
                 preview="",

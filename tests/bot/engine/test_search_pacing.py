@@ -121,7 +121,7 @@ async def test_nothing_begins_before_its_turn_and_it_ends_when_no_more_will_come
         assert not going.done()
         gate.later = False
         gate.open()
-        await asyncio.wait_for(going, 20)
+        await asyncio.wait_for(going, 60)
         assert (gate.begun, gate.ended) == (2, 2)
 
 
@@ -142,7 +142,7 @@ async def test_a_cap_that_renews_is_waited_for_and_another_ends_the_search(tmp_p
         gate = Gate(places=1)
         work = Work(context, BudgetExceeded("the run's cap is reached"))
         stopped = search(context, gate, work, Drafts())
-        await asyncio.wait_for(stopped.run(), 20)
+        await asyncio.wait_for(stopped.run(), 60)
         assert stopped.stopped_by == "the run's cap is reached"
         assert stopped.tree()[3].state == "failed"
 
@@ -183,7 +183,7 @@ async def test_a_model_that_will_never_answer_ends_the_search_also_while_news_ar
     async with opened(tmp_path, steps=3) as context:
         work = Work(context)
         going = search(context, Gate(places=9, trouble=ModelMisconfigured("a wrong key")), work, Drafts())
-        await asyncio.wait_for(going.run(), 20)
+        await asyncio.wait_for(going.run(), 60)
         assert (work.played, going.misconfigured, going.stopped_by) == ([], True, "a wrong key")
 
 
@@ -199,5 +199,5 @@ async def test_who_asks_to_stop_does_not_wait_for_news(tmp_path: Path) -> None:
         run = asyncio.create_task(going.run())
         await until(lambda: gate.numbers == [0])
         going.interrupt()
-        await asyncio.wait_for(run, 20)
+        await asyncio.wait_for(run, 60)
         assert (work.played, going.status) == ([], "stopped")

@@ -18,11 +18,14 @@ from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
 from bot.rehearsal.time_shift import align_starts
+from sandbox import Sandbox
 from scrapers.snapshots.snapshot import Snapshot
 from tests.tiny_snapshot import SLUG, write_tiny
 
 COMPETITIONS = "competitions.CompetitionApiService"
 KERNELS = "kernels.KernelsApiService"
+DATASETS = "datasets.DatasetApiService"
+BLOBS = "blobs.BlobApiService"
 DISCUSSIONS = "discussions.DiscussionApiService"
 SEARCH = "search.SearchApiService"
 START = datetime(2020, 1, 10, 12, tzinfo=UTC)
@@ -122,9 +125,10 @@ def served(
     settings: SiteSettings | None = None,
     faults: Faults | None = None,
     at: datetime = START,
+    sandbox: Sandbox | None = None,
 ) -> Iterator[Served]:
     clock = HandClock(at)
-    site = Site(played, clock, settings, faults)
+    site = Site(played, clock, settings, faults, sandbox)
     verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nothing is encrypted here, and reading certificates takes long
     with serving(site) as url, httpx2.Client(trust_env=False, verify=verify, timeout=10) as http:
         yield Served(site, clock, Client(url, http, slug=site.competitions[0].slug))

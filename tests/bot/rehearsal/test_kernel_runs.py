@@ -56,7 +56,8 @@ def test_versions_are_counted_and_private_ones_are_the_owners_alone(here: Served
         ("rehearsal/first-try", True, 3)
     ]
     found = here.client.ask("search.SearchApiService/ListEntities", filters={"query": "first try"})
-    assert "KERNEL" not in [one["documentType"] for one in found.get("documents", [])]
+    [document] = [one for one in found["documents"] if one["documentType"] == "KERNEL"]
+    assert (document["slug"], document["isPrivate"]) == ("first-try", True)
 
 
 def test_what_is_wrong_with_a_kernel_comes_under_200(here: Served) -> None:

@@ -31,14 +31,16 @@ from bot.execution.record import Execution, Score
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
+from bot.rehearsal.faults import Faults
 from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.desk import Desk
 from bot.submission.kaggle import KaggleSubmitter, Settling
-from sandbox import ExitReason, Limits
+from bot.submission.notebook import NotebookSubmitter
+from sandbox import ExitReason, Limits, Sandbox
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
-from scrapers.kaggle.client import open_client
+from scrapers.kaggle.client import KaggleClient, open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Patience
@@ -88,8 +90,9 @@ class Ground:
     run: Path
 
 
-def ground(folder: Path) -> Ground:
-    snapshot = tiny(folder)
+def ground(folder: Path, **changes: Any) -> Ground:
+    """Make it, with some fields of the snapshot's manifest changed."""
+    snapshot = tiny(folder, **changes)
     run = RunFolder(folder / "run")
     run.make()
     for view in ("holdout", "full"):
@@ -111,6 +114,7 @@ class Live:
     submitter: Submitter
     worker: Worker
     answers: dict[str, str]
+    client: KaggleClient
     told: list[str] = field(default_factory=list)
 
     @property
@@ -122,7 +126,8 @@ class Live:
         return self.context.store
 
     def desk(self, settings: CompetitionSettings = SENDING, submitter: Submitter | None = None) -> Desk:
-        return Desk(self.context, self.folder, settings, submitter or self.submitter, self.worker)
+        client = self.client if self.context.takes_notebooks else None
+        return Desk(self.context, self.folder, settings, submitter or self.submitter, self.worker, client=client)
 
     def node(
         self,
@@ -214,6 +219,8 @@ async def live(
     settings: SiteSettings = GRADED,
     at: datetime = START,
     spending: Level | None = None,
+    sandbox: Sandbox | None = None,
+    faults: Faults | None = None,
 ) -> AsyncIterator[Live]:
     """Open a copy of the ground as a live run, and serve the site."""
     run, locks = RunFolder(folder / "run"), folder / "locks"
@@ -221,18 +228,21 @@ async def live(
     shutil.copytree(ground.run, run.path)
     locks.mkdir()
     async with AsyncExitStack() as stack:
-        site = stack.enter_context(served(ground.snapshot, settings, at=at))
+        site = stack.enter_context(served(ground.snapshot, settings, faults, at=at, sandbox=sandbox))
         store = stack.enter_context(Store.open(run.path / "bot.db", site.clock))
         patience = Patience(silence=5.0, whole=20.0, backoff=1.0)
         section = KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE, patience=patience)
         key = Credentials(site.site.settings.token)
         client = await stack.enter_async_context(open_client(section, site.clock, Tally(), lambda: key))
-        submitter = KaggleSubmitter(client, ground.snapshot.card.slug, "submission.csv", Settling(first=0.0))
+        about = (client, ground.snapshot.card.slug, "submission.csv")
+        submitter = KaggleSubmitter(*about, Settling(first=0.0))
+        if ground.snapshot.card.kind == "code":
+            submitter = NotebookSubmitter(*about, store, RUN, Settling(first=0.0))
         context = run_context(ground.snapshot.card, run, locks, store, worker, spending, ground.snapshot.data)
         here = folder / "competition"
         here.mkdir()
         answers = {row["id"]: row["label"] for row in rows(ground.snapshot.answers)}
-        yield Live(context, run, here, site, submitter, worker, answers)
+        yield Live(context, run, here, site, submitter, worker, answers, client)
 
 
 def run_context(

@@ -82,7 +82,9 @@ async def run_of(
     clock, model = ReplayClock(snapshot.card.deadline), RecordedModel(folder)
     async with (
         aclosing(Worker()) as blender,
-        opened_on(snapshot, folder, None, clock, model, community=False, baseline=False, seconds=seconds) as opened,
+        opened_on(
+            snapshot, folder, None, clock, model, community=False, baseline=False, seconds=seconds, worker=blender
+        ) as opened,
     ):
         context = replace(opened, blender=blender, budget=replace(opened.budget, races=True, elapsed=_Still()))
         for node, much in enumerate(wrong, 1):

@@ -1,6 +1,5 @@
 """The last choice: finalists are raced on folds, the rows of final are read once."""
 
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 
 from bot.engine.attempts import load_tree
 from bot.engine.race import race
-from bot.evaluation.client.worker import Worker
 from bot.execution.guarding import node_findings
 from bot.execution.record import kept_execution
 from bot.submission.last_choice import last_choice, selection_of
@@ -19,7 +17,9 @@ from tests.bot.submission.raced import WRONG, run_of
 
 @pytest.mark.integration
 async def test_finalists_are_raced_and_chosen_among_by_all_rows(tmp_path: Path) -> None:
-    async with run_of(tmp_path) as context, aclosing(Worker()) as worker:
+    async with run_of(tmp_path) as context:
+        worker = context.blender
+        assert worker is not None
         raced = await race(context, worker)
         assert set(raced.finalists) == {1, 2, 3, 4}, "the fifth is worse beyond noise"
         assert raced.note.startswith("raced: nodes "), raced.note
@@ -47,7 +47,9 @@ async def test_finalists_are_raced_and_chosen_among_by_all_rows(tmp_path: Path) 
 
 @pytest.mark.integration
 async def test_a_run_that_may_go_on_is_chosen_for_by_the_hold_out_alone(tmp_path: Path) -> None:
-    async with run_of(tmp_path, wrong=WRONG[:2]) as context, aclosing(Worker()) as worker:
+    async with run_of(tmp_path, wrong=WRONG[:2]) as context:
+        worker = context.blender
+        assert worker is not None
         best = max(load_tree(context).valid(), key=lambda one: one.fitness)
         for how in (context, replace(context, blender=None)):
             assert await last_choice(how, worker, over=how is not context) == best
@@ -66,7 +68,9 @@ async def test_a_run_that_may_go_on_is_chosen_for_by_the_hold_out_alone(tmp_path
 async def test_a_race_that_cannot_pay_or_is_not_wanted_is_left_out_with_the_reason(
     tmp_path: Path, seconds: float, wrong: tuple[float, ...], races: bool, why: str
 ) -> None:
-    async with run_of(tmp_path, wrong=wrong) as context, aclosing(Worker()) as worker:
+    async with run_of(tmp_path, wrong=wrong) as context:
+        worker = context.blender
+        assert worker is not None
         short = replace(context, budget=replace(context.budget, seconds=seconds), races=races)
         assert await last_choice(short, worker, over=True) is not None
         found = selection_of(short)

@@ -8,11 +8,15 @@ import httpx2
 import pytest
 from bs4 import BeautifulSoup
 
+from bot.cli.status_lines import detail_lines
 from bot.report.nodes import GoesOn
+from bot.status.accounts import Allowance
+from bot.status.status import status_of
 from bot.web.run_view import MOST_BOXES, run_view
 from bot.web.sources import Sources
 from bot.web.views import Views
 from sandbox.gpu import Gpus
+from state.notebooks import record_stage
 from state.progress import create_node, create_run, end_node, end_run
 from state.series import take_reading
 from state.store import Store
@@ -70,6 +74,19 @@ async def test_a_competition_without_a_run_has_a_page_too(owner: httpx2.AsyncCli
     assert "its rules are not accepted" in text(page, "standing")
     assert text(page, "tree") == text(page, "labs") == text(page, "held") == ""
     assert "The leaderboard was not read yet." in text(page, "board")
+
+
+async def test_where_a_notebook_stands_is_shown_on_the_page_and_in_the_status(
+    owner: httpx2.AsyncClient, folder: Path
+) -> None:
+    with reopened(folder) as store:
+        with store.write() as tx:
+            record_stage(tx, parts.RUN, 3, "ab" * 32, "pushed", ref="ann/bot-spooky", version=1)
+        (found,) = status_of(store, Allowance(), [SPOOKY]).competitions
+    lines = " ".join(" ".join(detail_lines(found, parts.NOW)).split())
+    said = "it runs at the site as ann/bot-spooky, version 1"
+    assert "of node 3: it runs at the site as ann/bot-spooky, version 1 (for " in lines
+    assert said in text(await owner.get(f"/competition/{SPOOKY}"), "submissions")
 
 
 async def test_the_leaderboards_movement_is_drawn_and_counted(owner: httpx2.AsyncClient, folder: Path) -> None:

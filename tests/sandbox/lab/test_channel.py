@@ -41,7 +41,7 @@ async def result_of(request: LabRequest, program: str) -> CommandResult:
         )
 
     async with opened(request, start, SearchPaths("/bin")) as lab:
-        result = await asyncio.wait_for(lab.run(1, "true", seconds=5, cpus=()), 10)
+        result = await asyncio.wait_for(lab.run(1, "true", seconds=5, cpus=()), 60)
         assert not lab.alive
         return result
 

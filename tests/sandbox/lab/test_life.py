@@ -170,7 +170,7 @@ async def test_an_idle_lab_costs_nothing(shell: Shell) -> None:
     inside = sum(one.cpu_times().user + one.cpu_times().system for one in own_processes())
     own = time.process_time()
     await asyncio.sleep(3)
-    assert time.process_time() - own < 0.006
+    assert time.process_time() - own < 0.05
     assert sum(one.cpu_times().user + one.cpu_times().system for one in own_processes()) == inside
 
 

@@ -4,26 +4,32 @@ import contextlib
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import kagglesdk
 import pytest
 from kagglesdk.competitions.types.submission_status import SubmissionStatus
+from kagglesdk.datasets.types.dataset_enums import DatabundleVersionStatus as Databundle
 from kagglesdk.kaggle_object import KaggleObject
+from kagglesdk.kernels.types.kernels_enums import KernelWorkerStatus
 
 import scrapers.kaggle
-from scrapers.kaggle.account import who_am_i
+from scrapers.kaggle.account import own_name, who_am_i
 from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.datasets import DataSets, DataSetStatus
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.kernels import Kernels
+from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
 from scrapers.kaggle.probe.asking import _Whole
 from scrapers.kaggle.search import Search
 from scrapers.kaggle.submissions import Status, Submissions
 from scrapers.kaggle.wire import Answer, Wire
 from scrapers.snapshots.community import TIERS
 from state.errors import BotError
-from tests.scrapers.kaggle.parts import Site, answer, client_of
+from tests.scrapers.kaggle.parts import URL, Site, answer, client_of
 
 
 def modules(package: Any) -> Iterator[Any]:
@@ -59,6 +65,17 @@ NAMED = {
     "kernels.KernelSource": "ApiGetKernelResponse",
     "kernels.OutputFile": "ApiKernelSessionOutputFile",
     "kernels.OutputPage": "ApiListKernelSessionOutputResponse",
+    "datasets.StatusOfDataSet": "ApiGetDatasetStatusResponse",
+    "datasets.Blob": "ApiStartBlobUploadResponse",
+    "datasets.DataSetVersion": "ApiCreateDatasetResponse",
+    "datasets.DataSet": "ApiDataset",
+    "datasets.OwnDataSets": "ApiListDatasetsResponse",
+    "datasets._Nothing": "ApiDeleteDatasetResponse",
+    "notebooks.Session": "ApiGetKernelSessionStatusResponse",
+    "notebooks.PushedVersion": "ApiSaveKernelResponse",
+    "notebooks.AcceleratorQuota": "ApiAcceleratorQuota",
+    "notebooks.Quotas": "ApiGetAcceleratorQuotaStatisticsResponse",
+    "notebooks._Cancelled": "ApiCancelKernelSessionResponse",
     "search.Author": "ApiUserAvatar",
     "search.KernelFacts": "ApiSearchKernelsDocument",
     "search.CompetitionFacts": "ApiSearchCompetitionsDocument",
@@ -76,6 +93,11 @@ NAMED = {
     "competitions.DataSummary": "ApiFilesSummary",
 }
 """Ours, by module and name, and theirs."""
+INNER = {
+    ("ListEntities", "filters"): "ListEntitiesFilters",
+    ("CreateDataset", "files"): "ApiDatasetNewFile",
+}
+"""Their types of what a request holds."""
 OURS: dict[str, type[Wire]] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": kind
     for module in modules(scrapers.kaggle)
@@ -99,12 +121,14 @@ def test_every_field_that_we_send_is_one_of_kaggles() -> None:
     assert OURS.keys() == NAMED.keys()  # else the test above would hold for want of types
 
 
-async def test_every_question_has_the_fields_of_its_request() -> None:
+async def test_every_question_has_the_fields_of_its_request(tmp_path: Path) -> None:
     """Ask every question that there is, and compare what is sent."""
-    site = Site([answer({"createUrl": "x"})])
+    site = Site([answer({"createUrl": URL, "documents": [{"slug": "b", "kernelDocument": {"sessionId": 3}}]})])
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    files = {"model.bin": tmp_path / "model.bin"}
     async with client_of(site) as client:
         competitions, forum, kernels = Competitions(client), Forum(client), Kernels(client)
-        submissions = Submissions(client, "leaf")
+        submissions, sets, notebooks = Submissions(client, "leaf"), DataSets(client), Notebooks(client)
         for question in (
             anext(competitions.entered(), None),
             competitions.get("leaf"),
@@ -127,26 +151,44 @@ async def test_every_question_has_the_fields_of_its_request() -> None:
             submissions.get(1),
             submissions.start_upload("submission.csv", 1, 1),
             submissions.create("t", "d"),
+            submissions.create_from_notebook("a/b", 3, "submission.csv", "d"),
+            sets.status("a/weights"),
+            sets.create("a/weights", "Weights", files),
+            anext(sets.mine(), None),
+            sets.remove("a/weights"),
+            notebooks.push(PushedKernel("a/b", "B", "{}", "leaf", ("a/weights",), "NvidiaTeslaT4", "image", 60)),
+            notebooks.source("a/b", 3),
+            notebooks.session("a/b", 3),
+            notebooks.output("a/b", 3),
+            notebooks.cancel("a/b", "B"),
+            notebooks.accelerator_quota(),
             who_am_i(client, "t"),
+            own_name(client),
         ):
             with contextlib.suppress(BotError):  # the answer is of no matter here
                 await question
     seen = set()
     for asked in site.asked:
         name = asked.method
+        if name == "v1":  # an upload
+            continue
         kind = next(THEIRS[full] for full in (f"Api{name}Request", f"{name}Request") if full in THEIRS)
         assert set(asked.body) <= fields(kind), name
         for key, value in asked.body.items():
-            if isinstance(value, dict):
-                assert set(value) <= fields(THEIRS["ListEntitiesFilters"]), key
+            inner = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
+            assert all(set(one) <= fields(THEIRS[INNER[name, key]]) for one in inner), key
         seen.add(name)
-    assert len(seen) == 20
+    assert len(seen) == 30
 
 
 def test_numbers_of_enumerations_are_kaggles() -> None:
-    assert {one.name: one.value for one in Status if one.value >= 0} == {
-        one.name: one.value for one in SubmissionStatus
-    }
+    kinds: list[tuple[Iterable[Enum], Iterable[Enum]]] = [
+        (Status, SubmissionStatus),
+        (SessionStatus, KernelWorkerStatus),
+        (DataSetStatus, Databundle),
+    ]
+    for ours, names in kinds:
+        assert {one.name: one.value for one in ours if one.value >= 0} == {one.name: one.value for one in names}
     tiers = next(
         kind
         for module in modules(kagglesdk)

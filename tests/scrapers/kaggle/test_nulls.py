@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from scrapers.kaggle.account import Introspection
 from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing, _Competitions
+from scrapers.kaggle.datasets import DataSetVersion, OwnDataSets, StatusOfDataSet
 from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage, KernelSource, OutputPage
+from scrapers.kaggle.notebooks import PushedVersion, Quotas, Session
 from scrapers.kaggle.search import SearchPage
 from scrapers.kaggle.submissions import Created, Limits, SentFile, SentFiles, Upload
 from scrapers.kaggle.wire import Answer
@@ -51,11 +53,12 @@ KERNEL = {
     **{"id": 1, "ref": "ann/a", "title": "A", "author": "Ann", "lastRunTime": T, "language": "python"},
     **{"kernelType": "script", "isPrivate": False, "datasetDataSources": ["a/b"], "totalVotes": 3},
     "currentVersionNumber": 2,
+    "competitionDataSources": ["leaf"],
 }
 FOUND = {
     **{"id": 1, "documentType": "KERNEL", "title": "A", "slug": "a", "votes": 1},
     "ownerUser": {"id": 5, "userName": "ann", "displayName": "Ann", "tier": "MASTER"},
-    "kernelDocument": {"bestPublicScore": 0.5, "hasLinkedSubmission": True},
+    "kernelDocument": {"sessionId": "3", "bestPublicScore": 0.5, "hasLinkedSubmission": True},
     "competitionDocument": {"isEnvironmentEvaluation": True, "onlyAllowKernelSubmissions": True},
 }
 TOPIC = {
@@ -63,6 +66,10 @@ TOPIC = {
     **{"lastCommentPostDate": T, "isSticky": True},
 }
 ENTRY = {"teamId": 1, "teamName": "a", "submissionDate": T, "score": "0.5"}
+SET = {
+    **{"ref": "a/b", "title": "B", "isPrivate": True, "totalBytes": "5", "lastUpdated": T, "currentVersionNumber": 1},
+}
+QUOTA = {"timeUsed": "3600s", "timeReserved": "1.5s", "totalTimeAllowed": "108000s"}
 PAGE = {"name": "rules", "content": "c", "postTitle": "p", "mimeType": "text/html"}
 FILE = {"ref": "a.csv", "name": "a.csv", "totalBytes": "5", "creationDate": T}
 TYPES = [{"extension": ".csv", "fileCount": 1, "totalSize": 5}, {"extension": ".txt", "fileCount": 2, "totalSize": 6}]
@@ -92,6 +99,12 @@ ANSWERS: list[tuple[type[Answer], dict[str, Any]]] = [
     (TopicMessages, listed("messages", MESSAGE)),
     (OneTopic, {"topic": {"id": 1, "postDate": T, "authorName": "ann", "content": "<p>"}}),
     (SearchPage, listed("documents", FOUND)),
+    (OwnDataSets, listed("datasets", SET, "ref")),
+    (DataSetVersion, {"ref": "a/b", "url": "u", "status": "ok"}),
+    (StatusOfDataSet, {"status": "READY"}),
+    (PushedVersion, {"ref": "a/b", "url": "u", "versionNumber": 3, "invalidDatasetSources": ["a/c", "a/d"]}),
+    (Session, {"status": "ERROR", "failureMessage": "m"}),
+    (Quotas, {"quotaRefreshTime": T, "gpuQuota": QUOTA, "tpuQuota": QUOTA}),
     (Introspection, {"active": True, "username": "me"}),
 ]
 CASES = [pytest.param(*case, id=case[0].__name__) for case in ANSWERS]

@@ -95,7 +95,9 @@ async def test_a_text_of_which_the_child_dies_comes_back_cut_down_and_the_others
 async def test_a_text_at_which_the_child_hangs_does_no_more_harm(mortal: Cleaners) -> None:
     cleaned = await mortal.clean([Source("markdown", "HANG")])
     assert cleaned[0].text == "HANG" and cleaned[0].problem is not None
-    assert texts(await mortal.clean([Source("html", "<b>a</b>")])) == ["**a**"]
+    # No HTML: what reads it may take longer to load, on a busy machine, than a text may here.
+    (after,) = await mortal.clean([Source("markdown", "<b>a</b>\0")])
+    assert (after.text, after.problem) == ("<b>a</b>", None)
 
 
 async def test_a_text_that_fails_keeps_its_child_and_says_why(mortal: Cleaners) -> None:

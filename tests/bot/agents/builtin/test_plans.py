@@ -37,7 +37,7 @@ async def test_a_draft_names_a_kind_of_model_even_if_all_were_used() -> None:
 
 
 async def test_an_improvement_adds_what_its_parent_and_its_other_children_lack() -> None:
-    parent = attempt(script(plain_config(TASK).using(("SVM", "square roots"))))
+    parent = attempt(script(plain_config(TASK).using(("linear model", "SVM", "square roots"))))
     children: tuple[object, ...] = ()
     seen: set[str] = set()
     for _ in range(3):

@@ -13,6 +13,7 @@ from bot.agents.builtin import BuiltinModel
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
+from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from scrapers.snapshots.snapshot import Snapshot
@@ -66,6 +67,7 @@ class Told:
 
 @asynccontextmanager
 async def a_run(
+    worker: Worker,
     folder: Path,
     model: Told,
     *settings: BaseModel,
@@ -73,10 +75,12 @@ async def a_run(
     clock: Callable[[Snapshot], Clock] = lambda snapshot: ReplayClock(snapshot.card.deadline),
     community: bool = True,
 ) -> AsyncIterator[RunContext]:
-    """Give a run whose baseline has ended; one in the folder goes on."""
+    """Give a run whose baseline has ended, scored by this worker; one in the folder goes on."""
     there = folder / "tiny"
     loaded = Snapshot.load(there if there.is_dir() else snapshot(there), METRIC_DIRECTIONS)
-    async with opened_on(loaded, folder, 10, clock(loaded), model, community=community, settings=settings) as context:
+    async with opened_on(
+        loaded, folder, 10, clock(loaded), model, community=community, settings=settings, worker=worker
+    ) as context:
         yield context
 
 

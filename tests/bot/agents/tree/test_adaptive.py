@@ -13,8 +13,11 @@ from bot.agents.tree.settings import AdaptiveSettings
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
+from bot.evaluation.client.worker import Worker
 from state.tables import Execution
 from tests.bot.agents.tree.parts import HALVES, Told, a_run, as_json, fenced, play, row
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SUBSTEPS = ("Read the data into `rows`.", "Predict, and write both files.")
 
@@ -38,9 +41,9 @@ def executions(context: RunContext) -> list[str]:
         return [one.id for one in session.exec(select(Execution).order_by(Execution.started_at))]  # type: ignore[arg-type]
 
 
-async def test_a_simple_plan_is_written_at_once_and_equal_plans_are_judged_once(tmp_path: Path):
+async def test_a_simple_plan_is_written_at_once_and_equal_plans_are_judged_once(worker: Worker, tmp_path: Path):
     model = told(score_plan=as_json(complexity=3))
-    async with a_run(tmp_path, model) as context:
+    async with a_run(worker, tmp_path, model) as context:
         strategy = automind(context)
         for node in (2, 3):
             assert (await play(context, strategy, Action("draft"), node)).status == "valid"
@@ -49,9 +52,11 @@ async def test_a_simple_plan_is_written_at_once_and_equal_plans_are_judged_once(
     assert [prompt.draft.splitlines()[-1] for prompt in model.of("write_script")] == ["Plan it draft by draft."] * 2
 
 
-async def test_a_complex_plan_is_written_in_substeps_and_only_the_clean_full_run_is_scored(tmp_path: Path):
+async def test_a_complex_plan_is_written_in_substeps_and_only_the_clean_full_run_is_scored(
+    worker: Worker, tmp_path: Path
+):
     model = told()
-    async with a_run(tmp_path, model) as context:
+    async with a_run(worker, tmp_path, model) as context:
         node = await play(context, automind(context), Action("draft"), 2)
         assert (node.status, node.plan) == ("valid", "Halves.\nPlan it draft by draft.")
         assert executions(context) == ["n2-sample-0", "n2-sample-1", "n2-holdout-0"]
@@ -61,14 +66,14 @@ async def test_a_complex_plan_is_written_in_substeps_and_only_the_clean_full_run
     assert {role for name, role, _ in model.asked if name == "score_plan"} == {"analyzer"}
 
 
-async def test_a_substep_that_is_no_python_or_fails_is_rewritten_with_the_message(tmp_path: Path):
+async def test_a_substep_that_is_no_python_or_fails_is_rewritten_with_the_message(worker: Worker, tmp_path: Path):
     tries = iter(["rows = (", "print('look here')\nraise KeyError('rows')", "rows = 3"])
 
     def write(prompt: WriteSubstep) -> str:
         return fenced(next(tries) if prompt.number == 1 else HALVES)
 
     model = told(write_substep=write)
-    async with a_run(tmp_path, model) as context:
+    async with a_run(worker, tmp_path, model) as context:
         assert (await play(context, automind(context), Action("draft"), 2)).status == "valid"
         assert executions(context)[-1] == "n2-holdout-0"
     _, second, third, last = (prompt.failed for prompt in model.of("write_substep"))
@@ -78,9 +83,9 @@ async def test_a_substep_that_is_no_python_or_fails_is_rewritten_with_the_messag
     assert "KeyError: 'rows'" in model.text("write_substep", 2)
 
 
-async def test_a_substep_beyond_its_rewrites_makes_the_node_buggy_and_names_itself(tmp_path: Path):
+async def test_a_substep_beyond_its_rewrites_makes_the_node_buggy_and_names_itself(worker: Worker, tmp_path: Path):
     model = told(write_substep=lambda prompt: fenced("rows = 3" if prompt.number == 1 else "print('no files')"))
-    async with a_run(tmp_path, model, AdaptiveSettings(rewrites=1)) as context:
+    async with a_run(worker, tmp_path, model, AdaptiveSettings(rewrites=1)) as context:
         node = await play(context, automind(context), Action("draft"), 2)
         assert node.status == "buggy"
         assert (node.error or "").startswith("substep 2: in the debug run on a sample")
@@ -94,25 +99,25 @@ async def test_a_substep_beyond_its_rewrites_makes_the_node_buggy_and_names_itse
     assert "substep 2" in model.text("plan_solution")
 
 
-async def test_with_the_highest_threshold_nothing_is_judged_and_all_is_written_at_once(tmp_path: Path):
+async def test_with_the_highest_threshold_nothing_is_judged_and_all_is_written_at_once(worker: Worker, tmp_path: Path):
     model = told()
-    async with a_run(tmp_path, model, AdaptiveSettings(threshold=5)) as context:
+    async with a_run(worker, tmp_path, model, AdaptiveSettings(threshold=5)) as context:
         assert (await play(context, automind(context), Action("draft"), 2)).status == "valid"
     assert model.names() == ["plan_solution", "write_script"]
 
 
-async def test_a_killed_run_goes_on_within_a_script_and_pays_and_runs_nothing_twice(tmp_path: Path):
+async def test_a_killed_run_goes_on_within_a_script_and_pays_and_runs_nothing_twice(worker: Worker, tmp_path: Path):
     def killed(prompt: WriteSubstep) -> str:
         if prompt.number == 2:
             raise asyncio.CancelledError
         return fenced("rows = 3")
 
     first, second = told(write_substep=killed), told()
-    async with a_run(tmp_path, first) as context:
+    async with a_run(worker, tmp_path, first) as context:
         with pytest.raises(asyncio.CancelledError):
             await play(context, automind(context), Action("draft"), 2)
         assert row(context.store, 2).status == "running"
-    async with a_run(tmp_path, second) as context:
+    async with a_run(worker, tmp_path, second) as context:
         assert (await play(context, automind(context), Action("draft"), 2)).status == "valid"
         assert executions(context) == ["n2-sample-0", "n2-sample-1", "n2-holdout-0"]
     assert second.names() == ["write_substep"]

@@ -13,6 +13,7 @@ from bot.community.dependencies.rows import posts_shown
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
+from bot.evaluation.client.worker import Worker
 from bot.models import Item
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
@@ -24,6 +25,8 @@ from tests.bot.agents.builtin.parts import NOW, TASK
 from tests.bot.agents.tree.parts import HALVES, Told, a_run, as_json, fenced, play
 from tests.bot.engine.parts import RUN
 from tests.tiny_snapshot import SLUG
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DRAFT = Action("draft")
 
@@ -66,9 +69,9 @@ def told(*picked: str) -> Told:
     )
 
 
-async def test_a_draft_picks_among_the_ten_most_voted_threads_and_kernels_of_the_clock(tmp_path: Path):
+async def test_a_draft_picks_among_the_ten_most_voted_threads_and_kernels_of_the_clock(worker: Worker, tmp_path: Path):
     model = told("kernel/211", "topic/111")
-    async with a_run(tmp_path, model, clock=middle) as context:
+    async with a_run(worker, tmp_path, model, clock=middle) as context:
         post(context, 12, 12)
         post(context, 1, 1, days=45, first=500)
         material = await PostsByTitle(context).read(DRAFT, 2, load_tree(context))
@@ -79,15 +82,17 @@ async def test_a_draft_picks_among_the_ten_most_voted_threads_and_kernels_of_the
     assert '<summary id="kernel/211"' in material.text and "It says: use Thread 111." in material.text
 
 
-async def test_each_document_is_summarised_once_a_run_and_a_resumed_one_pays_for_nothing_again(tmp_path: Path):
+async def test_each_document_is_summarised_once_a_run_and_a_resumed_one_pays_for_nothing_again(
+    worker: Worker, tmp_path: Path
+):
     model, second = told("topic/100", "kernel/200"), told("topic/101")
-    async with a_run(tmp_path, model, clock=middle) as context:
+    async with a_run(worker, tmp_path, model, clock=middle) as context:
         post(context, 2, 1)
         reader, tree = PostsByTitle(context), load_tree(context)
         one, two = await asyncio.gather(reader.read(DRAFT, 2, tree), reader.read(DRAFT, 3, tree))
         assert one == two
     assert sorted(model.names()) == ["pick_posts", "pick_posts", "summarise_post", "summarise_post"]
-    async with a_run(tmp_path, second, clock=middle) as context:
+    async with a_run(worker, tmp_path, second, clock=middle) as context:
         assert await PostsByTitle(context).read(DRAFT, 2, tree) == one
         assert second.names() == []
         await PostsByTitle(context).read(DRAFT, 4, tree)
@@ -95,9 +100,9 @@ async def test_each_document_is_summarised_once_a_run_and_a_resumed_one_pays_for
     assert "read for an earlier script" in second.text("pick_posts", 0)
 
 
-async def test_an_improvement_or_a_repair_asks_again_among_what_is_most_like_its_parent(tmp_path: Path):
+async def test_an_improvement_or_a_repair_asks_again_among_what_is_most_like_its_parent(worker: Worker, tmp_path: Path):
     model = told()
-    async with a_run(tmp_path, model, clock=middle) as context:
+    async with a_run(worker, tmp_path, model, clock=middle) as context:
         post(context, 12, 12)
         with context.store.write() as tx:
             create_node(tx, RUN, id=2, action="draft", plan="Use subject203 well, and subject104.")
@@ -111,9 +116,11 @@ async def test_an_improvement_or_a_repair_asks_again_among_what_is_most_like_its
     assert "subject105 is missing" in model.text("pick_posts")
 
 
-async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_its_items(tmp_path: Path):
+async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_its_items(
+    worker: Worker, tmp_path: Path
+):
     model = told("kernel/21")
-    async with a_run(tmp_path, model) as context:
+    async with a_run(worker, tmp_path, model) as context:
         assert (await play(context, aide_rag(context), DRAFT, 2)).status == "valid"
         with context.store.read() as session:
             assert {node: [*items] for node, items in posts_shown(session, RUN).items()} == {2: ["kernel/21"]}
@@ -122,14 +129,14 @@ async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_i
     assert "kernel/21" in {item.id for item in prompt.items()}
 
 
-async def test_without_a_community_nothing_is_asked(tmp_path: Path):
+async def test_without_a_community_nothing_is_asked(worker: Worker, tmp_path: Path):
     model = told()
-    async with a_run(tmp_path, model, community=False) as context:
+    async with a_run(worker, tmp_path, model, community=False) as context:
         assert (await PostsByTitle(context).read(DRAFT, 2, load_tree(context))).text == ""
     assert model.names() == []
 
 
-def test_a_pick_of_what_was_not_shown_is_to_be_repaired():
+async def test_a_pick_of_what_was_not_shown_is_to_be_repaired():
     prompt = PickPosts(TASK, (Shown(Item("topic/1", NOW), "One", 3, None, 2, False),), "draft", "")
     assert prompt.parse('{"pick": ["topic/1"]}').pick == ("topic/1",)
     with pytest.raises(Unparsable, match="kernel/9 is not in the list"):

@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.agents.tree.automind import AutoMindBriefing, automind
 from bot.agents.tree.settings import AdaptiveSettings
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
+from bot.evaluation.client.worker import Worker
 from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.entry import Entry, PaperFields, Source
 from bot.knowledge.retrieval import Retriever, Task
@@ -18,6 +21,8 @@ from bot.knowledge.similarity import WordSimilarity
 from state.errors import ModelRefused
 from tests.bot.agents.tree.parts import HALVES, Told, a_run, fenced, play
 from tests.bot.engine.parts import RUN
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 AT_ONCE = AdaptiveSettings(threshold=5)
 
@@ -56,10 +61,11 @@ def with_knowledge(context: RunContext, *entries: Entry) -> RunContext:
 
 
 async def test_a_draft_sees_papers_and_an_improvement_tricks_where_the_policy_says_so_and_a_repair_neither(
+    worker: Worker,
     tmp_path: Path,
 ):
     model = told()
-    async with a_run(tmp_path, model) as opened:
+    async with a_run(worker, tmp_path, model) as opened:
         context = with_knowledge(opened, PAPER, TRICK)
         briefing, tree = AutoMindBriefing(context), load_tree(context)
         shown = []
@@ -81,9 +87,9 @@ async def test_a_draft_sees_papers_and_an_improvement_tricks_where_the_policy_sa
     assert shown == [[PAPER.item], [], [TRICK.item], [], []]
 
 
-async def test_the_roles_plan_improve_verify_and_write(tmp_path: Path):
+async def test_the_roles_plan_improve_verify_and_write(worker: Worker, tmp_path: Path):
     model = told()
-    async with a_run(tmp_path, model, AT_ONCE) as context:
+    async with a_run(worker, tmp_path, model, AT_ONCE) as context:
         strategy = automind(context)
         assert (await play(context, strategy, Action("draft"), 2)).status == "valid"
         assert (await play(context, strategy, Action("improve", (2,)), 3)).status == "valid"
@@ -100,23 +106,24 @@ async def test_the_roles_plan_improve_verify_and_write(tmp_path: Path):
     assert all("carries out the plan" in model.text("write_script", number) for number in range(3))
 
 
-async def test_without_a_plan_the_coder_makes_its_own(tmp_path: Path):
+async def test_without_a_plan_the_coder_makes_its_own(worker: Worker, tmp_path: Path):
     def refuses(prompt: Any) -> str:
         raise ModelRefused("not this")
 
     model = told()
     model.answers = {**model.answers, "plan_solution": refuses}
-    async with a_run(tmp_path, model) as context:
+    async with a_run(worker, tmp_path, model) as context:
         node = await play(context, automind(context), Action("draft"), 2)
     assert (node.status, node.plan) == ("valid", "Here.")
     assert model.names() == ["plan_solution", "write_script"]
 
 
 async def test_a_draft_sees_earlier_plans_an_improvement_what_was_built_on_its_parent_and_a_repair_its_parent_alone(
+    worker: Worker,
     tmp_path: Path,
 ):
     model = told()
-    async with a_run(tmp_path, model, AT_ONCE) as context:
+    async with a_run(worker, tmp_path, model, AT_ONCE) as context:
         strategy = automind(context)
         for node, action in enumerate(
             (Action("draft"), Action("improve", (2,)), Action("improve", (2,)), Action("debug", (4,)), Action("draft")),

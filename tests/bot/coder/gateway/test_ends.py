@@ -78,7 +78,7 @@ async def test_what_is_not_answered_as_the_lab_ends_is_charged_as_it_was_booked(
 
     async with scene(tmp_path, script, timeout=60) as it, connected(it.socket) as client:
         await asyncio.get_running_loop().sock_sendall(client, it.request(max_tokens=500))
-        await asyncio.wait_for(sent.wait(), 20)
+        await asyncio.wait_for(sent.wait(), 60)
         await it.gateway.__aexit__(None, None, None)
         assert (it.ledger.entries, it.ledger.completion_tokens) == (1, 500)
         assert it.budget.held(Kind.MONEY) == 0 and it.counted(Kind.MONEY) == pytest.approx(it.cost)

@@ -217,7 +217,7 @@ async def test_a_stream_is_passed_on_as_it_comes(tmp_path: Path) -> None:
     async def slowly(came: Came, wire: Wire) -> None:
         await begin("chat", wire)
         await piece("chat", wire, "first")
-        await asyncio.wait_for(go_on.wait(), 20)
+        await asyncio.wait_for(go_on.wait(), 60)
         await end("chat", wire)
 
     async with scene(tmp_path, slowly) as it, connected(it.socket) as client:

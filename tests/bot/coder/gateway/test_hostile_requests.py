@@ -309,7 +309,7 @@ async def test_few_requests_of_a_lab_are_under_way_at_a_time(tmp_path: Path) -> 
         most = max(most, running)
         if running == 4:
             four.set()
-        await asyncio.wait_for(four.wait(), 20)
+        await asyncio.wait_for(four.wait(), 60)
         await asyncio.sleep(0.05)  # for a fifth to come
         running -= 1
         await wire.answer(whole("chat"))
@@ -325,7 +325,7 @@ async def test_whoever_hangs_up_pays_for_the_whole_answer(tmp_path: Path) -> Non
     async def slowly(came: Came, wire: Wire) -> None:
         await wire.head()
         await wire.event({"choices": [{"delta": {"content": "first"}}]})
-        await asyncio.wait_for(go_on.wait(), 20)
+        await asyncio.wait_for(go_on.wait(), 60)
         for _ in range(50):
             await wire.event({"choices": [{"delta": {"content": "more" * 1000}}]})
         await wire.event({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": tokens("chat")})
@@ -339,7 +339,7 @@ async def test_whoever_hangs_up_pays_for_the_whole_answer(tmp_path: Path) -> Non
             while b"first" not in seen:
                 seen += await loop.sock_recv(client, 65536)
         go_on.set()
-        await asyncio.wait_for(through.wait(), 20)
+        await asyncio.wait_for(through.wait(), 60)
         async with asyncio.timeout(20):
             while it.ledger.entries == 0:
                 await asyncio.sleep(0.01)

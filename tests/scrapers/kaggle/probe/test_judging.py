@@ -98,10 +98,15 @@ OTHERWISE: dict[str, tuple[str, Change, dict[str, Any]]] = {
     "environment": ("search-competition", put("documents", 0, "slug", value="another"), {}),
     "error-shape": ("search-without-key", lambda answer: answer.update(error="no"), {}),
     "wrong-name": ("wrong-name", nothing, {}),
+    "gpu-hours": ("gpu-hours", lambda answer: answer.pop("gpuQuota"), {}),
+    "private-data-sets": ("own-data-sets", lambda answer: answer.update(datasets=5), {}),
+    "missing-data-set": ("missing-data-set", nothing, {"status": 200}),
     "rate-limit": ("kernels", nothing, {"status": 429, "headers": {"retry-after": "30"}}),
 }
 """For each point that can be settled: the answer that is changed, how, and what else of the exchange."""
-NEVER = {"score-lag", "last-run", "unsteady-lists", "upload", "refusals", "tag", "hosts", "terms"}
+NEVER = {"score-lag", "last-run", "unsteady-lists", "upload", "refusals", "tag", "hosts", "terms"} | {
+    *("licence", "flat-files", "titles", "left-out", "push-again", "mounts", "run-log", "session-id", "rerun"),
+}
 ELSEWHERE = {"kernel-page", "wrong-name"}
 """Points that need more than one answer changed; see below."""
 

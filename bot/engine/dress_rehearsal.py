@@ -1,0 +1,225 @@
+"""The dress rehearsal: a node's notebook is run as Kaggle would run it, on withheld rows in place of the test rows."""
+
+import asyncio
+import csv
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from bot.engine.attempts import code, infer_code, load_tree
+from bot.engine.context import RunContext
+from bot.evaluation.answers.view_names import VALIDATION
+from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution, kept_execution
+from bot.notebooks.limits import SHARE
+from bot.notebooks.notebook import NotebookScript
+from bot.notebooks.weights import lay_flat, weights_in, weights_slug
+from sandbox import ExitReason, Lease
+from state.errors import InfrastructureFailure, UnsupportedLayout
+from state.notebooks import REFUSED
+
+STEP = "rehearsal"
+_SHORTEST, _ROOM = 30.0, 0.25
+"""Seconds that a rehearsal may take in any case, and the share of what is left of the run that it may take."""
+_KEPT = 3
+"""Best nodes whose files in `weights/` stay."""
+_ALIKE = 0.01
+"""Relative difference of two scores of the same rows that counts as none, where no noise is known."""
+_OURS = (*VALIDATION, "sample_validation.csv")
+
+
+class Rehearsed(BaseModel):
+    """The result of a dress rehearsal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reason: str | None
+    """Why the notebook must not be pushed, in a sentence or two for the coder; None: it passed."""
+    seconds: float = 0.0
+    """On the withheld rows."""
+    scaled: float = 0.0
+    """Seconds reckoned for the hidden test set."""
+    rows: int = 0
+    """Rows of the hidden test set that were reckoned with."""
+    score: float | None = None
+    """Of its predictions, in the metric's own sign."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the notebook may be pushed."""
+        return self.reason is None
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A notebook's script, and the folder of the files that it predicts with, which are flat there."""
+
+    script: NotebookScript
+    flat: Path
+
+    def inputs(self, data: Path, *, new: bool) -> Mapping[str, Path]:
+        """Return what is mounted below Kaggle's input folder, in its newer or its older layout."""
+        slug, weights = self.script.competition, weights_slug(self.script.weights)
+        own = {f"datasets/owner/{weights}" if new else weights: self.flat} if self.script.weights else {}
+        return {f"competitions/{slug}" if new else slug: data, **own}
+
+
+async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) -> Rehearsed:
+    """Run a node's notebook on withheld rows, in both of Kaggle's layouts; a step, so that it is done once.
+
+    Args:
+        context: the run.
+        node: a node with a score.
+        lease: cores and GPUs that the caller holds; None: it waits for its own.
+
+    Raises:
+        BudgetExceeded: it does not fit into a budget.
+        InfrastructureFailure: our own machinery failed.
+    """
+
+    async def run() -> dict[str, Any]:
+        found = await _rehearse(context, node, lease)
+        if found.reason is not None:
+            with context.store.write() as tx:
+                tx.record(REFUSED, run_id=context.run_id, node=node, why=found.reason)
+        return found.model_dump(mode="json")
+
+    return Rehearsed.model_validate(await context.steps.once(STEP, run, node=node))
+
+
+async def staged(context: RunContext, node: int, weights: Path, target: Path) -> Staged:
+    """Return a node's notebook with the files that it predicts with laid flat into a folder.
+
+    Without a second script the notebook is the one that trains; it gets the rows that it validates on instead.
+
+    Args:
+        context: the run.
+        node: the node.
+        weights: what one of its runs left in `weights/`; it may be missing.
+        target: the folder, which is replaced.
+    """
+    infer, limits = infer_code(context, node), context.notebook_limits
+    seconds = limits.seconds
+    if infer is None:
+        weights = context.executor.folder.executions / f"n{node}-validation"
+        await asyncio.to_thread(_copy_validation, (await context.executor.view("full")).data, weights)
+        scored = _scored_run(context, node)
+        seconds = min(seconds, context.budget.refit_limit(scored.limit or scored.seconds, scored.seconds))
+    files = await asyncio.to_thread(weights_in, weights)
+    await asyncio.to_thread(lay_flat, weights, files, target)
+    script = NotebookScript(infer or code(context, node), infer is None, context.card.slug, files, seconds)
+    return Staged(script, target)
+
+
+async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehearsed:
+    executor, limits = context.executor, context.notebook_limits
+    if executor.self_reported is not None:
+        return Rehearsed(reason=f"its notebook cannot be rehearsed, as no rows are withheld: {executor.self_reported}")
+    try:
+        views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
+    except UnsupportedLayout as error:
+        return Rehearsed(reason=f"its notebook cannot be rehearsed: {error}")
+    own = _scored_run(context, node)
+    flat = executor.folder.executions / f"n{node}-weights"
+    stage = await staged(context, node, executor.weights_of(own.id), flat)
+    counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
+    hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
+    most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left()))
+    ran: list[Execution] = []
+    context.say(f"node {node}: dress rehearsal of its notebook")
+    for view, rows, name, new in zip(views, counts, (REHEARSAL_FEW, REHEARSAL), (True, False), strict=True):
+        inputs = stage.inputs(view.data, new=new)
+        done = await executor.execute(node, stage.script.as_script(), name, most, lease=lease, inputs=inputs)
+        ran.append(done)
+        if (reason := _failure(stage, done, rows, most)) is not None:
+            return Rehearsed(reason=reason, seconds=done.seconds, rows=hidden)
+    scaled = _scaled(ran, counts, hidden, executor.growth if stage.script.trains else 1.0)
+    reason = _disagrees(context, own, ran[1]) or _too_slow(stage, ran, counts, hidden, scaled, limits.hours)
+    await asyncio.to_thread(shutil.rmtree, flat, True)
+    await asyncio.to_thread(_trim_weights, context)
+    return Rehearsed(reason=reason, seconds=ran[1].seconds, scaled=scaled, rows=hidden, score=ran[1].value)
+
+
+def _scored_run(context: RunContext, node: int) -> Execution:
+    with context.store.read() as session:
+        scored = kept_execution(session, context.run_id, node)
+    if scored is None:
+        raise InfrastructureFailure(f"node {node} has no scored run")
+    return scored
+
+
+def _failure(stage: Staged, done: Execution, rows: int, most: float) -> str | None:
+    """Return why a run has no file that could be scored; None if it has one."""
+    name = stage.script.name
+    if done.reason is ExitReason.TIMED_OUT:
+        return f"{name} did not end within {most:.0f} s on {rows:,} test rows in the dress rehearsal"
+    if done.fault is None:
+        return None
+    where = (
+        ""
+        if stage.script.trains
+        else (
+            " There the folder BOT_DATA holds the competition's files with other test rows: other ids, in another number and "
+            "order; BOT_WEIGHTS holds what solution.py left in weights/; nothing else is there, and no network."
+        )
+    )
+    return f"{name} failed in the dress rehearsal on {rows:,} test rows: {done.fault.removesuffix('.')}.{where}"
+
+
+def _disagrees(context: RunContext, own: Execution, done: Execution) -> str | None:
+    """Return why a notebook's predictions are not those of the run that was scored; None if they are, within noise."""
+    if own.score is None or done.score is None:
+        return None
+    mine, theirs = own.score.value, done.score.value
+    noise = own.score.noise.score_error
+    if abs(mine - theirs) <= max(noise or 0.0, _ALIKE * abs(mine)):
+        return None
+    error = "" if noise is None else f" ± {noise:.2g}"
+    return (
+        f"infer.py does not predict what solution.py predicts: on the same withheld rows its {context.card.metric.name} is "
+        f"{theirs:.6g}, that of solution.py {mine:.6g}{error}. It must read the test rows of BOT_DATA, make their features as in "
+        "training from what weights/ holds, and write one row for each id of the sample submission there."
+    )
+
+
+def _scaled(ran: list[Execution], counts: list[int], hidden: int, growth: float) -> float:
+    """Return the seconds reckoned for the hidden rows, by what the further rows of the second run took."""
+    (few, many), (fewer, more) = ran, counts
+    each = max(0.0, many.seconds - few.seconds) / max(1, more - fewer)
+    return max(few.seconds, growth * many.seconds + each * (hidden - more))
+
+
+def _too_slow(
+    stage: Staged, ran: list[Execution], counts: list[int], hidden: int, scaled: float, hours: float
+) -> str | None:
+    if scaled <= SHARE * hours * 3600:
+        return None
+    return (
+        f"{stage.script.name} is too slow: it took {ran[0].seconds:.1f} s for {counts[0]:,} test rows and "
+        f"{ran[1].seconds:.1f} s for {counts[1]:,}, so {scaled:,.0f} s are to be expected for the {hidden:,} hidden ones; "
+        f"{SHARE * hours * 3600:,.0f} s may be used ({SHARE:.0%} of the limit of {hours:g} h)"
+    )
+
+
+def _rows_of(data: Path) -> int:
+    """Return how many rows the sample submission of a view has."""
+    with (data / "sample_submission.csv").open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        return max(1, sum(1 for _ in csv.reader(file)) - 1)
+
+
+def _copy_validation(data: Path, target: Path) -> None:
+    """Copy the rows that a script validates on, which Kaggle does not have."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in _OURS:
+        if (data / name).is_file():
+            shutil.copyfile(data / name, target / name)
+
+
+def _trim_weights(context: RunContext) -> None:
+    """Remove what all but the best nodes have saved: only the best are handed in."""
+    ranked = sorted(load_tree(context).valid(), key=lambda one: (-one.fitness, one.id))
+    for node in ranked[_KEPT:]:
+        shutil.rmtree(context.executor.weights_of(_scored_run(context, node.id).id), ignore_errors=True)

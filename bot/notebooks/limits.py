@@ -1,0 +1,36 @@
+"""The limits of a competition's notebooks."""
+
+from dataclasses import dataclass
+
+SHARE = 0.6
+"""Share of a competition's time limit that a notebook may take, as reckoned here: Kaggle's machines are others."""
+HIDDEN = 10
+"""Hidden test rows over those that are published, where nobody knows better."""
+
+
+@dataclass(frozen=True)
+class NotebookLimits:
+    """What a competition allows its notebooks."""
+
+    hours: float = 9.0
+    """The time limit of a rerun."""
+    accelerator: str | None = None
+    """Such as `NvidiaTeslaT4`; None: no GPU."""
+    rows: int | None = None
+    """Hidden test rows to reckon with; None: `HIDDEN` times those of the sample submission."""
+    image: str | None = None
+    """The Docker image that is asked for; None: Kaggle's latest."""
+
+    def hidden(self, shown: int) -> int:
+        """Return the rows of the hidden test set to reckon with, by those of the sample submission that is published."""
+        return self.rows or HIDDEN * shown
+
+    @property
+    def hidden_words(self) -> str:
+        """The rows of the hidden test set to reckon with, in words."""
+        return f"{self.rows:,} rows" if self.rows else f"{HIDDEN} times the rows of the sample submission"
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that a notebook may take on the hidden test set, as reckoned here."""
+        return SHARE * self.hours * 3600

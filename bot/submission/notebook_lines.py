@@ -1,0 +1,44 @@
+"""Where the notebooks of a run stand, each in a sentence: for `bot status`, the page and the report."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session, col, select
+
+from state.notebooks import REFUSED, NotebookState, notebook_states
+from state.submissions import submissions_of
+from state.tables import Event, Submission
+
+
+@dataclass(frozen=True)
+class NotebookLine:
+    """Where one notebook stands."""
+
+    node: int
+    since: datetime
+    sentence: str
+    settled: bool
+    """Whether nothing more will come of it."""
+
+
+def notebook_lines(session: Session, run_id: str) -> list[NotebookLine]:
+    """Return a line for each notebook that a run has rehearsed in vain or begun to push, the latest change last."""
+    refused = select(Event).where(Event.run_id == run_id, Event.type == REFUSED).order_by(col(Event.seq))
+    lines = [
+        NotebookLine(event.node or 0, event.at, f"it is not pushed: {event.data['why']}", settled=True)
+        for event in session.exec(refused)
+    ]
+    rows = {row.file_sha: row for row in submissions_of(session, run_id)}
+    lines += [_line(state, rows.get(sha)) for sha, state in notebook_states(session, run_id).items()]
+    return sorted(lines, key=lambda one: one.since)
+
+
+def _line(state: NotebookState, row: Submission | None) -> NotebookLine:
+    settled = state.stage == "failed"
+    if row is None or state.stage != "ran" or row.sent_at is None:
+        return NotebookLine(state.node, state.at, state.sentence, settled)
+    name = f"{state.ref}, version {state.version}"
+    if row.score is not None:
+        return NotebookLine(state.node, row.sent_at, f"{name} has the public score {row.score:.6g}", settled=True)
+    what = "is submitted, and runs again on the hidden test data" if row.status == "confirmed" else f"is {row.status}"
+    return NotebookLine(state.node, row.sent_at, f"{name} {what}", settled=False)

@@ -1,0 +1,98 @@
+"""Packing: a node's notebook with what it predicts with, made from all rows, as one file that is submitted like any other."""
+
+import asyncio
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.engine.context import RunContext
+from bot.engine.dress_rehearsal import Rehearsed, Staged, rehearsed, staged
+from bot.evaluation.client.worker import Worker
+from bot.execution.record import REHEARSAL_FEW, kept_execution
+from bot.notebooks.package import Facts, write_package
+from bot.submission.refit import refit_script
+from sandbox import ExitReason
+from state.errors import InvalidSubmission
+
+_STEP = "package"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A package, and how it was made."""
+
+    file: Path
+    note: str
+
+
+async def made_package(context: RunContext, node: int, worker: Worker, folder: Path) -> Packed:
+    """Rehearse a node's notebook, run its script on all rows, and pack what that leaves; asked again, it returns the same.
+
+    Args:
+        context: the run.
+        node: a script with a score.
+        worker: compares the refit with the scored run.
+        folder: receives the package.
+
+    Raises:
+        InvalidSubmission: the notebook must not be pushed; the message is a sentence for people and coders.
+        BudgetExceeded: there is no time left to rehearse it.
+        InfrastructureFailure: our own machinery failed.
+    """
+    tried = await rehearsed(context, node)
+    if tried.reason is not None:
+        raise InvalidSubmission(tried.reason)
+    found = await context.steps.once(_STEP, lambda: _pack(context, node, worker, folder, tried), node=node)
+    if found["why"] is not None:
+        raise InvalidSubmission(found["why"])
+    return Packed(folder / found["file"], found["note"])
+
+
+async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, tried: Rehearsed) -> dict[str, Any]:
+    executor, limits = context.executor, context.notebook_limits
+    made = await refit_script(context, node, worker)
+    with context.store.read() as session:
+        scored = kept_execution(session, context.run_id, node)
+    kept, how = (executor.weights_of(scored.id) if scored else folder), "holdout"
+    if made.how == "refit":
+        kept, how = made.file.parent / "weights", "refit"
+    flat = executor.folder.executions / f"n{node}-package"
+    stage = await staged(context, node, kept, flat)
+    if not stage.script.trains and (why := await _fails(context, node, stage)) is not None:
+        return {"why": f"with what its run on all rows has saved, its notebook fails: {why}"}
+    facts = Facts(
+        node=node,
+        runs="train" if stage.script.trains else "infer",
+        competition=context.card.slug,
+        weights=stage.script.weights,
+        weights_from="refit" if how == "refit" else "holdout",
+        accelerator=limits.accelerator,
+        image=limits.image,
+        seconds=tried.scaled,
+        rows=tried.rows,
+    )
+    name = f"node{node}.zip"
+    await asyncio.to_thread(write_package, folder / name, facts, stage.script, flat)
+    await asyncio.to_thread(shutil.rmtree, flat, True)
+    what = "infer.py" if facts.runs == "infer" else "solution.py, which trains again on Kaggle"
+    note = f"a notebook that runs {what}; rehearsed, {tried.scaled:.0f} s are expected of it"
+    return {
+        "why": None,
+        "file": name,
+        "note": note if facts.runs == "train" else f"{note}; its weights are of {made.note}",
+    }
+
+
+async def _fails(context: RunContext, node: int, stage: Staged) -> str | None:
+    """Return why the notebook fails with the files that are packed, which are others than those it was rehearsed with."""
+    view = await context.executor.view(REHEARSAL_FEW)
+    done = await context.executor.execute(
+        node,
+        stage.script.as_script(),
+        REHEARSAL_FEW,
+        context.notebook_limits.seconds,
+        attempt=1,
+        inputs=stage.inputs(view.data, new=True),
+    )
+    return "it did not end in time" if done.reason is ExitReason.TIMED_OUT else done.fault

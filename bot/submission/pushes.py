@@ -1,0 +1,241 @@
+"""Pushes: a package becomes a data set and a private notebook at Kaggle, which runs there; one step a call, none taken twice."""
+
+import asyncio
+import shutil
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from bot.engine.context import RunContext
+from bot.notebooks.package import Package
+from bot.notify.events import NotebookFailed, NotebookPushed
+from bot.notify.outbox import notify
+from bot.submission.files import Files
+from scrapers.kaggle.account import own_name
+from scrapers.kaggle.client import KaggleClient
+from scrapers.kaggle.datasets import DataSets, DataSetStatus
+from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
+from scrapers.kaggle.outputs import bring
+from state.errors import InvalidSubmission, KaggleError, NotEntered, NotFound, NotSent, SiteUnavailable
+from state.notebooks import REMOVED, NotebookState, Stage, notebook_state, notebook_states, record_stage
+from state.tables import Submission
+
+_GRACE = timedelta(minutes=2)
+"""Time in which Kaggle shows what was sent without an answer; after it, it is sent again."""
+_SHARE = 0.1
+"""The longer a notebook runs, the less often it is looked at: after this share of its time."""
+_SOONEST, _LATEST = timedelta(minutes=1), timedelta(minutes=10)
+_LARGEST = 1 << 30
+"""Bytes of a notebook's submission."""
+_MARGIN = 2.0
+"""A notebook that needs an accelerator is pushed only if the week's quota has this many times its rehearsed time left."""
+_NO_TIME = timedelta(hours=6)
+"""After which the quota is asked again; people use it too."""
+_SHOWN = 1_500
+"""Characters of a log that the owner's notice shows, its last ones."""
+_NAME, _HASH = 24, 12
+"""Characters of a competition's name and of a package's hash in a notebook's."""
+
+
+class NotebookRuns(NotSent):
+    """A notebook is not ready to be submitted yet; nothing is wrong."""
+
+    def __init__(self, sentence: str, look_at: datetime) -> None:
+        self.look_at = look_at
+        super().__init__(sentence)
+
+
+class Pushes:
+    """Brings packages to Kaggle, each once: intent, act, look up, confirmation, each in the store before the next begins.
+
+    Each name at Kaggle is made of the content's hash, so whether something is there can be asked before it is sent; a
+    process that is killed at any point finds what it left. No call waits for Kaggle's work, which takes hours.
+    """
+
+    def __init__(self, context: RunContext, files: Files, client: KaggleClient) -> None:
+        self._context, self._files, self._client = context, files, client
+        self._data_sets, self._notebooks = DataSets(client), Notebooks(client)
+        self._user = ""
+
+    def state(self, row: Submission) -> NotebookState | None:
+        """Return where a submission's package stands."""
+        with self._context.store.read() as session:
+            return notebook_state(session, row.run_id, str(row.file_sha))
+
+    async def advance(self, row: Submission, file: Path) -> None:
+        """Take the next steps with a package; returns once its notebook has run and its output is fine.
+
+        Args:
+            row: its submission, which may be sent.
+            file: the package.
+
+        Raises:
+            NotebookRuns: Kaggle has work to do; call again later. NotSent: nothing can be done now.
+            InvalidSubmission: the notebook failed, or its output is not valid: it is never submitted.
+            SiteUnavailable, KaggleError: Kaggle cannot be asked, or refuses a step.
+            OSError, InfrastructureFailure: the package is missing, or damaged.
+        """
+        known = self.state(row)
+        if known is not None and known.removed:
+            raise InvalidSubmission("its weights were removed from Kaggle, as two better notebooks may count")
+        if known is not None and known.stage == "ran":
+            return
+        if known is not None and known.stage == "failed":
+            raise InvalidSubmission(known.why)
+        file.stat()
+        package = Package.open(file)
+        self._user = self._user or await own_name(self._client)
+        data_set = await self._uploaded(row, package, known)
+        await self._ran(row, await self._pushed(row, package, data_set))
+
+    async def cancel(self, row: Submission) -> None:
+        """End the run of a notebook that is not to be submitted; one that Kaggle does not end runs to its end in vain."""
+        known = self.state(row)
+        if known is not None and known.stage == "pushed":
+            with suppress(KaggleError, SiteUnavailable):
+                await self._notebooks.cancel(known.ref, known.ref.rpartition("/")[2])
+
+    async def remove(self, needed: Collection[str]) -> None:
+        """Remove the weights of all packages of the run but the needed ones (their sha256) from Kaggle.
+
+        Raises:
+            SiteUnavailable, KaggleError: Kaggle cannot be asked, or refuses it.
+        """
+        run_id = self._context.run_id
+        with self._context.store.read() as session:
+            states = notebook_states(session, run_id)
+        used = {known.data_set for package, known in states.items() if package in needed}
+        for package, known in states.items():
+            if package in needed or known.removed or not known.data_set or known.data_set in used:
+                continue
+            with suppress(NotFound, NotEntered):  # removed before the process was killed, or by the owner
+                await self._data_sets.remove(known.data_set)
+            with self._context.store.write() as tx:
+                tx.record(REMOVED, run_id=run_id, node=known.node, package=package)
+            self._context.say(f"{known.data_set}, the weights of node {known.node}, is removed from Kaggle")
+
+    async def _uploaded(self, row: Submission, package: Package, known: NotebookState | None) -> str:
+        """Return the name of the data set with the package's weights, once it can be used; empty if it needs none."""
+        if not package.weights or (known is not None and known.version):
+            return "" if known is None else known.data_set
+        ref = f"{self._user}/{package.weights_slug}"
+        status = await self._data_sets.status(ref)
+        if status is None:
+            if known is not None:
+                self._ensure_shown(known)
+            self._record(row, "uploading", data_set=ref)
+            folder = package.path.with_suffix(".weights")
+            try:
+                files = await asyncio.to_thread(package.unpack_weights, folder)
+                await self._data_sets.create(ref, package.weights_slug, files)
+            finally:
+                await asyncio.to_thread(shutil.rmtree, folder, True)
+            known = self._record(row, "uploaded", data_set=ref)
+            raise self._later("Kaggle takes in its weights", known.at)
+        if status.failed:
+            raise self._failed(row, f"Kaggle could not take in its weights: {status.name.lower()}")
+        if status is not DataSetStatus.READY:
+            raise self._later("Kaggle takes in its weights", known.at if known else self._context.clock.now())
+        return ref
+
+    async def _pushed(self, row: Submission, package: Package, data_set: str) -> NotebookState:
+        """Return the state of the package once Kaggle has its notebook."""
+        known, sha, slug = self.state(row), str(row.file_sha), self._context.card.slug
+        if known is not None and known.version:
+            return known
+        name = notebook_slug(slug, sha)
+        ref = f"{self._user}/{name}"
+        # Asked even before the first push: a database restored from a backup may have forgotten one.
+        there = await self._notebooks.source(ref)
+        if there is not None:
+            if there.blob is None or sha not in there.blob.source:
+                raise self._failed(row, f"{ref} is at Kaggle already, and is another notebook")
+            # Each package has a notebook of its own, so the version that runs is its first.
+            return self._confirmed(row, ref, 1, data_set)
+        if known is not None and known.stage == "pushing":
+            self._ensure_shown(known)
+        await self._ensure_time(package)
+        self._record(row, "pushing", ref=ref, data_set=data_set)
+        sources = (data_set,) if data_set else ()
+        pushed = await self._notebooks.push(
+            PushedKernel(ref, name, package.notebook(sha), slug, sources, package.accelerator, package.image)
+        )
+        if pushed.left_out:
+            raise self._failed(row, f"Kaggle pushed it without {', '.join(pushed.left_out)}")
+        if not pushed.version_number:
+            raise SiteUnavailable(f"Kaggle took {ref}, and gave no version")
+        return self._confirmed(row, ref, pushed.version_number, data_set)
+
+    def _confirmed(self, row: Submission, ref: str, version: int, data_set: str) -> NotebookState:
+        facts = {"ref": ref, "version": version, "data_set": data_set}
+        event = NotebookPushed(self._context.card.slug, row.tag, row.node, ref, version)
+        with self._context.store.write() as tx:
+            pushed = record_stage(tx, row.run_id, row.node, str(row.file_sha), "pushed", **facts)
+            notify(tx, event.notice(row.run_id))
+        self._context.say(f"node {row.node} is pushed as {ref}, version {version}")
+        return pushed
+
+    async def _ran(self, row: Submission, known: NotebookState) -> None:
+        """Return once the pushed notebook has run, and its output is fine."""
+        try:
+            session = await self._notebooks.session(known.ref, known.version)
+        except (NotFound, NotEntered):  # Kaggle's "permission denied" is also its answer for what does not exist
+            self._ensure_shown(known)
+            raise
+        if not session.status.ended:
+            raise self._later(f"its notebook runs at Kaggle as {known.ref}", known.at)
+        output = await self._notebooks.output(known.ref, known.version)
+        if session.status is not SessionStatus.COMPLETE:
+            why = session.failure_message or "no reason is given"
+            raise self._failed(row, f"its notebook ended at Kaggle as {session.status.name.lower()}: {why}", output.log)
+        name = self._context.card.submission_file
+        url = next((file.url for file in output.files if file.file_name == name), None)
+        if url is None:
+            raise self._failed(row, f"its notebook wrote no {name} at Kaggle", output.log)
+        kept = self._files.written(str(row.file_sha))
+        if not await bring(self._client, url, kept, _LARGEST):
+            raise SiteUnavailable(f"Kaggle does not hand out the {name} of {known.ref}")
+        checked = await self._files.check(kept)
+        if why := checked.invalid or checked.copied or "":
+            raise self._failed(row, f"what its notebook wrote at Kaggle cannot be submitted: {why}", output.log)
+        self._record(row, "ran")
+
+    async def _ensure_time(self, package: Package) -> None:
+        """Make sure that the week's quota of accelerators has room for the notebook. Raises NotebookRuns."""
+        if package.accelerator is None:
+            return
+        quotas = await self._notebooks.accelerator_quota()
+        needed = _MARGIN * package.seconds
+        quota = quotas.gpu_quota if package.accelerator.startswith("Nvidia") else quotas.tpu_quota
+        if quota is not None and quota.left < needed:
+            now, hours = self._context.clock.now(), needed / 3600
+            left = (
+                f"{quota.left / 3600:.1f} h of accelerators are left this week, and its notebook may need {hours:.1f} h"
+            )
+            raise NotebookRuns(left, min(quotas.quota_refresh_time or now + _NO_TIME, now + _NO_TIME))
+
+    def _ensure_shown(self, known: NotebookState) -> None:
+        """Raise NotebookRuns if what was sent last may be there, though Kaggle does not show it yet."""
+        if self._context.clock.now() < known.at + _GRACE:
+            raise self._later("Kaggle has not shown yet whether it has it", known.at)
+
+    def _record(self, row: Submission, stage: Stage, **facts: str) -> NotebookState:
+        with self._context.store.write() as tx:
+            return record_stage(tx, row.run_id, row.node, str(row.file_sha), stage, **facts)
+
+    def _failed(self, row: Submission, why: str, log: str = "") -> InvalidSubmission:
+        event = NotebookFailed(self._context.card.slug, row.node, why, log[-_SHOWN:])
+        with self._context.store.write() as tx:
+            record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=why, log=log)
+            notify(tx, event.notice(row.run_id))
+        return InvalidSubmission(why)
+
+    def _later(self, why: str, since: datetime) -> NotebookRuns:
+        now = self._context.clock.now()
+        return NotebookRuns(why, now + min(max(_SOONEST, (now - since) * _SHARE), _LATEST))
+
+
+def notebook_slug(competition: str, package: str) -> str:
+    """Return a notebook's name at Kaggle, of at most 50 characters; it is of one package (its sha256 in hex) alone."""
+    return f"bot-{competition[:_NAME].strip('-')}-{package[:_HASH]}".lower()

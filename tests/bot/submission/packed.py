@@ -1,0 +1,58 @@
+"""Packages made by hand: what a node's notebook predicts with, and scripts that predict well, fail, or write the wrong rows."""
+
+from bot.engine.dress_rehearsal import STEP, Rehearsed
+from bot.notebooks.notebook import NotebookScript
+from bot.notebooks.package import Facts, write_package
+from bot.notebooks.weights import lay_flat, weights_in
+from bot.rehearsal.settings import SiteSettings
+from bot.submission.files import FILES
+from state.steps import finish_step, start_step
+from tests.bot.submission.desk_parts import RUN, Live
+
+INFER = """
+import csv, os
+from pathlib import Path
+
+[slope] = [float(one.read_text()) for one in Path(os.environ["BOT_WEIGHTS"]).iterdir()]
+rows = list(csv.DictReader(open(Path(os.environ["BOT_DATA"]) / "test.csv")))
+print(len(rows), "rows")
+with open("submission.csv", "w") as file:
+    print("id,label", file=file)
+    for row in rows:
+        print(f"{row['id']},{min(max(0.5 + slope * float(row['a']), 0.01), 0.99)}", file=file)
+"""
+BROKEN = "import csv\nprint('so far')\nraise ValueError('there is no such column')\n"
+NOTHING = "print('nothing is written')\n"
+ONE_ROW = "open('submission.csv', 'w').write('id,label\\nr0240,0.5\\n')\n"
+SLOW = "import time\ntime.sleep(60)\n"
+ALL_SHOWN = SiteSettings(grading_seconds=(1.0, 2.0), public_test=1.0, kernel_seconds=(600.0, 1200.0))
+"""Each test row is public, so that the views of the ground fit; the site's runs take ten minutes of its clock and more."""
+
+
+def pack(run: Live, node: int, code: str = INFER, *, slope: float = 0.2, accelerator: str | None = None) -> None:
+    """Make a node's package, as if it had been rehearsed and packed; another slope is another package."""
+    weights, flat = run.folder / f"weights{node}", run.folder / f"flat{node}"
+    weights.mkdir()
+    (weights / "slope.txt").write_text(str(slope))
+    files = weights_in(weights)
+    lay_flat(weights, files, flat)
+    slug = run.context.card.slug
+    script = NotebookScript(code, False, slug, files, 60.0)
+    facts = Facts(
+        node=node,
+        runs="infer",
+        competition=slug,
+        weights=files,
+        weights_from="refit",
+        accelerator=accelerator,
+        image=None,
+        seconds=3600.0,
+        rows=600,
+    )
+    (run.folder / FILES).mkdir(exist_ok=True)
+    write_package(run.folder / FILES / f"node{node}.zip", facts, script, flat)
+    made = {"why": None, "file": f"node{node}.zip", "note": "a notebook that runs infer.py"}
+    with run.store.write() as tx:
+        for step, result in ((STEP, Rehearsed(reason=None).model_dump(mode="json")), ("package", made)):
+            start_step(tx, RUN, step, node=node)
+            finish_step(tx, RUN, step, result, node=node)
