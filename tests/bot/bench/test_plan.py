@@ -13,6 +13,7 @@ from bot.bench.running.spending import Spent, left_to_do, most_needed, refusal, 
 from bot.execution.folder import run_folders
 from bot.replay.ablations import ABLATIONS
 from bot.report.result import write_result
+from sandbox.leases import Leases
 from state.errors import ConfigurationError, UsageError
 from tests.bot.bench.simulated import result
 from tests.bot.replay.conftest import Bot, bot, tiny
@@ -21,6 +22,7 @@ from tests.tiny_snapshot import SLUG
 __all__ = ["bot", "tiny"]
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
+HERE = Leases(Path("no leases are taken"))
 PLAN = """
 competitions = ["one", "../two"]
 agents = ["comind", "comind no-race no-community", "aide"]
@@ -167,27 +169,27 @@ def test_a_plan_that_contradicts_itself_is_refused(place: Path, change: tuple[st
 
 
 def test_what_was_begun_is_found_again_and_only_the_rest_is_prepared(place: Path) -> None:
-    first = prepared(planned(place), 0, NOW)
+    first = prepared(planned(place), HERE, 0, NOW)
     assert len(run_folders([first.out])) == 12
     for folder in run_folders([first.out])[:5]:
         shutil.rmtree(folder.path)
     again = planned(place)
     assert [run.folder is None for run in again.runs] == [True] * 5 + [False] * 7
-    done = prepared(again, 0, NOW)
+    done = prepared(again, HERE, 0, NOW)
     assert len(run_folders([done.out])) == 12
     kept = [run.folder.path for run in done.runs[5:] if run.folder]
     assert kept == [run.folder.path for run in first.runs[5:] if run.folder], "in the same folders"
 
 
 def test_a_plan_may_grow_and_runs_that_left_it_are_let_be(place: Path) -> None:
-    prepared(planned(place), 0, NOW)
+    prepared(planned(place), HERE, 0, NOW)
     more = planned(place, PLAN.replace("[3, 1]", "[3, 1, 2]").replace(', "aide"', ""))
     assert [run.folder is None for run in more.runs] == [False] * 8 + [True] * 4
     assert more.others == 4
 
 
 def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(place: Path) -> None:
-    prepared(planned(place), 0, NOW)
+    prepared(planned(place), HERE, 0, NOW)
     with pytest.raises(
         UsageError, match=r"was begun with seconds 60.0, and the plan says 120.0: runs of both would not compare"
     ):
@@ -195,7 +197,7 @@ def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(pla
 
 
 def test_finished_runs_are_done_and_count_as_spent(place: Path) -> None:
-    found = prepared(planned(place), 0, NOW)
+    found = prepared(planned(place), HERE, 0, NOW)
     llm = {"calls": 1, "cost_usd": 0.5}
     finish(found, 0, 4, wall_seconds=61.5, llm=llm)
     finish(found, 2, wall_seconds=20.0, llm=llm, status="stopped")
@@ -232,7 +234,7 @@ def test_each_ablation_is_one_word_and_makes_a_contender_of_its_own(place: Path,
 
 def test_a_dry_run_lists_the_runs_and_begins_none(bot: Bot, place: Path) -> None:
     found = planned(place, PLAN + "[budget]\ntime = '9m'\n")
-    finish(prepared(found, 0, NOW), 0)
+    finish(prepared(found, HERE, 0, NOW), 0)
     done = bot("bench", place / "plan.toml", "--dry-run")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
