@@ -169,7 +169,8 @@ async def open_context(
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
-        blends = settings.blend and executor.self_reported is None
+        # A notebook is made of one script: a blend of several would need as many trainings within Kaggle's limit.
+        blends = settings.blend and executor.self_reported is None and card.kind == "csv"
         tree_cache = TreeCache()
 
         def due() -> int:

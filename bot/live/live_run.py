@@ -92,9 +92,6 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     _ensure_contained(shared, choice)
     ensure_capped(shared, slug, own, choice)
     settings = _settings(shared, slug, own, choice)
-    if task.card.kind == "code":
-        # A notebook is made of one script: a blend of several would need as many trainings within Kaggle's limit.
-        settings = settings.model_copy(update={"blend": False})
     config = {
         "live": True,
         "competition": slug,

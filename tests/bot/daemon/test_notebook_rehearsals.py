@@ -38,6 +38,7 @@ def check_once(it: Rehearsal, final: Mapping[str, Any]) -> None:
     assert max(pushed.values()) == 1
     assert final["pushes"] == len(pushed), "a notebook was pushed that we do not know of, or twice"
     assert it.rows("SELECT count(*) FROM event WHERE type = 'notebook.failed'") == [(0,)]
+    assert it.rows("SELECT count(*) FROM node WHERE action = 'ensemble'") == [(0,)], "no blend is a notebook"
 
 
 def going_out(it: Rehearsal) -> int:
