@@ -90,6 +90,12 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
     return Rehearsed.model_validate(await context.steps.once(STEP, run, node=node))
 
 
+def rehearsal_of(context: RunContext, node: int) -> Rehearsed | None:
+    """Return the result of a node's dress rehearsal; None: there was none."""
+    found = context.steps.finished(STEP, node)
+    return Rehearsed.model_validate(found[max(found)]) if found else None
+
+
 async def staged(context: RunContext, node: int, weights: Path, target: Path) -> Staged:
     """Return a node's notebook with the files that it predicts with laid flat into a folder.
 

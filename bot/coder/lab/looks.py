@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.coder.lab.cards import best_shown, families, share_line, shown, shown_gain
 from bot.engine.attempts import attempt, code, infer_code, load_tree
 from bot.engine.context import RunContext
+from bot.engine.dress_rehearsal import rehearsal_of
 from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
@@ -217,6 +218,16 @@ class Looks:
                     answers.append(self.answer(node))
         return answers
 
+    def _rehearsed(self, node: int) -> str:
+        """Return what the dress rehearsal of a scored node's notebook found."""
+        found = rehearsal_of(self.context, node)
+        if found is None:
+            return "without --infer its notebook would train again on Kaggle, which takes long there"
+        return (
+            f"its notebook passed the dress rehearsal in {found.seconds:.1f} s; {found.scaled:,.0f} s are reckoned for "
+            f"{found.rows:,} hidden rows, of {self.context.notebook_limits.seconds:,.0f} s at the most"
+        )
+
     def answer(self, node: int) -> str:
         """Return the answer to the coder on a node."""
         context = self.context
@@ -239,19 +250,14 @@ class Looks:
             score.append(f"against {against}, paired, above 0 is better: {shown_gain(done.gain, done.gain_error)}")
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:
-            passed = "its notebook passed the dress rehearsal"
-            lines.append(
-                passed
-                if done.infer
-                else "without --infer its notebook would train again on Kaggle, which takes long there"
-            )
+            lines.append(self._rehearsed(node))
         lines += [f"a check found: {finding}" for finding in done.findings]
         best = tree.best()
         if best is not None and best.id != node:
             lines.append(f"best of the run: {best_shown(context, best)}")
         if (share := share_line(context, node)) is not None:
             lines.append(share)
-        if best is not None and best.id == node:
-            kept = context.budget.kept_for_end(done.seconds)
+        kept = context.budget.kept_for_end(done.seconds) if best is not None and best.id == node else 0.0
+        if kept >= 1:
             lines.append(f"{kept:.0f} s of the run are kept now for handing in: the time left is less by that")
         return "\n".join([*lines, looks, *score])
