@@ -112,7 +112,7 @@ COMMANDS = {
     "keys": ("bot.cli.keys:keys_app", "The bot's keys: where they are kept."),
     "probe": (
         "bot.cli.probe:probe",
-        "Ask Kaggle at most 15 questions that change nothing, and show which of the bot's assumptions hold.",
+        "Ask Kaggle at most 18 questions that change nothing, and show which of the bot's assumptions hold.",
     ),
     "config": ("bot.cli.config:config_app", "Check, show or begin the file bot.toml."),
     "snapshot": ("bot.cli.snapshot:snapshot_app", "Check, import or write snapshots."),

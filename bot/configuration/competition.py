@@ -117,6 +117,12 @@ class CompetitionSettings(CardOverrides):
         description="how many rows the hidden test data has, where the pages say so; none: ten times the public one",
         examples=[50_000],
     )
+    notebook_wheels: SettingsPath | None = Field(
+        default=None,
+        description="a folder of wheels (.whl) of packages that Kaggle lacks, or has in another version; they go with the "
+        "weights, and a notebook's script finds them first",
+        examples=["wheels"],
+    )
     model: str | None = Field(
         default=None,
         min_length=1,

@@ -16,7 +16,7 @@ from bot.evaluation.answers.view_names import VALIDATION
 from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution, kept_execution
 from bot.notebooks.limits import SHARE
 from bot.notebooks.notebook import NotebookScript
-from bot.notebooks.weights import lay_flat, weights_in, weights_slug
+from bot.notebooks.weights import add_wheels, lay_flat, weights_in, weights_slug
 from sandbox import ExitReason, Lease
 from state.errors import InfrastructureFailure, UnsupportedLayout
 from state.notebooks import REFUSED
@@ -116,6 +116,8 @@ async def staged(context: RunContext, node: int, weights: Path, target: Path) ->
         seconds = min(seconds, context.budget.refit_limit(scored.limit or scored.seconds, scored.seconds))
     files = await asyncio.to_thread(weights_in, weights)
     await asyncio.to_thread(lay_flat, weights, files, target)
+    if limits.wheels is not None:
+        files += await asyncio.to_thread(add_wheels, limits.wheels, target, len(files))
     script = NotebookScript(infer or code(context, node), infer is None, context.card.slug, files, seconds)
     return Staged(script, target)
 

@@ -86,12 +86,16 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
 
     Raises:
         UsageError: the model cannot be used, its code would run without a sandbox, or it costs money without a cap a day;
-            or the grader is missing.
+            or the grader is missing, or wheels are.
     """
     slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
     _ensure_contained(shared, choice)
     ensure_capped(shared, slug, own, choice)
     settings = _settings(shared, slug, own, choice)
+    if own.notebook_wheels is not None and not any(own.notebook_wheels.glob("*.whl")):
+        raise UsageError(
+            f"competitions.{slug}: notebook_wheels names {own.notebook_wheels}, where there is no wheel (.whl)"
+        )
     config = {
         "live": True,
         "competition": slug,
@@ -171,7 +175,9 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         community,
         lambda: _notes(shared, slug),
         run.settings.of_agents,
-        NotebookLimits(run.own.notebook_hours, run.own.notebook_accelerator, run.own.notebook_rows),
+        NotebookLimits(
+            run.own.notebook_hours, run.own.notebook_accelerator, run.own.notebook_rows, wheels=run.own.notebook_wheels
+        ),
         lambda: _board(shared, run.card),
     )
     with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:

@@ -1,6 +1,7 @@
 """The limits of a competition's notebooks."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 SHARE = 0.6
 """Share of a competition's time limit that a notebook may take, as reckoned here: Kaggle's machines are others."""
@@ -20,6 +21,8 @@ class NotebookLimits:
     """Hidden test rows to reckon with; None: `HIDDEN` times those of the sample submission."""
     image: str | None = None
     """The Docker image that is asked for; None: Kaggle's latest."""
+    wheels: Path | None = None
+    """A folder of wheels that its notebooks bring along; None: they bring none."""
 
     def hidden(self, shown: int) -> int:
         """Return the rows of the hidden test set to reckon with, by those of the sample submission that is published."""
@@ -29,6 +32,12 @@ class NotebookLimits:
     def hidden_words(self) -> str:
         """The rows of the hidden test set to reckon with, in words."""
         return f"{self.rows:,} rows" if self.rows else f"{HIDDEN} times the rows of the sample submission"
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages of its wheels, such as `lightgbm 4.6.0`; none where their folder is missing."""
+        found = () if self.wheels is None else sorted(path.name for path in self.wheels.glob("*.whl"))
+        return tuple(" ".join(name.split("-")[:2]) for name in found)
 
     @property
     def seconds(self) -> float:

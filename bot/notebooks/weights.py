@@ -10,6 +10,9 @@ from pathlib import Path
 WEIGHTS = "weights"
 """The folder in which a script leaves what prediction needs."""
 
+WHEELS = ".wheels/"
+"""What the path of a wheel begins with: the notebook unpacks it where its script imports from."""
+
 
 @dataclass(frozen=True)
 class WeightsFile:
@@ -51,6 +54,22 @@ def lay_flat(folder: Path, files: Sequence[WeightsFile], target: Path) -> None:
             os.link(folder / one.path, target / one.flat)
         except OSError:
             shutil.copyfile(folder / one.path, target / one.flat)
+
+
+def add_wheels(wheels: Path, target: Path, before: int) -> tuple[WeightsFile, ...]:
+    """Put the wheels of a folder beside flat files, which number `before`; return them as such files.
+
+    Raises:
+        OSError: the folder cannot be read, or the disk failed.
+    """
+    found = sorted(path for path in wheels.iterdir() if path.suffix == ".whl")
+    added = tuple(
+        WeightsFile(f"w{before + number:03d}.bin", f"{WHEELS}{path.name}", _sha256(path), path.stat().st_size)
+        for number, path in enumerate(found)
+    )
+    for path, one in zip(found, added, strict=True):
+        shutil.copyfile(path, target / one.flat)
+    return added
 
 
 def _sha256(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from contextlib import aclosing
 from pathlib import Path
 
@@ -137,3 +138,21 @@ async def test_without_a_second_script_the_notebook_trains_again_and_is_rehearse
 
 def _script_of(package: Package) -> NotebookScript:
     return NotebookScript(INFER, False, package.facts.competition, package.facts.weights, NotebookLimits().seconds)
+
+
+async def test_wheels_go_with_the_weights_and_its_script_imports_from_them(tmp_path: Path) -> None:
+    needs.bubblewrap()
+    (wheels := tmp_path / "wheels").mkdir()
+    with zipfile.ZipFile(wheels / "halving-1.2-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("halving/__init__.py", "SHARE = 0.5\n")
+    limits = NotebookLimits(wheels=wheels)
+    assert limits.packages == ("halving 1.2",)
+    imports = "from halving import SHARE\nassert SHARE == 0.5\n"
+    async with notebook_run(tmp_path, BubblewrapSandbox(), limits) as context, aclosing(Worker()) as worker:
+        await score(context, 1, imports + INFER)
+        assert (await rehearsed(context, 1)).reason is None
+        packed = await made_package(context, 1, worker, tmp_path / "packages")
+    package = Package.open(packed.file)
+    assert [one.path for one in package.facts.weights][-1] == ".wheels/halving-1.2-py3-none-any.whl"
+    unpacked = package.unpack_weights(tmp_path / "unpacked")
+    assert zipfile.is_zipfile(list(unpacked.values())[-1])
