@@ -43,14 +43,15 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 # beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, beside what boots
 # systemd.
 APART := tests/sandbox tests/hostile
-LONG := tests/systemd tests/bot/daemon/test_rehearsals.py
+SYSTEMD := tests/systemd
+WEEKS := tests/bot/daemon/test_rehearsals.py tests/bot/daemon/test_notebook_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@mkdir -p .cache; run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
 	{ bad=0; for folder in $(APART); do $$run 15 $$folder || bad=1; done; exit $$bad; } >.cache/apart.log 2>&1 & apart=$$!; \
-	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(LONG)) || failed=1; \
+	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS)) || failed=1; \
 	wait $$apart || failed=1; cat .cache/apart.log; \
-	$$run 5 $(firstword $(LONG)) & beside=$$!; \
-	$$run 5 -n 2 $(lastword $(LONG)) || failed=1; \
+	$$run 5 $(SYSTEMD) & beside=$$!; \
+	$$run 5 -n 2 $(WEEKS) || failed=1; \
 	wait $$beside || failed=1; exit $$failed
 
 docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, and the table of attacks
