@@ -13,24 +13,22 @@ from typing import Any
 from bot.coder.gateway import Gateway
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.box import Box
-from bot.coder.lab.cards import board, kin, lab_cards, lab_notes
+from bot.coder.lab.cards import board
 from bot.coder.lab.commands import Commands
-from bot.coder.lab.failures import failures
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook, look_seconds
 from bot.coder.lab.news import LabNews
-from bot.coder.lab.places import Community, copy_work, write_bank, write_community, write_knowledge
-from bot.coder.lab.prompts import LabReply, LabTask, LabTurn
+from bot.coder.lab.opening import INFER, SCRIPTS, SOLUTION, Opening, command_seconds
+from bot.coder.lab.prompts import LabReply, LabTurn
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.session import Session
 from bot.coder.lab.settings import LabSettings
 from bot.coder.own import OwnCoder
-from bot.engine.attempts import code, infer_code, load_tree
+from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.execution.record import GUARDED
-from bot.knowledge.retrieval import Found
 from bot.models import Item, Message
 from sandbox.collect import Collected, collect
 from sandbox.lab import LabLimits, LabRequest
@@ -39,13 +37,8 @@ from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
 
-_SOLUTION, _INFER = "solution.py", "infer.py"
-_SCRIPTS = (_SOLUTION, _INFER)
 _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 """Replies without a command in a row that close a lab."""
-_COMMAND_SHARE = 0.25
-"""Of a lab's time, that one command may take; what runs in the background may take longer."""
-_SHORTEST_COMMAND = 60.0
 _CLOSING = 10.0
 """Seconds kept at a lab's end beside those of its last look."""
 _KEPT_TURNS = 8
@@ -114,7 +107,8 @@ class Work:
                 parents=self._parents,
                 title=self.assignment.title,
             )
-        self.opened = await context.steps.once("lab.open", self._open, node=number)
+        opening = Opening(context, self.settings, self.assignment, number, self.folder, owned=self.coder is not None)
+        self.opened = await context.steps.once("lab.open", opening.write, node=number)
         self.head = tuple(Message(one["role"], one["content"]) for one in self.opened["head"])
         self.known = tuple(Item(id, datetime.fromisoformat(at)) for id, at in self.opened["known"])
         self.news = LabNews(context, self.folder / "community", self.opened["news"])
@@ -166,99 +160,6 @@ class Work:
     def _parents(self) -> tuple[int, ...]:
         first = () if self.assignment.codebase is None else (self.assignment.codebase,)
         return (*first, *(one for one in self.assignment.parents if one not in first))
-
-    # opening
-
-    async def _open(self) -> dict[str, Any]:
-        """Write the lab's files, and return the head of its conversation; once, so that it never changes."""
-        context, folder = self.context, self.folder
-        await asyncio.to_thread(shutil.rmtree, folder, True)
-        for name in ("work", "logs", "socket", "bank", "community"):
-            (folder / name).mkdir(parents=True)
-        folder.parent.chmod(0o700)
-        alone = self.assignment.alone
-        community = Community() if alone else await asyncio.to_thread(write_community, context, folder / "community")
-        inherited = 0
-        if not alone:
-            await asyncio.to_thread(write_bank, context, folder / "bank", kin(context, self.number))
-        if self.assignment.codebase is not None:
-            (folder / "work" / _SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
-            if (infer := infer_code(context, self.assignment.codebase)) is not None:
-                (folder / "work" / _INFER).write_text(infer, encoding="utf-8")
-            inherited = await asyncio.to_thread(self._inherit, self.assignment.codebase)
-        knowledge = Found() if alone else await self._knowledge()
-        folds = None if alone else await context.executor.folds()
-        if folds is not None:
-            await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
-        # Labs may use all of the run's time but what handing in needs.
-        room = context.budget.usable(best_seconds(context, load_tree(context)))
-        own = self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
-        seconds = room if alone else min(own, self.assignment.most)
-        try:
-            limit = look_seconds(context, seconds)
-        except NoLook as error:
-            raise BudgetExceeded(str(error)) from None
-        prompt = LabTask(
-            task=context.task,
-            preview=context.preview,
-            machine=context.machine,
-            title=self.assignment.title,
-            draft=self.assignment.draft,
-            codebase=None
-            if self.assignment.codebase is None
-            else f"/lab/bank/node{self.assignment.codebase}/{_SOLUTION}",
-            inherited=inherited,
-            board=() if alone else tuple(board(context, self.number)),
-            cards=() if alone else lab_cards(context, self.number),
-            failures=() if alone else failures(context),
-            notes=() if alone else lab_notes(context, self.number),
-            kernels=community.kernels,
-            measured=community.measured,
-            public=any(node.id == self.assignment.codebase for node in load_tree(context).reproduced),
-            topics=community.topics,
-            posts=len(community.items),
-            knowledge=len(knowledge.entries),
-            folds=folds is not None,
-            seconds=seconds,
-            turns=self.settings.turns,
-            looks=self.settings.looks,
-            score_seconds=limit,
-            command_seconds=self._command_seconds(seconds),
-            ideas=not alone,
-            blends=context.blender is not None,
-            lab=not alone,
-            own=self.coder is not None,
-        )
-        head = prompt.messages()
-        # The shell coder is sent the rest as its system message; for an agent of the owner's its session writes all of it.
-        (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
-        known = {
-            item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items, *knowledge.items)
-        }
-        return {
-            "head": [{"role": m.role, "content": m.content} for m in head],
-            "known": [[id, at.isoformat()] for id, at in known.items()],
-            "ends_at": context.budget.elapsed.wall() + seconds,
-            "seconds": seconds,
-            "news": LabNews(context, folder / "community").begin(),
-        }
-
-    async def _knowledge(self) -> Found:
-        """Write what the knowledge base has for this task and draft, and return it."""
-        if self.context.knowledge is None:
-            return Found()
-        found = await self.context.knowledge.for_lab(self.number, f"{self.assignment.title}\n{self.assignment.draft}")
-        await asyncio.to_thread(write_knowledge, found, self.folder / "knowledge")
-        return found
-
-    def _inherit(self, node: int) -> int:
-        """Copy what the lab of a node left; return how many files that was, none where that lab is still open."""
-        context = self.context
-        number = context.decisions.lab_of(node)
-        before = None if number is None else lab(context.store, context.run_id, number)
-        if before is None or before.ended_at is None:
-            return 0
-        return copy_work(self.folder.parent / f"lab{before.id}" / "work", self.folder / "work")
 
     def _request(self) -> LabRequest:
         executor, folder = self.context.executor, self.folder
@@ -336,10 +237,6 @@ class Work:
         best = best_seconds(self.context, load_tree(self.context)) if self.unscored else None
         seconds: float = self.opened["seconds"]
         return _CLOSING + min(best or 0.0, seconds / 5)
-
-    def _command_seconds(self, total: float) -> float:
-        """Return the most seconds that a command may take in a lab of so many."""
-        return max(_SHORTEST_COMMAND, _COMMAND_SHARE * total)
 
     # conversation
 
@@ -432,7 +329,7 @@ class Work:
 
     async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
         """Run a command on a lease, which its background jobs keep."""
-        seconds = max(5.0, min(self._command_seconds(self.opened["seconds"]), self._times()[0]))
+        seconds = max(5.0, min(command_seconds(self.opened["seconds"]), self._times()[0]))
         asked = time.monotonic()
         async with self.lease.hold() as lease:
             waited = time.monotonic() - asked
@@ -548,14 +445,12 @@ class Work:
         if self.assignment.alone or not (self.folder / "work").is_dir():
             return False
         kept = self._collected().kept
-        texts = [
-            kept[name].read_text(encoding="utf-8", errors="replace") if name in kept else None for name in _SCRIPTS
-        ]
+        texts = [kept[name].read_text(encoding="utf-8", errors="replace") if name in kept else None for name in SCRIPTS]
         return texts[0] is not None and not self.looks.scored(texts[0], texts[1])
 
     def _collected(self) -> Collected:
         """Return `work/solution.py`, for a notebook with `infer.py`, as copies beside `work/`, by the careful reader."""
-        names = _SCRIPTS if self.context.takes_notebooks else (_SOLUTION,)
+        names = SCRIPTS if self.context.takes_notebooks else (SOLUTION,)
         return collect(self.folder / "work", names, self.folder, cap=_SCRIPT_BYTES)
 
     async def _last(self) -> dict[str, Any]:
@@ -564,9 +459,9 @@ class Work:
         answers = found.notes
         try:
             answers += await self.looks.finish_begun()
-            if (path := found.kept.get(_SOLUTION)) is not None:
+            if (path := found.kept.get(SOLUTION)) is not None:
                 script = path.read_text(encoding="utf-8")
-                infer = found.kept[_INFER].read_text(encoding="utf-8") if _INFER in found.kept else None
+                infer = found.kept[INFER].read_text(encoding="utf-8") if INFER in found.kept else None
                 answers.append(await self.looks.score(script, "as its lab left it", None, closing=True, infer=infer))
         except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
             answers.append(str(error))
@@ -585,7 +480,7 @@ class Work:
         context, file = self.context, "submission.csv"
         place = context.executor.submission_of(self.number, GUARDED).parent
         place.mkdir(parents=True, exist_ok=True)
-        found = await asyncio.to_thread(collect, self.folder / "work", [file, _SOLUTION], place)
+        found = await asyncio.to_thread(collect, self.folder / "work", [file, SOLUTION], place)
         error = None if file in found.kept else "; ".join(found.notes) or f"it left no {file}: {reason}"
         if error is None:
             error = await context.executor.form_fault(found.kept[file])
