@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test lint integration hostile chaos image image-of-systemd bench lock clean
+.PHONY: help setup demo docs test lint integration hostile fleet chaos image image-of-systemd bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,11 +44,13 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 # systemd.
 APART := tests/sandbox tests/hostile
 SYSTEMD := tests/systemd
+# A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
+FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py
 WEEKS := tests/bot/daemon/test_rehearsals.py tests/bot/daemon/test_notebook_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@mkdir -p .cache; run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
-	{ bad=0; for folder in $(APART); do $$run 15 $$folder || bad=1; done; exit $$bad; } >.cache/apart.log 2>&1 & apart=$$!; \
-	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS)) || failed=1; \
+	{ bad=0; for folder in $(APART); do $$run 15 $$folder $(addprefix --ignore ,$(FLEET)) || bad=1; done; exit $$bad; } >.cache/apart.log 2>&1 & apart=$$!; \
+	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET)) || failed=1; \
 	wait $$apart || failed=1; cat .cache/apart.log; \
 	$$run 5 $(SYSTEMD) & beside=$$!; \
 	$$run 5 -n 2 $(WEEKS) || failed=1; \
@@ -66,6 +68,9 @@ image: setup ## image of the docker sandbox; needs an engine, and a registry or 
 
 image-of-systemd: $(VENV)/.dev
 	$(BIN)/python -m tests.systemd.container
+
+fleet: $(VENV)/.dev ## scripts on the nodes of a Ray cluster, of which one dies, and the bot twice; on an idle machine, 5 minutes
+	$(BIN)/python -m pytest -m integration $(FLEET)
 
 chaos: $(VENV)/.dev ## the long kill test: 200 kills at random, one at every boundary, a cap, all snapshots (BOT_SNAPSHOTS); 30 minutes
 	$(BIN)/python -m tests.chaos $(PARTS)

@@ -35,6 +35,7 @@ class Cluster:
         self._ray = ray
         self._lost = (
             ray.exceptions.RayActorError,
+            ray.exceptions.ActorUnschedulableError,
             ray.exceptions.GetTimeoutError,
             ray.exceptions.RaySystemError,
             ray.exceptions.ObjectLostError,

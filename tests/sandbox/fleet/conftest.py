@@ -8,7 +8,7 @@ from tests import needs
 from tests.sandbox.fleet.nodes import Nodes, small_cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def nodes() -> Iterator[Nodes]:
     """Two nodes `n1` and `n2`, and `n3` with a stand-in for a GPU."""
     needs.bubblewrap()
