@@ -170,7 +170,7 @@ def test_images_of_an_archive_are_scored_without_a_test_table(tmp_path: Path) ->
 def test_a_slow_experiment_is_given_up_and_the_others_are_handed_in(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
     config = plain_config(TASK).using(("linear model", "extra trees", "boosting", "blend"))
-    fit = "def fit_predict(model, x, y, rows, k):\n"
+    fit = "def fit_predict(model, x, y, rows, k, kept):\n"
     code = script(config)
     assert fit in code
     told = run(tmp_path, code.replace(fit, f"{fit}    time.sleep(600 * ('ExtraTrees' in str(model)))\n"), 30)
