@@ -181,5 +181,5 @@ async def test_two_empty_answers_say_so_by_their_class_and_are_charged() -> None
 @pytest.mark.parametrize("then", [failure(503, "down"), failure(401, "no"), Reply(GOOD, delay=30.0)])
 async def test_an_empty_answer_is_charged_though_nothing_comes_after_it(then: Reply) -> None:
     with ScriptedEndpoint([Reply(""), then]) as endpoint, pytest.raises(EmptyAnswer) as caught:
-        await ask(endpoint, seconds=0.5, retries=0)
+        await ask(endpoint, seconds=4.0, retries=0)
     assert caught.value.reply == Completion(None, "", Usage(100, 20), "gpt-x", pytest.approx(0.0003))
