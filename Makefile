@@ -44,6 +44,8 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 # systemd.
 APART := tests/sandbox tests/hostile
 SYSTEMD := tests/systemd
+# Ten lives of a bot that only an idle machine gives time to reach a push: run it by its name.
+BY_HAND := tests/bot/daemon/test_notebook_rehearsals.py::test_faults_and_kills_push_and_submit_nothing_twice
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
 FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py
 WEEKS := tests/bot/daemon/test_rehearsals.py tests/bot/daemon/test_notebook_rehearsals.py
@@ -53,7 +55,7 @@ integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the imag
 	$$run 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET)) || failed=1; \
 	wait $$apart || failed=1; cat .cache/apart.log; \
 	$$run 5 $(SYSTEMD) & beside=$$!; \
-	$$run 5 -n 2 $(WEEKS) || failed=1; \
+	$$run 5 -n 2 $(WEEKS) --deselect $(BY_HAND) || failed=1; \
 	wait $$beside || failed=1; exit $$failed
 
 docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, and the table of attacks

@@ -19,10 +19,10 @@ from tests.bot.daemon.test_rehearsals import check_database
 
 SLUG = "spooky-author-identification"
 SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000")) / 5
-ENTERED, ENTERED_KILLED = timedelta(days=35), timedelta(days=18)
+ENTERED, ENTERED_KILLED = timedelta(days=35), timedelta(days=5)
 """After the start; what is left is enough. Where the daemon is killed, it is stopped long before the end."""
 LONGEST = 600.0 + 4e5 / SPEED
-LIFE = 25.0 * 5000.0 / SPEED
+LIFE = 75.0 * 5000.0 / SPEED
 """Seconds after which the daemon is killed if nothing has gone out."""
 SITE = ("--kind", "notebooks", "--public-test", "0.1")
 
