@@ -47,7 +47,7 @@ SYSTEMD := tests/systemd
 # Ten lives of a bot that only an idle machine gives time to reach a push: run it by its name.
 BY_HAND := tests/bot/daemon/test_notebook_rehearsals.py::test_faults_and_kills_push_and_submit_nothing_twice
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
-FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py
+FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py tests/bot/bench/test_fleet_bench.py
 WEEKS := tests/bot/daemon/test_rehearsals.py tests/bot/daemon/test_notebook_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@mkdir -p .cache; run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \

@@ -21,11 +21,11 @@ SLEEP = 4.0
 GOAL = 0.95
 
 
-def busy_share(spans: Sequence[tuple[float, float]]) -> float:
+def busy_share(spans: Sequence[tuple[float, float]], slots: int) -> float:
     """Return the share of the slots' time that these spans (start and end in seconds) fill while work is queued."""
     starts = sorted(start for start, _ in spans)
-    begin, end = starts[SLOTS - 1], starts[-1]
-    return sum(max(0.0, min(stop, end) - max(start, begin)) for start, stop in spans) / (SLOTS * (end - begin))
+    begin, end = starts[slots - 1], starts[-1]
+    return sum(max(0.0, min(stop, end) - max(start, begin)) for start, stop in spans) / (slots * (end - begin))
 
 
 def spans_of(database: Path) -> list[tuple[float, float]]:
@@ -47,7 +47,7 @@ def main() -> None:
         assert world.live(), world.log()
         spans = spans_of(run_folders([world.out])[0].database)
     cores = len(os.sched_getaffinity(0))
-    share = busy_share(spans)
+    share = busy_share(spans, SLOTS)
     print(
         f"{CODERS} coders on {SLOTS} slots ({cores} cores, one an execution), {len(spans)} executions of {SLEEP:g} s:"
     )

@@ -117,8 +117,9 @@ class Engines:
                     return
                 engine = self._ended.get()
                 self._running.remove(engine)
-                engine.shown.close()
-                yield self._told(engine.run, engine.outcome(stopped=self._stopped))
+                with engine.shown:
+                    outcome = engine.outcome(stopped=self._stopped)
+                yield self._told(engine.run, outcome)
 
     def _told(self, run: PlannedRun, outcome: Outcome) -> Outcome:
         self._watcher.ended(run, outcome)
