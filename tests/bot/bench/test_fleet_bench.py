@@ -6,7 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -47,6 +48,7 @@ class Place:
 
     def __init__(self, folder: Path, tiny: Path) -> None:
         self.plan, self._log = folder / "plan.toml", folder / "log"
+        self._benches: list[subprocess.Popen[bytes]] = []
         for name in ("one", "two"):
             shutil.copytree(tiny, folder / name)
             manifest = folder / name / "snapshot.json"
@@ -57,7 +59,14 @@ class Place:
     def start(self) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "bot", "bench", str(self.plan), "--fleet", "auto"]
         with self._log.open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.plan.parent, env={**os.environ})
+            bench = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.plan.parent, env={**os.environ})
+        self._benches.append(bench)
+        return bench
+
+    def close(self) -> None:
+        for bench in self._benches:
+            bench.kill()
+            bench.wait()
 
     def log(self) -> str:
         return self._log.read_text()[-4000:]
@@ -78,39 +87,43 @@ class Place:
         assert wait_until(happened, seconds), self.log()
 
 
-def engines(process: "subprocess.Popen[bytes]") -> list[psutil.Process]:
-    return [one for one in psutil.Process(process.pid).children() if "resume" in one.cmdline()]
-
-
-def test_twelve_runs_on_a_fleet_are_done_once_each_however_the_bench_ends(
-    bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def place(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """Return a place beside a cluster and an endpoint."""
     needs.bubblewrap()
     with small_cluster(0, 0, 1) as cluster, ScriptedEndpoint(Answers()) as endpoint:
         monkeypatch.setenv("RAY_ADDRESS", cluster.address)
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         monkeypatch.setenv("BOT_LEASES", str(tmp_path / "leases"))
-        place, kept = Place(tmp_path, tiny), dict[Path, bytes]()
+        with closing(Place(tmp_path, tiny)) as place:
+            yield place
 
-        for number in (1, 4):
-            bench = place.start()
-            place.wait(lambda: len(place.finished()) >= number and len(place.running()) > 1)  # noqa: B023
-            working = engines(bench)
-            assert len(working) > 1, "several runs are worked on at once"
-            bench.kill()
-            bench.wait()
-            _, alive = psutil.wait_procs(working, timeout=10)
-            assert not alive and not place.running(), "an engine outlived its bench"
-            kept |= place.finished()
 
+def engines(process: "subprocess.Popen[bytes]") -> list[psutil.Process]:
+    return [one for one in psutil.Process(process.pid).children() if "resume" in one.cmdline()]
+
+
+def test_twelve_runs_on_a_fleet_are_done_once_each_however_the_bench_ends(bot: Bot, place: Place) -> None:
+    kept = dict[Path, bytes]()
+    for number in (1, 4):
         bench = place.start()
-        place.wait(lambda: len(place.running()) > 1)
-        bench.send_signal(signal.SIGTERM)
-        assert bench.wait(120) != 0 and not place.running(), "a bench that is asked to stop ends with all of its runs"
-        assert all(json.loads(kept[one])["status"] == "finished" for one in kept)
+        place.wait(lambda: len(place.finished()) >= number and len(place.running()) > 1)  # noqa: B023
+        working = engines(bench)
+        assert len(working) > 1, "several runs are worked on at once"
+        bench.kill()
+        bench.wait()
+        _, alive = psutil.wait_procs(working, timeout=10)
+        assert not alive and not place.running(), "an engine outlived its bench"
+        kept |= place.finished()
 
-        bench = place.start()
-        assert bench.wait(600) == 0, place.log()
+    bench = place.start()
+    place.wait(lambda: len(place.running()) > 1)
+    bench.send_signal(signal.SIGTERM)
+    assert bench.wait(120) != 0 and not place.running(), "a bench that is asked to stop ends with all of its runs"
+    assert all(json.loads(kept[one])["status"] == "finished" for one in kept)
+
+    bench = place.start()
+    assert bench.wait(600) == 0, place.log()
 
     assert len(place.folders) == RUNS, "each run has one folder, made at the first start"
     for one, content in kept.items():

@@ -16,6 +16,8 @@ PATIENT = {
     "health_check_initial_delay_ms": 60_000,
     "health_check_timeout_ms": 60_000,
     "worker_register_timeout_seconds": 300,
+    # Ray's own 15 would starve scripts beside whatever else this machine does.
+    "worker_niceness": 0,
 }
 """What keeps a node that is starved of processor time from being taken for dead; one that is gone refuses at once."""
 STORE = 80_000_000
