@@ -78,7 +78,7 @@ class _Engine:
         except (ValueError, KeyError, UsageError):
             slug, seed, contender = self.run.key
             code = self.process.returncode
-            why = self.last or f"its engine ended with {code}"
+            why = "it had hardly begun" if stopped else self.last or f"its engine ended with {code}"
             result = Failed(slug, contender.agent, seed, why, code == 2, "stopped" if stopped else "failed")
         return Outcome(self.folder.path, self.folder.path.name, result)
 

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def test_a_run_on_a_fleet_survives_a_node_and_its_engine(cluster: Nodes, tmp_pat
     with ScriptedEndpoint(SteadyAnswers(seconds=12)) as endpoint:
         options = ("--agent", "aide", "--steps", str(STEPS), "--no-race", *PLACING)
         world = World(tmp_path, endpoint, sandbox="bubblewrap", options=options)
-        killed(world, cluster)
+        lived_through(world, cluster)
         check(world, slots=SLOTS)
     with sqlite3.connect(run_folders([world.out])[0].database) as rows:
         nodes = rows.execute("SELECT id FROM node WHERE status IN ('valid', 'buggy') AND action <> 'ensemble'")
@@ -49,21 +50,30 @@ def test_a_run_on_real_data_survives_a_node_and_its_engine(bot: Bot, cluster: No
     with ScriptedEndpoint(SteadyAnswers()) as endpoint:
         options = ("--model", "builtin", "--time", "6m", *PLACING)
         world = World(tmp_path, endpoint, sandbox="bubblewrap", options=options, snapshots=[spooky])
-        killed(world, cluster)
+        lived_through(world, cluster)
         check(world, slots=SLOTS)
         assert not endpoint.requests
     [folder] = run_folders([world.out])
     assert bot("audit", folder.path).exit_code == 0
 
 
-def killed(world: World, cluster: Nodes) -> None:
+def lived_through(world: World, cluster: Nodes) -> None:
     """Kill a node in mid-script, then the engine twice; then let it come to its end, and see that all was done once.
 
     It is resumed without `--fleet`: which cluster it began on is recorded.
     """
     with (world.place / "bot.toml").open("a") as file:
         file.write("[fleet]\nfree_gb = 0.1\n")
-    memory, engine = Memory(), world.start()
+    engines = [world.start()]
+    try:
+        kill(world, cluster, engines)
+    finally:
+        engines[-1].kill()
+        engines[-1].wait()
+
+
+def kill(world: World, cluster: Nodes, engines: "list[subprocess.Popen[bytes]]") -> None:
+    memory = Memory()
     assert wait_until(lambda: ": draft" in world.log(), 300), world.log()
     assert wait_until(lambda: bool(busy(cluster)), 300), world.log()
     [lost, *_] = busy(cluster)
@@ -72,13 +82,13 @@ def killed(world: World, cluster: Nodes) -> None:
 
     for _ in range(2):
         assert wait_until(lambda: bool(busy(cluster)), 300), world.log()
-        engine.kill()
-        engine.wait()
+        engines[-1].kill()
+        engines[-1].wait()
         world.kills += 1
         memory.look(world.out)
         assert wait_until(lambda: not busy(cluster), 60), "scripts outlived their engine"
-        engine = world.start()
-    assert engine.wait(600) == 0, world.log()
+        engines.append(world.start())
+    assert engines[-1].wait(600) == 0, world.log()
     memory.look(world.out)
 
     result = json.loads((world.place / "results").read_text())
