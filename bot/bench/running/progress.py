@@ -77,13 +77,10 @@ class BenchProgress:
         by_competition = {slug: self._of_competitions[slug] for slug in begun}
         lines = list(self._now.values())
         more = [Text(f"and {len(lines) - _MOST_LINES} more")] if len(lines) > _MOST_LINES else []
-        return Group(
-            self._table("agent", by_agent, len(self._results)),
-            self._table("competition", by_competition, len(self._of_competitions)),
-            Text(self._totals()),
-            *lines[:_MOST_LINES],
-            *more,
-        )
+        tables = [self._table("agent", by_agent, len(self._results))]
+        if by_competition:
+            tables.append(self._table("competition", by_competition, len(self._of_competitions)))
+        return Group(*tables, Text(self._totals()), *lines[:_MOST_LINES], *more)
 
     def _table(self, what: str, rows: Mapping[str, Sequence[RunResult | Failed]], parts: int) -> Table:
         """Return a table with a row for some of the equal parts of the bench."""
