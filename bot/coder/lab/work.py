@@ -122,7 +122,8 @@ class Work:
             lambda: sum(self._times()),
             self.folder / "logs",
         )
-        self.lease = LabLease(context.executor.leasing)
+        # An agent of the owner's is installed on this machine.
+        self.lease = LabLease(context.executor.leasing, here=self.coder is not None)
         self.commands = Commands(
             context,
             number,
@@ -131,6 +132,7 @@ class Work:
             self._turns_left,
             self.lease,
             self.assignment.ideas,
+            lambda: self.box.bring_home(),
         )
         async with AsyncExitStack() as stack:
             self.stack = stack
@@ -142,7 +144,7 @@ class Work:
                 await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", handler))
             stack.push_async_callback(self._stop_waiting)
             stack.push_async_callback(self.commands.cancel)
-            self.box = Box(context.executor, self._request())
+            self.box = Box(context.executor, self._request(), self.lease.place)
             stack.push_async_callback(self.box.close)
             try:
                 # Scores that an earlier start of the bot had begun, also in the background.
