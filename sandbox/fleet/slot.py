@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -131,8 +132,9 @@ class Slot:
         self._thread: threading.Thread | None = None
         self._outcome: Outcome | None = None
         self._locks: list[Lock] = []
-        self._holding = AsyncExitStack()
         self._occupied: Lease | None = None
+        # Ray's own thread runs a loop of its own.
+        self._holder, self._runner, self._holding = ThreadPoolExecutor(1), asyncio.Runner(), AsyncExitStack()
         self._sandbox: Sandbox | None = None
         self._problem: str | None = None
         try:
@@ -234,16 +236,15 @@ class Slot:
         Raises:
             InfrastructureFailure: They did not come free in so many seconds.
         """
-        self._runner = asyncio.Runner()
-        self._occupied = self._runner.run(self._holding.enter_async_context(self._own_cores(seconds)))
+        entering = self._holding.enter_async_context(self._own_cores(seconds))
+        self._occupied = self._holder.submit(self._runner.run, entering).result()
         return self._occupied
 
     def vacate(self) -> None:
         """Give back what `occupy` took."""
         if self._occupied is not None:
             self._occupied = None
-            self._runner.run(self._holding.aclose())
-            self._runner.close()
+            self._holder.submit(self._runner.run, self._holding.aclose()).result()
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Return a piece of a kept file."""

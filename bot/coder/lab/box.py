@@ -35,7 +35,7 @@ class Box:
             result = await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
         except LabDied as error:
             await self.close()
-            ended = f"the sandbox died and is started again; work/ is as it was left: {error}"
+            ended = f"the sandbox died and is started again, with what there is of work/: {error}"
             return CommandResult("", None, 0.0, False, ended, 0)
         return replace(result, ended="; ".join(filter(None, (_ANEW, result.ended)))) if anew else result
 

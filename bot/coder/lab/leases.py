@@ -17,6 +17,8 @@ class LabLease:
         self._leasing = leasing.here if here else leasing
         self.shared_with_scores = self._leasing.leases is leasing.leases
         """Whether scripts that are scored share it; on a fleet those of a lab that is here run in slots of their own."""
+        self.elsewhere = self._leasing.leases is not self._leasing.leases.here
+        """Whether the lab lives on a node of a fleet."""
         self.place = LabPlace()
         self._lock = asyncio.Lock()
         self._held = AsyncExitStack()

@@ -51,7 +51,7 @@ _TOLD = 5.0
 """Seconds of waiting, for a reply or for cores, from which on they are shown."""
 _EARLIEST_WARNING, _LATEST_WARNING = 300.0, 60.0
 _INTERRUPTED = (
-    "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
+    "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was {left}, and "
     "background jobs are gone]"
 )
 _ENDING = (
@@ -299,7 +299,8 @@ class Work:
                 facts: dict[str, Any] = {}
             elif interrupted:
                 scores = map(self.looks.answer, self.looks.nodes[begun["nodes"] :])
-                text = "\n".join([_INTERRUPTED, *(one for one in scores if one not in self.commands.news)])
+                told = _INTERRUPTED.format(left="copied back last" if self.lease.elsewhere else "left")
+                text = "\n".join([told, *(one for one in scores if one not in self.commands.news)])
                 facts = {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)
