@@ -1,7 +1,9 @@
 """A lab on a node, as the engine sees it: its orders go there, its socket's connections come here, and so do its files."""
 
 import asyncio
+import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -23,12 +25,14 @@ from sandbox.lab.layout import check_lab
 from sandbox.waiting import ended
 from state.redaction import Redactor
 
+_LOG = logging.getLogger(__name__)
 SMALL = 1_000_000
 """Bytes of the largest files that are brought home after each command, as scripts and notes are."""
 _WAIT = 5.0
 """Seconds for which the home waits for news before it answers."""
 _STARTING, _READING = 180.0, 600.0
 _THREADS = 4
+_ANSWER = 120.0
 _MOST_ORDERS = 64
 T = TypeVar("T")
 
@@ -187,6 +191,7 @@ class PlacedLab:
         self._orders: asyncio.Queue[Order] = asyncio.Queue(_MOST_ORDERS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._alive = False
+        self._began, self._why = 0.0, ""
 
     async def open(self) -> None:
         """Have it opened; raises LabDied."""
@@ -203,7 +208,7 @@ class PlacedLab:
             raise LabDied("The lab has ended.")
         await self._reached(self._files.show)
         done: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
-        self._command = number, done
+        self._command, self._began = (number, done), time.monotonic()
         await self._orders.put(Run(number, command, seconds, tuple(cpus), tuple(gpus)))
         result = await ended(done, lambda: self._begin(self._orders.put(Stop(number))))
         if self._alive:
@@ -252,10 +257,15 @@ class PlacedLab:
 
     async def _take(self) -> None:
         """Take in what is new there."""
-        while self._alive:
-            news: list[News] = await self._reached(partial(self._files.call, "take", _WAIT))
-            for one in news:
-                self._hear(one)
+        try:
+            while self._alive:
+                news: list[News] = await self._reached(partial(self._files.call, "take", _WAIT, seconds=_ANSWER))
+                for one in news:
+                    if isinstance(one, Piece) and (relayed := self._relayed.get(one.connection)) is not None:
+                        await relayed.room()
+                    self._hear(one)
+        finally:
+            self._over("the bot no longer hears of it")
 
     async def _give(self) -> None:
         """Pass on orders, and before them what the engine wrote."""
@@ -270,9 +280,8 @@ class PlacedLab:
     def _hear(self, news: News) -> None:
         match news:
             case Ran() if self._command and self._command[0] == news.number:
-                done = self._command[1]
+                self._command[1].set_result(news.result)
                 self._command = None
-                done.set_result(news.result)
             case Idle():
                 self._tell_idle()
             case Piece() if (relayed := self._relayed.get(news.connection)) is not None:
@@ -308,18 +317,20 @@ class PlacedLab:
         try:
             return await self._in_thread(work)
         except (SlotLost, OSError) as error:
-            why = f"node {self._files.host} of the fleet was lost, and what was not brought home is gone: {error}"
-            self._over(why)
-            raise LabDied(why) from error
+            _LOG.warning("the lab on node %s of the fleet is lost: %s", self._files.host, error)
+            self._over(f"node {self._files.host} of the fleet was lost, and with it what had not come home of work/")
+            raise LabDied(self._why) from error
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await ended(asyncio.get_running_loop().run_in_executor(self._threads, work))
 
     def _over(self, why: str) -> None:
         """Answer all who wait."""
-        self._alive = False
-        if self._command is not None and not self._command[1].done():
-            self._command[1].set_result(CommandResult("", None, 0.0, False, why, 0))
+        self._alive, self._why = False, self._why or why
+        command, self._command = self._command, None
+        if command is not None:
+            seconds = time.monotonic() - self._began
+            command[1].set_result(CommandResult("", None, seconds, False, self._why, 0))
         self._tell_idle()
         for relayed in self._relayed.values():
             relayed.hear(b"")

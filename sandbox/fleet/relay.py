@@ -12,6 +12,7 @@ from sandbox.lab.listening import receive
 SOCKET = "socket"
 """Name of the socket in the folder `socket` of a lab."""
 _CHUNK = 256 * 1024
+_PAUSE = 0.05
 _MOST_WAITING = 256
 """Pieces that a slow reader may leave waiting before its connection is closed."""
 
@@ -32,13 +33,16 @@ class Relayed:
         """Take its number, and what is told of each piece that is read; it may wait, and so slows the reading down."""
         self._number, self._tell = number, tell
         self._coming: asyncio.Queue[bytes] = asyncio.Queue()
+        self._over = False
 
     def hear(self, content: bytes) -> None:
-        """Take in what the other end has read."""
-        if self._coming.qsize() < _MOST_WAITING or not content:
-            self._coming.put_nowait(content)
-        else:
-            self._coming.put_nowait(b"")
+        """Take in what the other end has read; where too much waits to be read here, the connection ends."""
+        self._coming.put_nowait(content if self._coming.qsize() < _MOST_WAITING else b"")
+
+    async def room(self) -> None:
+        """Wait while much waits to be read here."""
+        while self._coming.qsize() >= _MOST_WAITING // 2 and not self._over:
+            await asyncio.sleep(_PAUSE)
 
     async def serve(self, connection: socket.socket) -> None:
         """Pass on in both directions until either end is gone; then the other is told."""
@@ -49,6 +53,7 @@ class Relayed:
             for one in both:
                 one.cancel()
             await asyncio.gather(*both, return_exceptions=True)
+            self._over = True
             await self._tell(Piece(self._number, b""))
 
     async def _read(self, connection: socket.socket) -> None:

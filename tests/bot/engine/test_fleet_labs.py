@@ -25,7 +25,7 @@ class WithDeaths(SteadyAnswers):
     """Answers like a coder who scores, and then waits twice, so that its node and its bot can be killed meanwhile."""
 
     COMMANDS = (
-        typed("solution.py", SCRIPT.format(c=0.01), "head -c 3000000 /dev/zero > large; lab score solution.py --note weak"),
+        typed("solution.py", SCRIPT.format(c=0.01), "yes | head -c 3000000 > large; lab score solution.py --note weak"),
         "echo more >> large; touch begun; sleep 600",
         "ls; wc -c large; lab board; touch second; sleep 45",
         typed("solution.py", SCRIPT.format(c=1.0), "ls; lab score solution.py --note strong"),
@@ -96,7 +96,10 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
 
     result = json.loads((tmp_path / "results").read_text())
     assert result["status"] == "finished" and result["valid_submission"]
-    turns = [json.loads(one)["text"] for (one,) in rows(made, "SELECT result FROM step WHERE name = 'lab.turn' ORDER BY attempt")]
+    turns = [
+        json.loads(one)["text"]
+        for (one,) in rows(made, "SELECT result FROM step WHERE name = 'lab.turn' ORDER BY attempt")
+    ]
     assert "was lost" in turns[1] and "no exit status" in turns[1]
     # With the files of the last score, but not what came after it.
     assert turns[2].startswith("[interrupted") and "copied back last" in turns[2]

@@ -1,4 +1,4 @@
-"""A lab on a node: as one here, its socket leads to the engine, its files come home, and it is opened again where its node dies."""
+"""A lab on a node: its socket leads to the engine, its files come home, and it is opened again where its node dies."""
 
 import asyncio
 import socket
@@ -106,7 +106,9 @@ async def test_a_lab_on_a_node_is_as_one_here(place: Place, nodes: Nodes):
         assert (folder / "logs" / "2.txt").read_text() == result.output.replace(SECRET, "[secret]")
 
         # Small files are at home after a command, large ones when they are asked for; what is removed is so here.
-        makes = "mkdir sub; echo note > sub/note; head -c 20000000 /dev/urandom > large; ln -s /etc/passwd away; rm ask.py"
+        makes = (
+            "mkdir sub; echo note > sub/note; head -c 20000000 /dev/urandom > large; ln -s /etc/passwd away; rm ask.py"
+        )
         await lab.run(3, makes, **one)
         assert sorted(p.name for p in (folder / "work").rglob("*") if p.is_file()) == ["note", "solution.py"]
         await lab.bring_home()
@@ -135,7 +137,7 @@ async def test_a_lab_whose_node_dies_is_opened_again_elsewhere_with_what_was_bro
     folder = place.folder / "labs" / "lab"
     async with AsyncExitStack() as stack:
         lab, lease = await stack.enter_async_context(place.lab())
-        await lab.run(1, "echo small > small; head -c 5000000 /dev/zero > large", seconds=60, cpus=lease.cpus)
+        await lab.run(1, "echo small > small; yes | head -c 5000000 > large", seconds=60, cpus=lease.cpus)
         await lab.bring_home()
         running = asyncio.create_task(lab.run(2, "echo lost > lost; sleep 600", seconds=600, cpus=lease.cpus))
         while not list(nodes.folder.glob("n1/fleet/slots/*/labs/lab/work/lost")):

@@ -23,7 +23,7 @@ def lab(context: RunContext, number: int) -> Commands:
         open_lab(tx, RUN, number, draft_id=None, parents=(), title="a test")
     looks = Looks(context, number, None, (), "a test", 6, lambda: 60.0, context.executor.folder.labs)
     return Commands(
-        context, number, looks, lambda: 60.0, lambda: 5, LabLease(context.executor.leasing), tuple, nothing_to_bring
+        context, number, looks, lambda: 60.0, lambda: 5, LabLease(context.executor.leasing), tuple, bring_home
     )
 
 
