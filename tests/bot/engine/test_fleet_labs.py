@@ -17,8 +17,7 @@ from tests.sandbox.fleet.nodes import Nodes, small_cluster
 from tests.scripted_endpoint import ScriptedEndpoint
 
 pytestmark = pytest.mark.integration
-OPTIONS = ("--coder", "lab", "--cpus", "1", "--gpus", "0", "--steps", "4", "--time", "40m", "--no-race")
-ON_FLEET = (*OPTIONS, "--fleet", "auto")
+OPTIONS = ("--coder", "lab", "--cpus", "1", "--gpus", "0", "--time", "40m", "--no-race")
 
 
 class WithDeaths(SteadyAnswers):
@@ -41,11 +40,15 @@ def cluster() -> Iterator[Nodes]:
 
 
 def world(place: Path, endpoint: ScriptedEndpoint, *options: str) -> World:
-    """Return a world whose runs may use nodes that have little disk left."""
-    made = World(place, endpoint, sandbox="bubblewrap", options=options)
+    made = World(place, endpoint, sandbox="bubblewrap", options=(*OPTIONS, *options))
     place.chmod(0o755)
-    with (place / "bot.toml").open("a") as file:
-        file.write("[fleet]\nfree_gb = 0.1\n")
+    return made
+
+
+def on_fleet(made: World) -> World:
+    """Have all that a world starts run on nodes, though they have little disk left."""
+    with (made.place / "bot.toml").open("a") as file:
+        file.write('[fleet]\naddress = "auto"\nfree_gb = 0.1\n')
     return made
 
 
@@ -65,10 +68,10 @@ def test_a_lab_on_a_node_gives_the_conversation_and_nodes_of_one_here(
 ):
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     with ScriptedEndpoint(LabAnswers()) as endpoint:
-        there = world(tmp_path / "there", endpoint, *ON_FLEET, "--record", "tape")
+        there = on_fleet(world(tmp_path / "there", endpoint, "--steps", "4", "--record", "tape"))
         assert there.start().wait(500) == 0, there.log()
         tape = tmp_path / "there" / "tape"
-        here = world(tmp_path / "here", endpoint, *OPTIONS, "--model", f"recorded:{tape}")
+        here = world(tmp_path / "here", endpoint, "--steps", "4", "--model", f"recorded:{tape}")
         assert here.start().wait(300) == 0, here.log()
     for query in (
         "SELECT step, answer_sha FROM modelcall ORDER BY step, seq",
@@ -83,7 +86,7 @@ def test_a_lab_on_a_node_gives_the_conversation_and_nodes_of_one_here(
 def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     with ScriptedEndpoint(WithDeaths()) as endpoint:
-        made = world(tmp_path, endpoint, *ON_FLEET)
+        made = on_fleet(world(tmp_path, endpoint, "--steps", "3"))
         engine = made.start()
         assert wait_until(lambda: bool(labs_on(cluster, "begun")), 300), made.log()
         [lost] = labs_on(cluster, "begun")
