@@ -48,6 +48,7 @@ SYSTEMD := tests/systemd
 BY_HAND := tests/bot/daemon/test_notebook_rehearsals.py::test_faults_and_kills_push_and_submit_nothing_twice
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
 FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py tests/bot/bench/test_fleet_bench.py
+FLEET += tests/sandbox/fleet/test_labs.py tests/bot/engine/test_fleet_labs.py
 WEEKS := tests/bot/daemon/test_rehearsals.py tests/bot/daemon/test_notebook_rehearsals.py
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@mkdir -p .cache; run="$(BIN)/python -m pytest -m integration --durations"; failed=0; \
@@ -71,7 +72,7 @@ image: setup ## image of the docker sandbox; needs an engine, and a registry or 
 image-of-systemd: $(VENV)/.dev
 	$(BIN)/python -m tests.systemd.container
 
-fleet: $(VENV)/.dev ## scripts on the nodes of a Ray cluster, of which one dies, and the bot twice; on an idle machine, 5 minutes
+fleet: $(VENV)/.dev ## scripts and labs on the nodes of a Ray cluster, of which some die, and the bot too; on an idle machine, 10 minutes
 	$(BIN)/python -m pytest -m integration $(FLEET)
 
 chaos: $(VENV)/.dev ## the long kill test: 200 kills at random, one at every boundary, a cap, all snapshots (BOT_SNAPSHOTS); 30 minutes

@@ -11,13 +11,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from sandbox import Breach, ExecutionRequest, ExitReason, Outcome, Sandbox, SandboxDescription, Usage
+from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Usage
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.execution import LocalSandbox, execute
@@ -130,6 +132,9 @@ class Slot:
         self._thread: threading.Thread | None = None
         self._outcome: Outcome | None = None
         self._locks: list[Lock] = []
+        self._occupied: Lease | None = None
+        # Ray's own thread runs a loop of its own.
+        self._holder, self._runner, self._holding = ThreadPoolExecutor(1), asyncio.Runner(), AsyncExitStack()
         self._sandbox: Sandbox | None = None
         self._problem: str | None = None
         try:
@@ -225,6 +230,22 @@ class Slot:
         files = {name: (digest_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
         return Progress(output, usage, replace(outcome, kept={}), files)
 
+    def occupy(self, seconds: float) -> Lease:
+        """Hold cores and GPUs until `vacate`, for a lab's commands and the scripts that they have scored.
+
+        Raises:
+            InfrastructureFailure: They did not come free in so many seconds.
+        """
+        entering = self._holding.enter_async_context(self._own_cores(seconds))
+        self._occupied = self._holder.submit(self._runner.run, entering).result()
+        return self._occupied
+
+    def vacate(self) -> None:
+        """Give back what `occupy` took."""
+        if self._occupied is not None:
+            self._occupied = None
+            self._holder.submit(self._runner.run, self._holding.aclose()).result()
+
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Return a piece of a kept file."""
         with (self._out / name).open("rb") as stream:
@@ -244,14 +265,22 @@ class Slot:
             self._outcome = _failed(str(error))
 
     async def _on_own_cores(self, request: ExecutionRequest) -> Outcome:
-        """Run it in this thread, which Ray's bookkeeping gave it, on cores and GPUs that no other bot of the node uses."""
+        """Run it in this thread."""
         if not isinstance(self._sandbox, LocalSandbox):
             return _failed(self._problem or "the node has no sandbox")
-        with open_gpus() as gpus, stop_signal() as stop:
+        own = self._own_cores(_CORES) if self._occupied is None else nullcontext(self._occupied)
+        with stop_signal() as stop:
+            async with own as lease:
+                return execute(self._sandbox, replace(request, lease=lease), stop, self._relay)
+
+    @asynccontextmanager
+    async def _own_cores(self, seconds: float) -> AsyncIterator[Lease]:
+        """Hold what Ray's bookkeeping gave it: cores and GPUs that no other bot of the node uses."""
+        with open_gpus() as gpus:
             own = gpus.all() if self._plan.gpus else ()
             leases = Leases(leases_folder(), gpus=gpus)
-            async with leases.hold(self._plan.cpus, len(own), seconds=_CORES) as lease:
-                return execute(self._sandbox, replace(request, lease=lease), stop, self._relay)
+            async with leases.hold(self._plan.cpus, len(own), seconds=seconds) as lease:
+                yield lease
 
 
 def node_folder() -> Path:

@@ -7,15 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
 from sandbox.lab.keeper import Keeper, RunOrder
 from sandbox.lab.layout import check_lab, command_environment, prepare
 from sandbox.running import Running
+from sandbox.waiting import ended
 from sandbox.watcher import Watcher
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -82,13 +80,7 @@ class OpenLab:
         )
         wanted = RunOrder(number, command, environment, cores, seconds)
         self._keeper.run(wanted)
-        running = asyncio.wrap_future(wanted.done)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._keeper.stop(number)
-            await _until_done(running)
-            raise
+        return await ended(asyncio.wrap_future(wanted.done), partial(self._keeper.stop, number))
 
     async def wait_idle(self) -> None:
         """See `Lab`."""
@@ -97,26 +89,20 @@ class OpenLab:
         except LabDied:
             return
 
+    async def bring_home(self) -> None:
+        """See `Lab`: it lives on this machine."""
+
     async def close(self) -> None:
         """See `Lab`."""
         self._keeper.close()
-        closing = asyncio.wrap_future(self._keeper.closed)
-        try:
-            await asyncio.shield(closing)
-        except asyncio.CancelledError:
-            await _until_done(closing)
-            raise
+        await ended(asyncio.wrap_future(self._keeper.closed))
 
     @property
     def alive(self) -> bool:
         """See `Lab`."""
         return self._keeper.alive
 
-
-async def _until_done(future: "asyncio.Future[_T]") -> None:
-    """Wait for it, however often one is asked to stop meanwhile."""
-    while not future.done():
-        try:
-            await asyncio.wait({future})
-        except asyncio.CancelledError:
-            continue
+    @property
+    def node(self) -> None:
+        """See `Lab`."""
+        return None

@@ -6,15 +6,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from bot.execution.leasing import Leasing
 from sandbox import Lease
+from sandbox.lab import LabPlace
 
 
 class LabLease:
     """Held as long as anybody needs it, and waited for only by the first: what a lab runs side by side shares its cores."""
 
-    def __init__(self, leasing: Leasing) -> None:
-        self._leasing = leasing.here
-        self.shared_with_scores = leasing.leases is leasing.leases.here
-        """Whether scripts that are scored share it; on a fleet they run on other machines, in slots of their own."""
+    def __init__(self, leasing: Leasing, *, here: bool = False) -> None:
+        """Take the run's leases, and whether the lab stays on this machine though scripts run on a fleet."""
+        self._leasing = leasing.here if here else leasing
+        self.shared_with_scores = self._leasing.leases is leasing.leases
+        """Whether scripts that are scored share it; on a fleet those of a lab that is here run in slots of their own."""
+        self.elsewhere = self._leasing.leases is not self._leasing.leases.here
+        """Whether the lab lives on a node of a fleet."""
+        self.place = LabPlace()
         self._lock = asyncio.Lock()
         self._held = AsyncExitStack()
         self._lease: Lease | None = None
@@ -25,7 +30,7 @@ class LabLease:
         """Hold it; raises as `Leasing.hold`."""
         async with self._lock:
             if self._lease is None:
-                self._lease = await self._held.enter_async_context(self._leasing.hold())
+                self._lease = await self._held.enter_async_context(self._leasing.hold(lab=self.place))
             self._users += 1
         try:
             yield self._lease
