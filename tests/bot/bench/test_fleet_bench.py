@@ -133,6 +133,6 @@ def test_twelve_runs_on_a_fleet_are_done_once_each_however_the_bench_ends(bot: B
         result, told = json.loads((folder / "result.json").read_text()), events(folder)
         assert (result["status"], result["valid_submission"], result["nodes"]) == ("finished", True, 2), place.log()
         assert [one["type"] for one in told].count("run.created") == 1
-        done = [(e["node"], e["view"]) for e in told if e["type"] == "execution.ended" and e["reason"] == "completed"]
+        done = [e["execution"] for e in told if e["type"] == "execution.ended" and e["reason"] == "finished"]
         assert done and len(done) == len(set(done)), "no execution was done twice"
         assert bot("audit", folder).exit_code == 0

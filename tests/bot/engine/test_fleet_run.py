@@ -48,7 +48,7 @@ def test_a_run_on_real_data_survives_a_node_and_its_engine(bot: Bot, cluster: No
     """Spooky-author-identification, whose scripts take longer the busier this machine is."""
     spooky = needs.snapshots() / "spooky-author-identification"
     with ScriptedEndpoint(SteadyAnswers()) as endpoint:
-        options = ("--model", "builtin", "--time", "6m", *PLACING)
+        options = ("--model", "builtin", "--time", "20m", "--steps", "12", *PLACING)
         world = World(tmp_path, endpoint, sandbox="bubblewrap", options=options, snapshots=[spooky])
         lived_through(world, cluster)
         check(world, slots=SLOTS)
