@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sandbox.fleet.home import Home
+from sandbox.fleet.home import CONNECTIONS, Home
 from sandbox.fleet.slot import Slot, SlotPlan
 from state.errors import InfrastructureFailure, UsageError
 
 INSTALL = "pip install 'kaggle-bot[fleet]'"
 _NODE = "ray.io/node-id"
-_SIDE_BY_SIDE = 4
+SIDE_BY_SIDE = 2 * CONNECTIONS + 8
+"""Questions that a home may be asked at a time: those of its connections, and its own."""
 
 
 class SlotLost(InfrastructureFailure):
@@ -100,7 +101,7 @@ class Cluster:
 
     def home(self, plan: SlotPlan, node: str) -> Any:
         """Ask for a lab's home on one node, whose methods may be called side by side."""
-        return self._make(Home, plan, num_cpus=0, label_selector={_NODE: node}, max_concurrency=_SIDE_BY_SIDE)
+        return self._make(Home, plan, num_cpus=0, label_selector={_NODE: node}, max_concurrency=SIDE_BY_SIDE)
 
     def _make(self, kind: type[Slot], plan: SlotPlan, **options: Any) -> Any:
         return self._ray.remote(kind).options(max_restarts=0, max_task_retries=0, **options).remote(plan)

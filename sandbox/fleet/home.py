@@ -3,91 +3,57 @@
 It takes up no cores: what runs in the lab does so on cores and GPUs that the engine holds there, while it runs.
 """
 
-import asyncio
 import itertools
 import shutil
 import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 
 from sandbox.execution import LocalSandbox
 from sandbox.fleet.contents import Manifest
 from sandbox.fleet.foreign import ForeignFolder
-from sandbox.fleet.relay import SOCKET, Piece, Relayed
 from sandbox.fleet.slot import SILENCE, Slot, SlotPlan
-from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
-from sandbox.lab.listening import Listener
+from sandbox.lab import CommandResult, LabDied, LabRequest
+from sandbox.lab.keeper import Keeper
+from sandbox.lab.layout import prepare
+from sandbox.lab.listening import listen
+from sandbox.lab.session import SearchPaths, order_of
 from state.errors import BotError
 
+SOCKET = "socket"
+"""Name of the socket in the folder `socket` of a lab."""
 KEPT = ("logs", "work")
 """What of a lab's folder is brought back to the engine."""
-_LOOK = 0.5
-_CONNECTIONS = 16
-_MOST_WAITING = 64
-"""News that may wait for the engine before reading from the lab's socket waits, too."""
+CONNECTIONS = 12
+"""Of a lab's socket, at a time."""
+_CHUNK = 256 * 1024
+_PATIENCE = 20.0
+"""Seconds that a connection is waited for at a time."""
 _OPENING = 120.0
 
 
-@dataclass(frozen=True)
-class Run:
-    """An order: run a command."""
-
-    number: int
-    command: str
-    seconds: float
-    cpus: Sequence[int]
-    gpus: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Stop:
-    """An order: end a command."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class TellIdle:
-    """An order: say when no process runs any more."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What came of a command."""
-
-    number: int
-    result: CommandResult
-
-
-@dataclass(frozen=True)
-class Idle:
-    """No process runs any more."""
-
-
-@dataclass(frozen=True)
-class Over:
-    """The lab has ended."""
-
-
-Order = Run | Stop | TellIdle | Piece
-News = Ran | Idle | Over | Piece
-
-
 class Home(Slot):
-    """Its methods may be called side by side, as one waits for news."""
+    """Its methods may be called side by side, as most wait."""
+
+    _request: LabRequest
+    _paths: SearchPaths
+    _keeper: Keeper
 
     def __init__(self, plan: SlotPlan) -> None:
         super().__init__(plan)
-        self._lab_folder = self._folder / "labs" / "lab"
+        self._lab = self._folder / "labs" / "lab"
         for name in KEPT:
-            (self._lab_folder / name).mkdir(parents=True)
-        self._lab_folder.parent.chmod(0o700)
-        self._kept = {name: ForeignFolder(self._lab_folder / name) for name in KEPT}
-        self._tenant: _Tenant | None = None
+            (self._lab / name).mkdir(parents=True)
+        self._lab.parent.chmod(0o700)
+        self._kept = {name: ForeignFolder(self._lab / name) for name in KEPT}
+        self._listener = listen(self._lab / "socket" / SOCKET)
+        self._connections: dict[int, socket.socket] = {}
+        self._numbers = itertools.count(1)
+        self._heard = 0.0
 
     def missing(self, digests: Sequence[str]) -> list[str]:
         """Return the digests of files that the node lacks."""
@@ -96,9 +62,9 @@ class Home(Slot):
     def place(self, files: Manifest) -> None:
         """Write files that the node has into the lab's folder; raises OSError, also where it lacks one by now."""
         for name in files.folders:
-            (self._lab_folder / name).mkdir(parents=True, exist_ok=True)
+            (self._lab / name).mkdir(parents=True, exist_ok=True)
         for entry in files.files:
-            target = self._lab_folder / entry.path
+            target = self._lab / entry.path
             target.parent.mkdir(parents=True, exist_ok=True)
             partial = target.with_name(f".{target.name}.partial")
             shutil.copyfile(self._cache.file(entry.digest), partial)
@@ -116,135 +82,95 @@ class Home(Slot):
         if not isinstance(self._sandbox, LocalSandbox):
             return self._problem or "the node has no sandbox"
         mounts = {name: self._cache.folder(digest) for name, digest in sent.items()}
-        mounts |= {name: self._lab_folder / path for name, path in own.items()}
-        self._tenant = _Tenant(self._sandbox, replace(request, folder=self._lab_folder, mounts=mounts))
-        return self._tenant.open()
+        mounts |= {name: self._lab / path for name, path in own.items()}
+        self._paths = self._sandbox.search_paths
+        self._request = replace(request, folder=self._lab, mounts=mounts)
+        try:
+            work = prepare(self._request)
+            self._keeper = Keeper(self._request, work, partial(self._sandbox.start_lab, self._request, work))
+            self._keeper.open()
+            self._keeper.opened.result(_OPENING)
+        except (BotError, OSError) as error:
+            return str(error)
+        self._heard = time.monotonic()
+        threading.Thread(target=self._watch, daemon=True).start()
+        return None
 
-    def take(self, seconds: float) -> list[News]:
-        """Return what is new; waits so long for it."""
-        return self._tenant.take(seconds) if self._tenant else []
+    def _watch(self) -> None:
+        """End the lab when the engine is gone."""
+        while self._keeper.alive and time.monotonic() - self._heard < SILENCE:
+            time.sleep(1)
+        self._keeper.close()
 
-    def give(self, orders: Sequence[Order]) -> None:
-        """Carry out orders."""
-        if self._tenant:
-            self._tenant.give(orders)
+    def run(self, number: int, command: str, seconds: float, cpus: Sequence[int], gpus: Sequence[str]) -> CommandResult:
+        """Run a command to its end; see `Lab.run`."""
+        order = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
+        try:
+            self._keeper.run(order)
+            return order.done.result()
+        except LabDied as died:
+            return CommandResult("", None, 0.0, False, str(died), 0)
+
+    def stop(self, number: int) -> None:
+        """End a command, which then returns."""
+        self._keeper.stop(number)
+
+    def wait_idle(self) -> None:
+        """Return when no process runs in the lab any more."""
+        with suppress(LabDied):
+            self._keeper.idle().result()
 
     def close_lab(self) -> None:
         """End all processes of the lab; its files stay."""
-        if self._tenant:
-            self._tenant.close()
+        self._keeper.close()
+        self._keeper.closed.result()
+
+    def accept(self, seconds: float) -> list[int] | None:
+        """Return the number of a connection to the lab's socket, if one comes in so many seconds; None: the lab has ended."""
+        self._heard = time.monotonic()
+        if not self._keeper.alive:
+            return None
+        if len(self._connections) >= CONNECTIONS:
+            time.sleep(min(seconds, 1.0))
+            return []
+        self._listener.settimeout(seconds)
+        try:
+            connection, _ = self._listener.accept()
+        except TimeoutError:
+            return []
+        connection.settimeout(_PATIENCE)
+        number = next(self._numbers)
+        self._connections[number] = connection
+        return [number]
+
+    def receive(self, number: int) -> bytes | None:
+        """Return what came over a connection, nothing at its end; None: nothing came for a while."""
+        try:
+            return self._connections[number].recv(_CHUNK)
+        except TimeoutError:
+            return None
+        except (OSError, KeyError):
+            return b""
+
+    def send(self, number: int, content: bytes) -> bool:
+        """Send over a connection; return whether somebody was there to take it."""
+        try:
+            self._connections[number].sendall(content)
+        except (OSError, KeyError):
+            return False
+        return True
+
+    def hang_up(self, number: int) -> None:
+        """End a connection; who waits for it hears its end."""
+        if (connection := self._connections.pop(number, None)) is not None:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def left(self, name: str, largest: int | None, most: int) -> Manifest:
         """Return what lies in a folder of the lab's; see `ForeignFolder.manifest`."""
         return self._kept[name].manifest(largest, most)
 
-    def pieces(self, name: str, wanted: Sequence[tuple[str, int, int]]) -> list[bytes]:
-        """Return pieces of files there: path, offset and size each; empty where the file is gone meanwhile."""
-        return [self._kept[name].read(*one) for one in wanted]
-
-
-class _Tenant:
-    """The lab, in a thread of its own."""
-
-    def __init__(self, sandbox: LocalSandbox, request: LabRequest) -> None:
-        self._sandbox, self._request = sandbox, request
-        self._news: list[News] = []
-        self._changed = threading.Condition()
-        self._heard = time.monotonic()
-        self._opened: Future[str | None] = Future()
-        self._relayed: dict[int, Relayed] = {}
-        self._numbers = itertools.count(1)
-        self._tasks: dict[int | None, asyncio.Task[None]] = {}
-        """Commands by number, and who waits for idleness."""
-        self._thread = threading.Thread(target=self._last, name=request.lab_id, daemon=True)
-
-    def open(self) -> str | None:
-        self._thread.start()
-        return self._opened.result(_OPENING)
-
-    def take(self, seconds: float) -> list[News]:
-        with self._changed:
-            self._heard = time.monotonic()
-            self._changed.wait_for(lambda: self._news, seconds)
-            news, self._news = self._news, []
-        return news
-
-    def give(self, orders: Sequence[Order]) -> None:
-        for order in orders:
-            self._loop.call_soon_threadsafe(self._obey, order)
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join()
-
-    def _last(self) -> None:
-        """Be the thread."""
-        try:
-            asyncio.run(self._live())
-        except (BotError, OSError) as error:
-            if not self._opened.done():
-                self._opened.set_result(str(error))
-        finally:
-            self._tell(Over())
-
-    async def _live(self) -> None:
-        self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._settle)
-            listener = Listener(self._request.folder / "socket" / SOCKET, self._serve, most=_CONNECTIONS)
-            await stack.enter_async_context(listener)
-            self._lab = await stack.enter_async_context(self._sandbox.open_lab(self._request))
-            self._opened.set_result(None)
-            while self._lab.alive and not self._closing.is_set() and time.monotonic() - self._heard < SILENCE:
-                await asyncio.wait({asyncio.create_task(self._closing.wait())}, timeout=_LOOK)
-
-    _lab: Lab
-
-    async def _settle(self) -> None:
-        """Wait until all is told that ended with the lab."""
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-
-    def _tell(self, news: News) -> None:
-        with self._changed:
-            self._news.append(news)
-            self._changed.notify()
-
-    def _obey(self, order: Order) -> None:
-        if isinstance(order, Piece):
-            if (relayed := self._relayed.get(order.connection)) is not None:
-                relayed.hear(order.content)
-        elif isinstance(order, Stop):
-            if (task := self._tasks.get(order.number)) is not None:
-                task.cancel()
-        elif isinstance(order, Run):
-            self._tasks[order.number] = asyncio.create_task(self._run(order))
-        else:
-            self._tasks[None] = asyncio.create_task(self._wait_idle())
-
-    async def _run(self, order: Run) -> None:
-        result = CommandResult("", None, 0.0, False, "it was stopped", 0)
-        try:
-            result = await self._lab.run(
-                order.number, order.command, seconds=order.seconds, cpus=order.cpus, gpus=order.gpus
-            )
-        except LabDied as died:
-            result = replace(result, ended=str(died))
-        finally:
-            self._tell(Ran(order.number, result))
-
-    async def _wait_idle(self) -> None:
-        await self._lab.wait_idle()
-        self._tell(Idle())
-
-    async def _serve(self, connection: socket.socket) -> None:
-        number = next(self._numbers)
-        self._relayed[number] = Relayed(number, self._pass_on)
-        try:
-            await self._relayed[number].serve(connection)
-        finally:
-            del self._relayed[number]
-
-    async def _pass_on(self, piece: Piece) -> None:
-        while piece.content and len(self._news) >= _MOST_WAITING:
-            await asyncio.sleep(_LOOK / 10)
-        self._tell(piece)
+    def read_left(self, name: str, path: str, offset: int, size: int) -> bytes:
+        """Return a piece of a file there; empty where the file is gone meanwhile."""
+        return self._kept[name].read(path, offset, size)

@@ -16,7 +16,7 @@ from sandbox.fleet.cluster import Cluster, SlotLost
 from sandbox.fleet.contents import digest_of
 from sandbox.fleet.held import HeldSlot, slot_of
 from sandbox.fleet.labs import placed_lab
-from sandbox.fleet.sending import PIECE, SENDING, Sender
+from sandbox.fleet.sending import Sender
 from sandbox.fleet.slot import Progress
 from sandbox.lab import Lab, LabRequest
 from sandbox.output import CappedOutput, LiveLog
@@ -107,12 +107,7 @@ class FleetSandbox:
         kept = {}
         for name, (digest, size) in ended.files.items():
             partial = request.out / f".{name}.partial"
-            with partial.open("wb") as stream:
-                while stream.tell() < size:
-                    piece = self._cluster.call(slot.handle, "read", name, stream.tell(), PIECE, seconds=SENDING)
-                    if not piece:
-                        raise OSError(f"{name} ended early")
-                    stream.write(piece)
+            self._sender.fetch(slot.handle, ("read", name), size, partial)
             if digest_of(partial) != digest:
                 raise OSError(f"what arrived of {name} is not its content")
             kept[name] = partial.replace(request.out / name)

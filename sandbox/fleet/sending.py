@@ -2,14 +2,14 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from sandbox.fleet.cluster import Cluster, SlotLost
 from sandbox.fleet.contents import Contents, Manifest
 
-PIECE = 8 * 1024**2
+_PIECE = 8 * 1024**2
 """Bytes that are sent at a time."""
 SENDING = 120.0
 """Seconds in which a piece must have arrived."""
@@ -52,11 +52,27 @@ class Sender:
                 raise SlotLost("the bot was asked to stop")
             self._cluster.call(slot, "put", batch, seconds=SENDING)
 
+    def fetch(self, slot: Any, read: Sequence[str], size: int, target: Path) -> None:
+        """Fetch a file in pieces, as long as there are any.
+
+        Args:
+            slot: that has it.
+            read: the slot's method that returns a piece, and its first arguments; offset and size come last.
+            size: of the file (bytes).
+            target: where it is written.
+        """
+        with target.open("wb") as stream:
+            while stream.tell() < size:
+                piece = self._cluster.call(slot, *read, stream.tell(), _PIECE, seconds=SENDING)
+                if not piece:
+                    return
+                stream.write(piece)
+
 
 def _pieces(folder: Path, manifest: Manifest, lacking: set[str]) -> Iterator[list[tuple[str, int, bytes, bool]]]:
     """Yield what a node lacks in batches: small files together, large ones in pieces."""
     batch: list[tuple[str, int, bytes, bool]] = []
-    room = PIECE
+    room = _PIECE
     for entry in manifest.files:
         if entry.digest not in lacking:
             continue
@@ -70,6 +86,6 @@ def _pieces(folder: Path, manifest: Manifest, lacking: set[str]) -> Iterator[lis
                 offset, room = offset + len(piece), room - len(piece)
                 if room <= 0:
                     yield batch
-                    batch, room = [], PIECE
+                    batch, room = [], _PIECE
     if batch:
         yield batch

@@ -69,16 +69,7 @@ class OpenLab:
         self, number: int, command: str, *, seconds: float, cpus: Sequence[int], gpus: Sequence[str] = ()
     ) -> CommandResult:
         """See `Lab`."""
-        cores = tuple(cpus) or tuple(sorted(os.sched_getaffinity(0)))
-        environment = command_environment(
-            self._request,
-            self._paths.programs,
-            self._paths.packages,
-            seconds=seconds,
-            cpus=len(cores),
-            gpus=gpus,
-        )
-        wanted = RunOrder(number, command, environment, cores, seconds)
+        wanted = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
         self._keeper.run(wanted)
         return await ended(asyncio.wrap_future(wanted.done), partial(self._keeper.stop, number))
 
@@ -106,3 +97,20 @@ class OpenLab:
     def node(self) -> None:
         """See `Lab`."""
         return None
+
+
+def order_of(
+    request: LabRequest,
+    paths: SearchPaths,
+    number: int,
+    command: str,
+    seconds: float,
+    cpus: Sequence[int],
+    gpus: Sequence[str],
+) -> RunOrder:
+    """Return the order to run a command; see `Lab.run`."""
+    cores = tuple(cpus) or tuple(sorted(os.sched_getaffinity(0)))
+    environment = command_environment(
+        request, paths.programs, paths.packages, seconds=seconds, cpus=len(cores), gpus=gpus
+    )
+    return RunOrder(number, command, environment, cores, seconds)
