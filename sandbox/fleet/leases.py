@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.fleet.cluster import Cluster, SlotLost
-from sandbox.fleet.held import HeldSlot, PlacedLease
+from sandbox.fleet.held import HeldSlot, PlacedLease, Wanted
 from sandbox.fleet.placing import FleetSandbox
 from sandbox.fleet.slot import SlotFacts, SlotPlan
 from sandbox.lab import LabPlace
@@ -58,6 +58,8 @@ class Fleet(Leases):
         self._idle: list[HeldSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
+        self._wanting: list[Wanted] = []
+        """Who waits for a new slot, in the order in which they came; what is given back meanwhile is theirs."""
         self._resting: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fleet")
 
@@ -173,16 +175,19 @@ class Fleet(Leases):
         lost = 0
         while True:
             node = there if there is not None and await self._lives(there) else None
-            fitting = [one for one in self._idle if (one.plan, one.memory_bytes) == (plan, memory_bytes)]
-            fitting = [one for one in fitting if node in (None, one.facts.node)]
+            wanted = Wanted(plan, memory_bytes, node)
+            fitting = [one for one in self._idle if wanted.is_met_by(one)]
             if fitting:
                 self._idle.remove(fitting[-1])
                 handle = fitting[-1].handle
             else:
                 without = self._unused_of(await self._fit(plan, memory_bytes))
                 handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without, node)
+                self._wanting.append(wanted)
             try:
-                facts = await self._facts(handle, plan, memory_bytes, deadline, say, node)
+                while isinstance(facts := await self._facts(handle, wanted, deadline, say), HeldSlot):
+                    self._in_background(self._in_thread(self.cluster.end, handle))
+                    fitting, handle, wanted = [facts], facts.handle, Wanted(plan, memory_bytes, node)
             except SlotLost as error:
                 lost += not fitting
                 if lost == _MOST_LOST:
@@ -191,6 +196,11 @@ class Fleet(Leases):
             except BaseException:
                 await self._in_thread(self.cluster.end, handle)
                 raise
+            finally:
+                if wanted in self._wanting:
+                    self._wanting.remove(wanted)
+                if wanted.given is not None:
+                    self._offer(wanted.given)
             problem = facts.problem or difference(self._description, facts)
             if problem is None:
                 return HeldSlot(handle, facts, plan, memory_bytes)
@@ -220,15 +230,17 @@ class Fleet(Leases):
     async def _facts(
         self,
         handle: Any,
-        plan: SlotPlan,
-        memory_bytes: int,
+        wanted: Wanted,
         deadline: float,
         say: Callable[[str], None] | None,
-        node: str | None,
-    ) -> SlotFacts:
-        """Wait until a slot is there, and return what it says of its node."""
+    ) -> SlotFacts | HeldSlot:
+        """Wait until a slot is there, and return what it says of its node; or another slot that was given meanwhile."""
+        plan, memory_bytes, node = wanted.plan, wanted.memory_bytes, wanted.node
         answer, began, reported = self.cluster.begin(handle), time.monotonic(), False
-        while not await self._in_thread(self.cluster.ready, answer, _LOOK):
+        while not await self._ready(answer, wanted):
+            if wanted.given is not None:
+                given, wanted.given = wanted.given, None
+                return given
             now = time.monotonic()
             if now >= deadline:
                 raise InfrastructureFailure(f"no node of the fleet came free in {now - began:.0f} s")
@@ -236,14 +248,24 @@ class Fleet(Leases):
             if node is not None and not await self._lives(node):
                 await self._in_thread(self.cluster.end, handle)
                 raise SlotLost("its node is lost")
-            if now - began >= _SAY_AFTER and not reported:
+            if now - began >= _SAY_AFTER:
                 # Slots of another shape may be what it waits for.
-                await self._end_idle(lambda one: one.plan != plan)
-                if say:
+                await self._end_idle(lambda one: (one.plan, one.memory_bytes) != (plan, memory_bytes))
+                if say and not reported:
                     say(f"waiting for a slot of the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
                 reported = True
         facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
         return facts
+
+    async def _ready(self, answer: Any, wanted: Wanted) -> bool:
+        """Wait a little for an answer, or until a slot was given; return whether the answer is there."""
+        looking = asyncio.ensure_future(self._in_thread(self.cluster.ready, answer, _LOOK))
+        given = asyncio.ensure_future(wanted.was_given.wait())
+        try:
+            await asyncio.wait({looking, given}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            given.cancel()
+        return looking.done() and looking.result()
 
     async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
         if occupied and not held.lost:
@@ -255,11 +277,24 @@ class Fleet(Leases):
             self._leave_alone(held.facts, _LEFT_ALONE, "a slot was lost there", say)
             await self._in_thread(self.cluster.end, held.handle)
             return
+        self._offer(held)
+
+    def _offer(self, held: HeldSlot) -> None:
+        """Give a slot to who has waited longest for one like it, or keep it for a while."""
+        for wanted in self._wanting:
+            if wanted.is_met_by(held):
+                self._wanting.remove(wanted)
+                wanted.given = held
+                wanted.was_given.set()
+                return
         held.since = time.monotonic()
         self._idle.append(held)
-        resting = asyncio.create_task(self._rest())
-        self._resting.add(resting)
-        resting.add_done_callback(self._resting.discard)
+        self._in_background(self._rest())
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._resting.add(task)
+        task.add_done_callback(self._resting.discard)
 
     async def _rest(self) -> None:
         """End the slots that nothing wanted for a while: others may want their cores."""

@@ -14,8 +14,8 @@ from bot.doctor.fleet import check_fleet
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Limits, Sandbox, Usage
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.fleet.cluster import Cluster
-from sandbox.fleet.held import PlacedLease
-from sandbox.fleet.leases import Fleet
+from sandbox.fleet.held import HeldSlot, PlacedLease, slot_of
+from sandbox.fleet.leases import _IDLE, Fleet
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
 from state.errors import InfrastructureFailure
@@ -127,6 +127,19 @@ async def test_a_node_that_dies_costs_its_execution_alone(place: Place, nodes: N
         outcome = await asyncio.wait_for(running["n4"], 120)
         assert outcome.reason is ExitReason.INFRASTRUCTURE and "was lost" in str(outcome.detail)
         assert (await running["n3"]).reason is ExitReason.FINISHED
+
+
+async def test_who_waits_gets_the_slot_that_is_given_back(place: Place):
+    async def taken() -> HeldSlot | None:
+        async with place.lease(gpus=1) as lease:
+            return slot_of(lease)
+
+    async with place.lease(gpus=1) as lease:
+        waits = asyncio.create_task(taken())
+        assert not (await asyncio.wait({waits}, timeout=2))[0], "there is one GPU"
+        held = slot_of(lease)
+    given = await asyncio.wait_for(waits, _IDLE / 2)
+    assert given and held and given.handle is held.handle
 
 
 async def test_more_than_any_node_has_is_refused_at_once(place: Place):
