@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -133,8 +132,7 @@ class Slot:
         self._outcome: Outcome | None = None
         self._locks: list[Lock] = []
         self._occupied: Lease | None = None
-        # Ray's own thread runs a loop of its own.
-        self._holder, self._runner, self._holding = ThreadPoolExecutor(1), asyncio.Runner(), AsyncExitStack()
+        self._runner, self._holding = asyncio.Runner(), AsyncExitStack()
         self._sandbox: Sandbox | None = None
         self._problem: str | None = None
         try:
@@ -236,15 +234,14 @@ class Slot:
         Raises:
             InfrastructureFailure: They did not come free in so many seconds.
         """
-        entering = self._holding.enter_async_context(self._own_cores(seconds))
-        self._occupied = self._holder.submit(self._runner.run, entering).result()
+        self._occupied = self._runner.run(self._holding.enter_async_context(_own_cores(self._plan, seconds)))
         return self._occupied
 
     def vacate(self) -> None:
         """Give back what `occupy` took."""
         if self._occupied is not None:
             self._occupied = None
-            self._holder.submit(self._runner.run, self._holding.aclose()).result()
+            self._runner.run(self._holding.aclose())
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Return a piece of a kept file."""
@@ -259,28 +256,34 @@ class Slot:
             self._locks.pop().release()
 
     def _run(self, request: ExecutionRequest) -> None:
+        if not isinstance(self._sandbox, LocalSandbox):
+            self._outcome = _failed(self._problem or "the node has no sandbox")
+            return
         try:
-            self._outcome = asyncio.run(self._on_own_cores(request))
+            self._outcome = asyncio.run(_executed(self._sandbox, self._plan, self._occupied, request, self._relay))
         except (BotError, OSError) as error:
             self._outcome = _failed(str(error))
 
-    async def _on_own_cores(self, request: ExecutionRequest) -> Outcome:
-        """Run it in this thread."""
-        if not isinstance(self._sandbox, LocalSandbox):
-            return _failed(self._problem or "the node has no sandbox")
-        own = self._own_cores(_CORES) if self._occupied is None else nullcontext(self._occupied)
-        with stop_signal() as stop:
-            async with own as lease:
-                return execute(self._sandbox, replace(request, lease=lease), stop, self._relay)
 
-    @asynccontextmanager
-    async def _own_cores(self, seconds: float) -> AsyncIterator[Lease]:
-        """Hold what Ray's bookkeeping gave it: cores and GPUs that no other bot of the node uses."""
-        with open_gpus() as gpus:
-            own = gpus.all() if self._plan.gpus else ()
-            leases = Leases(leases_folder(), gpus=gpus)
-            async with leases.hold(self._plan.cpus, len(own), seconds=seconds) as lease:
-                yield lease
+# Outside of the class: Ray would take it for an asynchronous one, and a home's methods would wait for each other.
+async def _executed(
+    sandbox: LocalSandbox, plan: SlotPlan, occupied: Lease | None, request: ExecutionRequest, relay: _Relay
+) -> Outcome:
+    """Run an execution in this thread, on cores that are held for it or already."""
+    own = _own_cores(plan, _CORES) if occupied is None else nullcontext(occupied)
+    with stop_signal() as stop:
+        async with own as lease:
+            return execute(sandbox, replace(request, lease=lease), stop, relay)
+
+
+@asynccontextmanager
+async def _own_cores(plan: SlotPlan, seconds: float) -> AsyncIterator[Lease]:
+    """Hold what Ray's bookkeeping gave a slot: cores and GPUs that no other bot of the node uses."""
+    with open_gpus() as gpus:
+        own = gpus.all() if plan.gpus else ()
+        leases = Leases(leases_folder(), gpus=gpus)
+        async with leases.hold(plan.cpus, len(own), seconds=seconds) as lease:
+            yield lease
 
 
 def node_folder() -> Path:

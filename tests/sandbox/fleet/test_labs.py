@@ -80,10 +80,11 @@ def place(nodes: Nodes, tmp_path: Path) -> Iterator[Place]:
 
 async def answered(connection: socket.socket) -> None:
     """Answer what ends with a dot by how long it is."""
-    size, part = 0, b""
-    while not part.endswith(b"."):
-        part = await receive(connection, 1 << 18)
+    size = 0
+    while part := await receive(connection, 1 << 18):
         size += len(part)
+        if part.endswith(b"."):
+            break
     await asyncio.get_running_loop().sock_sendall(connection, f"{size} bytes came".encode())
 
 
