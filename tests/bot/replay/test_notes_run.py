@@ -39,7 +39,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
         "--model",
         "builtin",
         "--steps",
-        "3",
+        "2",
         "--no-race",
         "--sandbox",
         "process",
