@@ -69,7 +69,7 @@ def killed(plan: Path, number: int) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "bot", "bench", str(plan)], stdout=log, stderr=log, env={**os.environ}
         )
-    seen = wait_until(begun, 300)
+    seen = wait_until(begun, 900)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert seen, (plan.parent / "log").read_text()
