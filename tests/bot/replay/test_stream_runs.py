@@ -99,20 +99,20 @@ def _without_seconds(value: Any) -> Any:
     return [_without_seconds(one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.parametrize("pace", ["stream", pytest.param("all", marks=pytest.mark.trial)])
 def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
-    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
+    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch, pace: str
 ) -> None:
-    for pace in ("all", "stream"):
-        options = ("--model", "openai:scripted", "--steps", 2, "--cutoff", "2020-01-08T00:00:00Z")
-        with ScriptedEndpoint(StreamAnswers()) as endpoint:
-            monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-            done = bot("replay", snapshot, *options, "--signals", "collected", *OPTIONS, "--pace", pace)
-        (result,) = results(done)
-        assert result["cutoff"].startswith("2020-01-08T00:00:00")
-        assert (result["community"]["messages"], result["community"]["kernels"]) == (1, 1)
-        assert all(prompt["as_of"] <= "2020-01-08T00:00:00Z" for prompt in exported(result["run"], "prompts"))
-        assert MIDDLE_WORDS not in (Path(result["run"]) / "prompts.jsonl").read_text()
-        assert bot("audit", result["run"]).exit_code == 0
+    options = ("--model", "openai:scripted", "--steps", 2, "--cutoff", "2020-01-08T00:00:00Z")
+    with ScriptedEndpoint(StreamAnswers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        done = bot("replay", snapshot, *options, "--signals", "collected", *OPTIONS, "--pace", pace)
+    (result,) = results(done)
+    assert result["cutoff"].startswith("2020-01-08T00:00:00")
+    assert (result["community"]["messages"], result["community"]["kernels"]) == (1, 1)
+    assert all(prompt["as_of"] <= "2020-01-08T00:00:00Z" for prompt in exported(result["run"], "prompts"))
+    assert MIDDLE_WORDS not in (Path(result["run"]) / "prompts.jsonl").read_text()
+    assert bot("audit", result["run"]).exit_code == 0
 
 
 def test_a_run_without_steps_moves_its_clock_with_the_time(
