@@ -22,8 +22,8 @@ _TIRED = 3
 """Labs without a gain, of those that are looked back at, after which a family rests."""
 _NOISE = 2.0
 """Standard errors of a paired difference, beyond which a gain is one."""
-LEAST = 300.0
-"""Seconds below which no further lab is worth opening."""
+_LEAST, _FIRST_LEAST = 300.0, 60.0
+"""Seconds below which no further lab is worth opening, and the first is not: without it a short run tries nothing."""
 
 
 class LabsPolicy:
@@ -36,13 +36,23 @@ class LabsPolicy:
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return a lab for each free slot."""
-        if budget.seconds is not None and budget.seconds < LEAST:
+        first = 1 + drafts_begun(tree)
+        if not is_worth_a_lab(budget, first - 1):
             return ()
-        first = 1 + max((node.draft_id or 0 for node in tree.nodes), default=0)
         return [
             Action("lab", _parents(tree, budget, first + offset, rng), draft_id=first + offset, slot=offset)
             for offset in range(free_slots)
         ]
+
+
+def drafts_begun(tree: Tree) -> int:
+    """Return the number of the last draft that was begun, 0 if none was."""
+    return max((node.draft_id or 0 for node in tree.nodes), default=0)
+
+
+def is_worth_a_lab(budget: Remaining, begun: int) -> bool:
+    """Return whether another lab fits into what is left, after so many drafts."""
+    return budget.seconds is None or budget.seconds >= (_LEAST if begun else _FIRST_LEAST)
 
 
 def _parents(tree: Tree, budget: Remaining, draft_id: int, rng: random.Random) -> tuple[int, ...]:

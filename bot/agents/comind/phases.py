@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bot.agents.comind.lineage import LEAST, drawn, own_ranked
+from bot.agents.comind.lineage import drafts_begun, drawn, is_worth_a_lab, own_ranked
 from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
 from bot.community.drafts.prompts import Room
@@ -55,9 +55,9 @@ class PhasedLabs:
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return a lab for each free slot."""
-        if budget.seconds is not None and budget.seconds < LEAST:
+        begun = drafts_begun(tree)
+        if not is_worth_a_lab(budget, begun):
             return ()
-        begun = max((node.draft_id or 0 for node in tree.nodes), default=0)
         total = budget.seconds_total
         length = LOOKS if total is None else lab_seconds(self._settings, total, deep=False)
         deep = not is_wide(budget, length, begun, self._deep_from)

@@ -233,7 +233,8 @@ class Looks:
         context = self.context
         done, tree = attempt(context, node), load_tree(context)
         left = max(0, self.allowed - 1 - self.used)
-        looks = f"Looks left: {left}, and one for the end."
+        taken = sum(attempt(context, one).seconds for one in self.nodes)
+        looks = f"Looks left: {left}, and one for the end. Scored scripts of this lab have run for {taken:.0f} s."
         if done.score is None:
             output = done.output.strip()[-_OUTPUT:]
             error = done.error or "it did not end"

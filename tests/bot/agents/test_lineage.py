@@ -42,6 +42,13 @@ def test_three_labs_open_a_run() -> None:
     assert opened(GAINS[:2]) == [Action("lab", (), 3)]
 
 
+def test_a_short_run_has_one_lab_and_no_second_one() -> None:
+    short = Remaining(None, None, 100.0, 180.0)
+    assert opened([], short) == [Action("lab", (), 1)]
+    assert opened(GAINS[:1], short) == []
+    assert opened([], Remaining(None, None, 50.0, 180.0)) == []
+
+
 def test_a_lab_is_opened_for_each_free_slot_whatever_runs_beside_it() -> None:
     running = NodeView(2, "draft", "running", draft_id=1)
     assert opened([running], slots=1) == [Action("lab", (), 2)]
