@@ -14,7 +14,7 @@ from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.fleet.cluster import Cluster, SlotLost
 from sandbox.fleet.held import HeldSlot, PlacedLease
 from sandbox.fleet.placing import FleetSandbox
-from sandbox.fleet.slot import SlotFacts, SlotPlan
+from sandbox.fleet.slot import Slot, SlotFacts, SlotPlan
 from sandbox.lab import LabPlace
 from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
@@ -148,7 +148,7 @@ class Fleet(Leases):
         held.lost = True  # unless it answers
         seconds = max(1.0, deadline - time.monotonic())
         own: Lease = await self._in_thread(
-            partial(self.cluster.call, seconds=seconds + 60), held.handle, "occupy", seconds
+            partial(self.cluster.call, seconds=seconds + 60), held.handle, Slot.occupy.__name__, seconds
         )
         held.lost = False
         return own
@@ -240,7 +240,7 @@ class Fleet(Leases):
     async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
         if occupied and not held.lost:
             try:
-                await self._in_thread(self.cluster.call, held.handle, "vacate")
+                await self._in_thread(self.cluster.call, held.handle, Slot.vacate.__name__)
             except SlotLost:
                 held.lost = True
         if held.lost:
