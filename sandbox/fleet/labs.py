@@ -130,23 +130,24 @@ class PlacedLab:
                     await asyncio.wait({there, here}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     here.cancel()
-                    with suppress(LabDied):
-                        await self._ask(Home.hang_up, number)
+                    await self._ask(Home.hang_up, number)
                     await asyncio.gather(there, here, return_exceptions=True)
         except OSError:  # the engine's end is closed
             await self._ask(Home.hang_up, number)
 
     async def _ask_on(self, number: int, connection: socket.socket) -> None:
         """Pass on what the lab asks, until its end of the connection is gone."""
-        while (content := await self._ask(Home.receive, number)) != b"":
-            await asyncio.get_running_loop().sock_sendall(connection, content or b"")
+        with suppress(LabDied, OSError):
+            while (content := await self._ask(Home.receive, number)) != b"":
+                await asyncio.get_running_loop().sock_sendall(connection, content or b"")
 
     async def _answer(self, number: int, connection: socket.socket) -> None:
         """Pass on answers, and before them what the engine wrote: that of `lab score` names a file."""
-        while content := await receive(connection, _CHUNK):
-            await self._reached(self._files.show)
-            if not await self._ask(Home.send, number, content):
-                return
+        with suppress(LabDied):
+            while content := await receive(connection, _CHUNK):
+                await self._reached(self._files.show)
+                if not await self._ask(Home.send, number, content):
+                    return
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         async def until_lost() -> None:

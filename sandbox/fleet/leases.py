@@ -56,6 +56,7 @@ class Fleet(Leases):
         self._settings, self._scripts, self._here = settings, scripts, here
         self._description: SandboxDescription | None = None
         self._idle: list[HeldSlot] = []
+        self._held: list[HeldSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
         self._resting: set[asyncio.Task[None]] = set()
@@ -118,9 +119,11 @@ class Fleet(Leases):
         plan = plan_of(description, self._scripts, self._settings, cpus, gpus)
         deadline = time.monotonic() + seconds
         held, own = await self._get(plan, memory_bytes, deadline, say, lab)
+        self._held.append(held)
         try:
             yield PlacedLease(own.cpus, held.facts.gpus, slot=held)
         finally:
+            self._held = [one for one in self._held if one is not held]
             await self._give_back(held, say, occupied=lab is not None)
 
     async def _get(
@@ -207,6 +210,8 @@ class Fleet(Leases):
         """Return the nodes that are to be left alone; none where that would be all: rather one that has failed before."""
         now = time.monotonic()
         unused = [node for node, until in self._without.items() if until > now]
+        # Ray may learn of a node's death later than who holds a slot there.
+        unused += [one.facts.node for one in self._held if one.lost]
         return unused if set(fit) - set(unused) else []
 
     async def _facts(

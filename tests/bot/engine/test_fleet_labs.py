@@ -111,7 +111,6 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
     steps = rows(made, "SELECT result FROM step WHERE name = 'lab.turn' ORDER BY attempt")
     turns = [json.loads(one)["text"] for (one,) in steps]
     assert "was lost" in turns[1] and "no exit status" in turns[1]
-    # The score that was begun is finished, and stands under what the coder sees next.
     assert "[interrupted" in turns[2] and "copied back last" in turns[2]
     # With the files of the last score, and not what came after it.
     assert "3000000 large" in turns[-2] and "slow.py" in turns[-2]
@@ -120,7 +119,7 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
     nodes = rows(made, "SELECT id, status FROM node WHERE action NOT IN ('ensemble', 'reproduce') ORDER BY id")
     assert [status for _, status in nodes] == ["valid"] * 4
     slow = nodes[2][0]
-    assert f"node {slow}: log_loss" in turns[2], turns
+    assert any(f"node {slow}" in text for text in turns[2:-1]), "neither its answer nor its card was seen"
     ended = rows(made, "SELECT node, view FROM execution WHERE reason IS NOT NULL AND reason <> 'infrastructure'")
     assert len(ended) == len(set(ended)), "a script was counted twice"
     assert (slow,) in rows(made, "SELECT node FROM execution WHERE reason = 'infrastructure'")
