@@ -101,6 +101,7 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
         [lost] = scoring_slowly(cluster)
         cluster.kill(lost)
         assert wait_until(lambda: bool(set(labs_on(cluster, "second")) - {lost}), 300), made.log()
+        assert rows(made, "SELECT node FROM execution WHERE reason = 'infrastructure'") == [(3,)]
         engine.kill()
         engine.wait()
         assert wait_until(lambda: not set(labs_on(cluster, "second")) - {lost}, 60), "the lab outlived its engine"
@@ -122,4 +123,3 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
     assert any(f"node {slow}" in text for text in turns[2:-1]), "neither its answer nor its card was seen"
     ended = rows(made, "SELECT node, view FROM execution WHERE reason IS NOT NULL AND reason <> 'infrastructure'")
     assert len(ended) == len(set(ended)), "a script was counted twice"
-    assert (slow,) in rows(made, "SELECT node FROM execution WHERE reason = 'infrastructure'")
