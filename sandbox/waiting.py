@@ -18,4 +18,6 @@ async def ended(running: "asyncio.Future[T]", stop: Callable[[], object] = lambd
                 await asyncio.wait({running})
             except asyncio.CancelledError:
                 continue  # cancelled again: it must be over nevertheless
+        if not running.cancelled():
+            running.exception()  # nobody else will ask for it
         raise

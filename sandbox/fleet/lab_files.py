@@ -1,7 +1,7 @@
 """The files of a lab on a node: those that the engine wrote go there, those that the lab leaves come home."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from sandbox.fleet.cluster import Cluster
 from sandbox.fleet.contents import Entry, Manifest, digest_of
 from sandbox.fleet.foreign import ForeignFolder, make_alike
 from sandbox.fleet.held import HeldSlot
-from sandbox.fleet.home import KEPT
+from sandbox.fleet.home import KEPT, Home
 from sandbox.fleet.sending import ATTEMPTS, SENDING, Sender
 from sandbox.lab import LabDied, LabRequest
 from state.redaction import Redactor
@@ -28,7 +28,7 @@ class LabFiles:
 
     def __init__(self, cluster: Cluster, sender: Sender, slot: HeldSlot, request: LabRequest) -> None:
         """Take the lab, and a slot on its node."""
-        self._cluster, self._sender, self._slot, self.request = cluster, sender, slot, request
+        self._cluster, self._sender, self.slot, self.request = cluster, sender, slot, request
         self.host, self.node = slot.facts.host, slot.facts.node
         self.stop = threading.Event()
         """Set when nothing more is to be sent."""
@@ -42,13 +42,13 @@ class LabFiles:
         self._there: dict[str, str] = {}
         """Digests of what the node has in the lab's folder, by path."""
 
-    def call(self, method: str, *arguments: Any, seconds: float = 60.0) -> Any:
-        """Have the home do something; see `Cluster.call`."""
-        return self._cluster.call(self._home, method, *arguments, seconds=seconds)
+    def call(self, method: Callable[..., Any], *arguments: Any, seconds: float = 60.0) -> Any:
+        """Have the home do something, one of the methods of `Home`; see `Cluster.call`."""
+        return self._cluster.call(self._home, method.__name__, *arguments, seconds=seconds)
 
     def open(self) -> None:
         """Send what the lab needs, and have it opened; raises LabDied."""
-        self._home = self._cluster.home(self._slot.plan, self.node)
+        self._home = self._cluster.home(self.slot.plan, self.node)
         self._cluster.get(self._cluster.begin(self._home), _STARTING)
         for name in KEPT:
             (self.request.folder / name).mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ class LabFiles:
         self.show(first=True)
         # Neither paths of this machine nor the secrets that the redactor knows leave it.
         bare = replace(self.request, folder=Path(), mounts={}, redactor=None, lease=Lease())
-        if (problem := self.call("open_lab", bare, sent, self._own, seconds=_STARTING)) is not None:
+        if (problem := self.call(Home.open_lab, bare, sent, self._own, seconds=_STARTING)) is not None:
             raise LabDied(f"{problem} (node {self.host} of the fleet)")
 
     def show(self, *, first: bool = False) -> None:
@@ -80,10 +80,10 @@ class LabFiles:
 
     def _send(self, new: Manifest) -> None:
         for attempt in range(1, ATTEMPTS + 1):
-            missing = self.call("missing", [one.digest for one in new.files])
+            missing = self.call(Home.missing, [one.digest for one in new.files])
             self._sender.put(self._home, self.request.folder, new, set(missing), self.stop)
             try:
-                self.call("place", new, seconds=SENDING)
+                self.call(Home.place, new, seconds=SENDING)
                 break
             except OSError:  # the node's cache may have been cleared meanwhile
                 if attempt == ATTEMPTS:
@@ -94,7 +94,7 @@ class LabFiles:
         """Have the folder here be as it is there; files larger than so many bytes stay as they were brought last."""
         with self._lock:
             for name in KEPT:
-                found: Manifest = self.call("left", name, largest, self.request.limits.disk_bytes, seconds=_READING)
+                found: Manifest = self.call(Home.left, name, largest, self.request.limits.disk_bytes, seconds=_READING)
                 if name == "work":
                     make_alike(self.request.folder / name, found)
                 self._fetch(name, [one for one in found.files if name == "work" or _is_commands(one)])
@@ -106,7 +106,7 @@ class LabFiles:
             path, target = f"{name}/{entry.path}", self.request.folder / name / entry.path
             if not entry.digest or (self._there.get(path) == entry.digest and target.is_file()):
                 continue
-            self._sender.fetch(self._home, ("read_left", name, entry.path), entry.size, arriving)
+            self._sender.fetch(self._home, (Home.read_left.__name__, name, entry.path), entry.size, arriving)
             if digest_of(arriving) == entry.digest:
                 if name == "logs":
                     arriving.write_bytes(redactor.own_bytes(arriving.read_bytes()))
@@ -117,7 +117,7 @@ class LabFiles:
 
     def close(self) -> None:
         """End all processes of the lab, and bring everything home."""
-        self.call("close_lab")
+        self.call(Home.close_lab)
         self.bring()
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sandbox.fleet.cluster import SIDE_BY_SIDE, Cluster, SlotLost
 from sandbox.fleet.held import HeldSlot
-from sandbox.fleet.home import SOCKET
+from sandbox.fleet.home import SOCKET, Home
 from sandbox.fleet.lab_files import LabFiles
 from sandbox.fleet.sending import Sender
 from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
@@ -69,17 +69,17 @@ class PlacedLab:
         if not self._alive:
             raise LabDied("The lab has ended.")
         await self._reached(self._files.show)
-        run = ("run", number, command, seconds, tuple(cpus), tuple(gpus))
+        run = (Home.run, number, command, seconds, tuple(cpus), tuple(gpus))
         result: CommandResult = await self._reached(
             partial(self._files.call, *run, seconds=seconds + _ANSWER),
-            lambda: self._threads.submit(self._files.call, "stop", number),
+            lambda: self._threads.submit(self._files.call, Home.stop, number),
         )
         await self._reached(partial(self._files.bring, _SMALL))
         return result
 
     async def wait_idle(self) -> None:
         """See `Lab`."""
-        waiting = partial(self._files.call, "wait_idle", seconds=_LONGEST)
+        waiting = partial(self._files.call, Home.wait_idle, seconds=_LONGEST)
         with suppress(SlotLost):
             await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
 
@@ -116,7 +116,7 @@ class PlacedLab:
     async def _accept(self) -> None:
         """Lead connections of the lab's socket to the engine's own, and notice when the lab ends."""
         while self._alive:
-            numbers = await self._ask("accept", _WAIT)
+            numbers = await self._ask(Home.accept, _WAIT)
             self._alive = self._alive and numbers is not None
             for number in numbers or ():
                 self._begin(self._relay(number))
@@ -130,23 +130,24 @@ class PlacedLab:
                     await asyncio.wait({there, here}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     here.cancel()
-                    with suppress(LabDied):
-                        await self._ask("hang_up", number)
+                    await self._ask(Home.hang_up, number)
                     await asyncio.gather(there, here, return_exceptions=True)
         except OSError:  # the engine's end is closed
-            await self._ask("hang_up", number)
+            await self._ask(Home.hang_up, number)
 
     async def _ask_on(self, number: int, connection: socket.socket) -> None:
         """Pass on what the lab asks, until its end of the connection is gone."""
-        while (content := await self._ask("receive", number)) != b"":
-            await asyncio.get_running_loop().sock_sendall(connection, content or b"")
+        with suppress(LabDied, OSError):
+            while (content := await self._ask(Home.receive, number)) != b"":
+                await asyncio.get_running_loop().sock_sendall(connection, content or b"")
 
     async def _answer(self, number: int, connection: socket.socket) -> None:
         """Pass on answers, and before them what the engine wrote: that of `lab score` names a file."""
-        while content := await receive(connection, _CHUNK):
-            await self._reached(self._files.show)
-            if not await self._ask("send", number, content):
-                return
+        with suppress(LabDied):
+            while content := await receive(connection, _CHUNK):
+                await self._reached(self._files.show)
+                if not await self._ask(Home.send, number, content):
+                    return
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         async def until_lost() -> None:
@@ -157,7 +158,7 @@ class PlacedLab:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _ask(self, method: str, *arguments: Any) -> Any:
+    async def _ask(self, method: Callable[..., Any], *arguments: Any) -> Any:
         return await self._reached(partial(self._files.call, method, *arguments, seconds=_ANSWER))
 
     async def _reached(self, work: Callable[[], T], stop: Callable[[], object] = lambda: None) -> T:
@@ -168,5 +169,6 @@ class PlacedLab:
             if self._alive:
                 _LOG.warning("a lab on node %s of the fleet is lost: %s", self._files.host, error)
             self._alive = False
+            self._files.slot.lost |= isinstance(error, SlotLost)
             why = f"node {self._files.host} of the fleet was lost, and with it what had not come home of work/"
             raise LabDied(why) from error

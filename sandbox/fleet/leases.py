@@ -14,7 +14,7 @@ from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.fleet.cluster import Cluster, SlotLost
 from sandbox.fleet.held import HeldSlot, PlacedLease, Wanted
 from sandbox.fleet.placing import FleetSandbox
-from sandbox.fleet.slot import SlotFacts, SlotPlan
+from sandbox.fleet.slot import Slot, SlotFacts, SlotPlan
 from sandbox.lab import LabPlace
 from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
@@ -56,6 +56,7 @@ class Fleet(Leases):
         self._settings, self._scripts, self._here = settings, scripts, here
         self._description: SandboxDescription | None = None
         self._idle: list[HeldSlot] = []
+        self._held: list[HeldSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
         self._wanting: list[Wanted] = []
@@ -128,9 +129,11 @@ class Fleet(Leases):
         plan = plan_of(description, self._scripts, self._settings, cpus, gpus)
         deadline = time.monotonic() + seconds
         held, own = await self._get(plan, memory_bytes, deadline, say, lab)
+        self._held.append(held)
         try:
             yield PlacedLease(own.cpus, held.facts.gpus, slot=held)
         finally:
+            self._held = [one for one in self._held if one is not held]
             await self._give_back(held, say, occupied=lab is not None)
 
     async def _get(
@@ -158,7 +161,7 @@ class Fleet(Leases):
         held.lost = True  # unless it answers
         seconds = max(1.0, deadline - time.monotonic())
         own: Lease = await self._in_thread(
-            partial(self.cluster.call, seconds=seconds + 60), held.handle, "occupy", seconds
+            partial(self.cluster.call, seconds=seconds + 60), held.handle, Slot.occupy.__name__, seconds
         )
         held.lost = False
         return own
@@ -225,6 +228,8 @@ class Fleet(Leases):
         """Return the nodes that are to be left alone; none where that would be all: rather one that has failed before."""
         now = time.monotonic()
         unused = [node for node, until in self._without.items() if until > now]
+        # Ray may learn of a node's death later than who holds a slot there.
+        unused += [one.facts.node for one in self._held if one.lost]
         return unused if set(fit) - set(unused) else []
 
     async def _facts(
@@ -270,7 +275,7 @@ class Fleet(Leases):
     async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
         if occupied and not held.lost:
             try:
-                await self._in_thread(self.cluster.call, held.handle, "vacate")
+                await self._in_thread(self.cluster.call, held.handle, Slot.vacate.__name__)
             except SlotLost:
                 held.lost = True
         if held.lost:

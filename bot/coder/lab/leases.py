@@ -3,10 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from bot.execution.leasing import Leasing
 from sandbox import Lease
 from sandbox.lab import LabPlace
+
+
+@dataclass
+class _Held:
+    """A lease while somebody needs it."""
+
+    lease: Lease
+    stack: AsyncExitStack
+    users: int = 0
 
 
 class LabLease:
@@ -21,21 +31,21 @@ class LabLease:
         """Whether the lab lives on a node of a fleet."""
         self.place = LabPlace()
         self._lock = asyncio.Lock()
-        self._held = AsyncExitStack()
-        self._lease: Lease | None = None
-        self._users = 0
+        self._held: _Held | None = None
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[Lease]:
-        """Hold it; raises as `Leasing.hold`."""
+        """Hold it; raises as `Leasing.hold`. One that is lost with its node stays with those who had it."""
         async with self._lock:
-            if self._lease is None:
-                self._lease = await self._held.enter_async_context(self._leasing.hold(lab=self.place))
-            self._users += 1
+            held = self._held
+            if held is None or held.lease.lost:
+                stack = AsyncExitStack()
+                held = self._held = _Held(await stack.enter_async_context(self._leasing.hold(lab=self.place)), stack)
+            held.users += 1
         try:
-            yield self._lease
+            yield held.lease
         finally:
-            self._users -= 1
-            if self._users == 0:
-                held, self._held, self._lease = self._held, AsyncExitStack(), None
-                await held.aclose()
+            held.users -= 1
+            if held.users == 0:
+                self._held = None if self._held is held else self._held
+                await held.stack.aclose()

@@ -21,13 +21,17 @@ OPTIONS = ("--coder", "lab", "--cpus", "1", "--gpus", "0", "--time", "40m", "--n
 
 
 class WithDeaths(SteadyAnswers):
-    """Answers like a coder who scores, and then waits twice, so that its node and its bot can be killed meanwhile."""
+    """Answers like a coder whose node can be killed while a script is scored, and whose bot while a command runs."""
 
     COMMANDS = (
         typed("solution.py", SCRIPT.format(c=0.01), "yes | head -c 3000000 > large; lab score solution.py --note weak"),
-        "echo more >> large; touch begun; sleep 600",
-        "ls; wc -c large; lab board; touch second; sleep 45",
-        typed("solution.py", SCRIPT.format(c=1.0), "ls; lab score solution.py --note strong"),
+        typed(
+            "slow.py",
+            SCRIPT.format(c=0.1) + "import time; time.sleep(40)",
+            "lab score slow.py --note slow; echo over >> large",
+        ),
+        "lab board; touch second; sleep 60",
+        typed("solution.py", SCRIPT.format(c=1.0), "ls; wc -c large; lab score solution.py --note strong"),
         "printf 'believed: linear\\nseen: it is\\n' | lab done",
     )
 
@@ -63,6 +67,11 @@ def labs_on(cluster: Nodes, file: str) -> list[str]:
     return [path.relative_to(cluster.folder).parts[0] for path in found]
 
 
+def scoring_slowly(cluster: Nodes) -> list[str]:
+    """Return the nodes on which a lab's second script is being scored."""
+    return [name for name in set(labs_on(cluster, "slow.py")) if cluster.running(name)]
+
+
 def test_a_lab_on_a_node_gives_the_conversation_and_nodes_of_one_here(
     cluster: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -86,29 +95,31 @@ def test_a_lab_on_a_node_gives_the_conversation_and_nodes_of_one_here(
 def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     with ScriptedEndpoint(WithDeaths()) as endpoint:
-        made = on_fleet(world(tmp_path, endpoint, "--steps", "3"))
+        made = on_fleet(world(tmp_path, endpoint, "--steps", "4"))
         engine = made.start()
-        assert wait_until(lambda: bool(labs_on(cluster, "begun")), 300), made.log()
-        [lost] = labs_on(cluster, "begun")
+        assert wait_until(lambda: bool(scoring_slowly(cluster)), 300), made.log()
+        [lost] = scoring_slowly(cluster)
         cluster.kill(lost)
-        assert wait_until(lambda: any(one != lost for one in labs_on(cluster, "second")), 300), made.log()
+        assert wait_until(lambda: bool(set(labs_on(cluster, "second")) - {lost}), 300), made.log()
+        assert rows(made, "SELECT node FROM execution WHERE reason = 'infrastructure'") == [(3,)]
         engine.kill()
         engine.wait()
-        assert wait_until(lambda: not [one for one in labs_on(cluster, "second") if one != lost], 60), "it outlived it"
+        assert wait_until(lambda: not set(labs_on(cluster, "second")) - {lost}, 60), "the lab outlived its engine"
         assert made.start().wait(500) == 0, made.log()
 
     result = json.loads((tmp_path / "results").read_text())
     assert result["status"] == "finished" and result["valid_submission"]
-    turns = [
-        json.loads(one)["text"]
-        for (one,) in rows(made, "SELECT result FROM step WHERE name = 'lab.turn' ORDER BY attempt")
-    ]
+    steps = rows(made, "SELECT result FROM step WHERE name = 'lab.turn' ORDER BY attempt")
+    turns = [json.loads(one)["text"] for (one,) in steps]
     assert "was lost" in turns[1] and "no exit status" in turns[1]
-    # With the files of the last score, but not what came after it.
-    assert turns[2].startswith("[interrupted") and "copied back last" in turns[2]
-    assert "3000000 large" in turns[3] and "begun" not in turns[3]
-    assert rows(made, "SELECT turns, reason FROM lab") == [(len(WithDeaths.COMMANDS) + 1, "its coder was done")]
-    scored = rows(made, "SELECT id, status FROM node WHERE action NOT IN ('ensemble', 'reproduce')")
-    assert [status for _, status in scored] == ["valid"] * 3
+    assert "[interrupted" in turns[2] and "copied back last" in turns[2]
+    # With the files of the last score, and not what came after it.
+    assert "3000000 large" in turns[-2] and "slow.py" in turns[-2]
+    assert rows(made, "SELECT turns, reason FROM lab") == [(len(turns), "its coder was done")]
+    assert len(turns) in (len(WithDeaths.COMMANDS), len(WithDeaths.COMMANDS) + 1)
+    nodes = rows(made, "SELECT id, status FROM node WHERE action NOT IN ('ensemble', 'reproduce') ORDER BY id")
+    assert [status for _, status in nodes] == ["valid"] * 4
+    slow = nodes[2][0]
+    assert any(f"node {slow}" in text for text in turns[2:-1]), "neither its answer nor its card was seen"
     ended = rows(made, "SELECT node, view FROM execution WHERE reason IS NOT NULL AND reason <> 'infrastructure'")
     assert len(ended) == len(set(ended)), "a script was counted twice"
