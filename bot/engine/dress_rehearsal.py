@@ -3,29 +3,36 @@
 import asyncio
 import csv
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.engine.attempts import code, infer_code, load_tree
+from bot.engine.attempts import blend_of, code, infer_code, load_tree
 from bot.engine.context import RunContext
+from bot.engine.results import newest_blend
+from bot.evaluation.answers.combining import combine_text, combining_facts
 from bot.evaluation.answers.view_names import VALIDATION
 from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution, kept_execution
 from bot.notebooks.limits import SHARE
-from bot.notebooks.notebook import NotebookScript
-from bot.notebooks.weights import add_wheels, lay_flat, weights_in, weights_slug
+from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
+from bot.notebooks.weights import WeightsFile, add_wheels, lay_flat, weights_slug
 from sandbox import ExitReason, Lease
 from state.errors import InfrastructureFailure, UnsupportedLayout
 from state.notebooks import REFUSED
+from state.steps import Steps
+from state.store import Store
 
 STEP = "rehearsal"
 _SHORTEST, _ROOM = 30.0, 0.25
 """Seconds that a rehearsal may take in any case, and the share of what is left of the run that it may take."""
-_KEPT = 3
-"""Best nodes whose files in `weights/` stay."""
+_KEPT, _BLENDED = 3, 8
+"""Best nodes, blends among them, whose files in `weights/` stay; and best scripts, where they are blended."""
+_TWICE, _SHARE = 2.0, 0.1
+"""Times the seconds of a script's run on all withheld rows that both its runs take; share of a run's time that a blend's may."""
 _ALIKE = 0.01
 """Relative difference of two scores of the same rows that counts as none, where no noise is known."""
 _OURS = (*VALIDATION, "sample_validation.csv")
@@ -55,9 +62,9 @@ class Rehearsed(BaseModel):
 
 @dataclass(frozen=True)
 class Staged:
-    """A notebook's script, and the folder of the files that it predicts with, which are flat there."""
+    """A notebook, and the folder of the files that it predicts with, which are flat there."""
 
-    script: NotebookScript
+    script: Notebook
     flat: Path
 
     def inputs(self, data: Path, *, new: bool) -> Mapping[str, Path]:
@@ -92,34 +99,76 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
 
 def rehearsal_of(context: RunContext, node: int) -> Rehearsed | None:
     """Return the result of a node's dress rehearsal; None: there was none."""
-    found = context.steps.finished(STEP, node)
+    return _result(context.steps, node)
+
+
+def _result(steps: Steps, node: int) -> Rehearsed | None:
+    found = steps.finished(STEP, node)
     return Rehearsed.model_validate(found[max(found)]) if found else None
 
 
-async def staged(context: RunContext, node: int, weights: Path, target: Path) -> Staged:
+async def staged(context: RunContext, node: int, weights: Mapping[int, Path], target: Path) -> Staged:
     """Return a node's notebook with the files that it predicts with laid flat into a folder.
 
     Without a second script the notebook is the one that trains; it gets the rows that it validates on instead.
 
     Args:
         context: the run.
-        node: the node.
-        weights: what one of its runs left in `weights/`; it may be missing.
+        node: a script or a blend.
+        weights: what a run of each of its scripts left in `weights/`; folders may be missing.
         target: the folder, which is replaced.
     """
-    infer, limits = infer_code(context, node), context.notebook_limits
-    seconds = limits.seconds
+    slug, limits = context.card.slug, context.notebook_limits
+    seconds, blended = limits.seconds, blend_of(context.store, context.run_id, node)
+    if blended is not None:
+        names = {one: f"node{one}" for one in sorted(blended.recipe.weights)}
+        codes = {name: infer_code(context, one) or "" for one, name in names.items()}
+        facts = combining_facts(context.card, blended.recipe, names)
+        files = await _laid(context, {f"{name}/": weights[one] for one, name in names.items()}, target)
+        return Staged(NotebookBlend(codes, combine_text(), facts, slug, files, seconds), target)
+    infer, folder = infer_code(context, node), weights[node]
     if infer is None:
-        weights = context.executor.folder.executions / f"n{node}-validation"
-        await asyncio.to_thread(_copy_validation, (await context.executor.view("full")).data, weights)
+        folder = context.executor.folder.executions / f"n{node}-validation"
+        await asyncio.to_thread(_copy_validation, (await context.executor.view("full")).data, folder)
         scored = _scored_run(context, node)
         seconds = min(seconds, context.budget.refit_limit(scored.limit or scored.seconds, scored.seconds))
-    files = await asyncio.to_thread(weights_in, weights)
-    await asyncio.to_thread(lay_flat, weights, files, target)
-    if limits.wheels is not None:
-        files += await asyncio.to_thread(add_wheels, limits.wheels, target, len(files))
-    script = NotebookScript(infer or code(context, node), infer is None, context.card.slug, files, seconds)
-    return Staged(script, target)
+    files = await _laid(context, {"": folder}, target)
+    return Staged(NotebookScript(infer or code(context, node), infer is None, slug, files, seconds), target)
+
+
+async def _laid(context: RunContext, folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ...]:
+    files, wheels = await asyncio.to_thread(lay_flat, folders, target), context.notebook_limits.wheels
+    return files if wheels is None else files + await asyncio.to_thread(add_wheels, wheels, target, len(files))
+
+
+def packable(context: RunContext) -> list[int]:
+    """Return the scripts that the notebook of a blend may run: the best, as many as are done in time together.
+
+    Each has an `infer.py` that passed its rehearsal, and what it predicts with is kept. There is time for them on Kaggle, and
+    here for the blend's own rehearsal.
+    """
+    room, here, found = context.notebook_limits.seconds, _SHARE * context.budget.seconds, []
+    for node in _best_rehearsed(context):
+        own = rehearsal_of(context, node)
+        if own is not None and own.scaled <= room and _TWICE * own.seconds <= here:
+            room, here = room - own.scaled, here - _TWICE * own.seconds
+            found.append(node)
+    return found
+
+
+def rehearsal_due(store: Store, steps: Steps, run_id: str) -> float:
+    """Return the seconds that the rehearsal of the newest blend is expected to take; 0: there is none."""
+    newest = newest_blend(store, run_id)
+    own = [_result(steps, node) for node in (newest.weights if newest else ())]
+    return _TWICE * sum(one.seconds for one in own if one is not None)
+
+
+def _best_rehearsed(context: RunContext) -> list[int]:
+    """Return the best scripts with an `infer.py` that passed its rehearsal."""
+    ranked = sorted((one for one in load_tree(context).valid() if not one.spoiled), key=lambda one: (-one.fitness, one.id))
+    own = ((one.id, rehearsal_of(context, one.id)) for one in ranked)
+    passed = (node for node, found in own if found and found.passed and infer_code(context, node) is not None)
+    return list(islice(passed, _BLENDED))
 
 
 async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehearsed:
@@ -130,12 +179,15 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
     except UnsupportedLayout as error:
         return Rehearsed(reason=f"its notebook cannot be rehearsed: {error}")
-    own = _scored_run(context, node)
+    scripts, own = _scripts_of(context, node), _scored_run(context, node)
+    before = [found.seconds for one in scripts if one != node and (found := rehearsal_of(context, one)) is not None]
+    if _TWICE * sum(before) > context.budget.left():
+        return Rehearsed(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
     flat = executor.folder.executions / f"n{node}-weights"
-    stage = await staged(context, node, executor.weights_of(own.id), flat)
+    stage = await staged(context, node, {one: executor.weights_of(_scored_run(context, one).id) for one in scripts}, flat)
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
-    most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left()))
+    most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left(), _TWICE * sum(before)))
     ran: list[Execution] = []
     context.say(f"node {node}: dress rehearsal of its notebook")
     for view, rows, name, new in zip(views, counts, (REHEARSAL_FEW, REHEARSAL), (True, False), strict=True):
@@ -145,7 +197,7 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         if (reason := _failure(stage, done, rows, most)) is not None:
             return Rehearsed(reason=reason, seconds=done.seconds, rows=hidden)
     scaled = _scaled(ran, counts, hidden, executor.growth if stage.script.trains else 1.0)
-    reason = _disagrees(context, own, ran[1]) or _too_slow(stage, ran, counts, hidden, scaled, limits.hours)
+    reason = _disagrees(context, stage, own, ran[1]) or _too_slow(stage, ran, counts, hidden, scaled, limits.hours)
     await asyncio.to_thread(shutil.rmtree, flat, True)
     await asyncio.to_thread(_trim_weights, context)
     return Rehearsed(reason=reason, seconds=ran[1].seconds, scaled=scaled, rows=hidden, score=ran[1].value)
@@ -177,7 +229,13 @@ def _failure(stage: Staged, done: Execution, rows: int, most: float) -> str | No
     return f"{name} failed in the dress rehearsal on {rows:,} test rows: {done.fault.removesuffix('.')}.{where}"
 
 
-def _disagrees(context: RunContext, own: Execution, done: Execution) -> str | None:
+def _scripts_of(context: RunContext, node: int) -> Sequence[int]:
+    """Return the members of a blend, whose node is not there yet, or the script itself."""
+    blended = blend_of(context.store, context.run_id, node)
+    return (node,) if blended is None else sorted(blended.recipe.weights)
+
+
+def _disagrees(context: RunContext, stage: Staged, own: Execution, done: Execution) -> str | None:
     """Return why a notebook's predictions are not those of the run that was scored; None if they are, within noise."""
     if own.score is None or done.score is None:
         return None
@@ -186,6 +244,10 @@ def _disagrees(context: RunContext, own: Execution, done: Execution) -> str | No
     if abs(mine - theirs) <= max(noise or 0.0, _ALIKE * abs(mine)):
         return None
     error = "" if noise is None else f" ± {noise:.2g}"
+    if isinstance(stage.script, NotebookBlend):
+        return (
+            f"on the same withheld rows the notebook's {context.card.metric.name} is {theirs:.6g}, the blend's own {mine:.6g}{error}"
+        )
     return (
         f"infer.py does not predict what solution.py predicts: on the same withheld rows its {context.card.metric.name} is "
         f"{theirs:.6g}, that of solution.py {mine:.6g}{error}. It must read the test rows of BOT_DATA, make their features as in "
@@ -227,7 +289,12 @@ def _copy_validation(data: Path, target: Path) -> None:
 
 
 def _trim_weights(context: RunContext) -> None:
-    """Remove what all but the best nodes have saved: only the best are handed in."""
-    ranked = sorted(load_tree(context).valid(), key=lambda one: (-one.fitness, one.id))
-    for node in ranked[_KEPT:]:
-        shutil.rmtree(context.executor.weights_of(_scored_run(context, node.id).id), ignore_errors=True)
+    """Remove what all but the best nodes have saved: only the best are handed in, or become part of a blend."""
+    tree = load_tree(context)
+    ranked = sorted(tree.candidates(), key=lambda one: (-one.fitness, one.id))
+    kept = {script for node in ranked[:_KEPT] for script in tree.scripts_of(node.id)}
+    if context.blender is not None:
+        kept.update(_best_rehearsed(context))
+    for node in tree.valid():
+        if node.id not in kept:
+            shutil.rmtree(context.executor.weights_of(_scored_run(context, node.id).id), ignore_errors=True)

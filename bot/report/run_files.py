@@ -15,8 +15,7 @@ from bot.budgets.figures import figures, share
 from bot.community.dependencies.graph import Graph
 from bot.community.dependencies.rows import dependency_graph
 from bot.community.reproduction.reproducing import why_no_more
-from bot.engine.attempts import code, load_tree
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import APART, NodeView, Tree
 from bot.evaluation.answers import Grade, HiddenScore

@@ -3,7 +3,7 @@
 from bot.engine.dress_rehearsal import STEP, Rehearsed
 from bot.notebooks.notebook import NotebookScript
 from bot.notebooks.package import Facts, write_package
-from bot.notebooks.weights import lay_flat, weights_in
+from bot.notebooks.weights import lay_flat
 from bot.rehearsal.settings import SiteSettings
 from bot.submission.files import FILES
 from state.steps import finish_step, start_step
@@ -34,8 +34,7 @@ def pack(run: Live, node: int, code: str = INFER, *, slope: float = 0.2, acceler
     weights, flat = run.folder / f"weights{node}", run.folder / f"flat{node}"
     weights.mkdir()
     (weights / "slope.txt").write_text(str(slope))
-    files = weights_in(weights)
-    lay_flat(weights, files, flat)
+    files = lay_flat({"": weights}, flat)
     slug = run.context.card.slug
     script = NotebookScript(code, False, slug, files, 60.0)
     facts = Facts(
