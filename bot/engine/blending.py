@@ -16,8 +16,6 @@ from bot.execution.record import GUARDED, Execution, Score, kept_execution, read
 from sandbox import ExitReason
 from state.errors import BotError, NoBlend
 from state.progress import create_node, end_node
-from state.store import Store
-from state.tables import Step
 
 FEWEST = 2
 """Scripts with a score, from which on there is a blend."""

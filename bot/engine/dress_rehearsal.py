@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.engine.attempts import blend_of, code, infer_code, load_tree
 from bot.engine.context import RunContext
+from bot.engine.decisions import Decisions
 from bot.engine.results import newest_blend
 from bot.evaluation.answers.combining import combine_text, combining_facts
 from bot.evaluation.answers.view_names import VALIDATION
@@ -156,16 +157,22 @@ def packable(context: RunContext) -> list[int]:
     return found
 
 
-def rehearsal_due(store: Store, steps: Steps, run_id: str) -> float:
-    """Return the seconds that the rehearsal of the newest blend is expected to take; 0: there is none."""
+def rehearsal_due(store: Store, decisions: Decisions, steps: Steps, run_id: str) -> float:
+    """Return the seconds that the rehearsal of the newest blend is expected to take; 0: there is none, or it was."""
     newest = newest_blend(store, run_id)
-    own = [_result(steps, node) for node in (newest.weights if newest else ())]
-    return _TWICE * sum(one.seconds for one in own if one is not None)
+    if newest is None:
+        return 0.0
+    made = (node for node, one in decisions if one.kind == "ensemble" and one.look == len(newest.of))
+    if any(_result(steps, node) is not None for node in made):
+        return 0.0
+    return _TWICE * sum(own.seconds for node in newest.weights if (own := _result(steps, node)) is not None)
 
 
 def _best_rehearsed(context: RunContext) -> list[int]:
     """Return the best scripts with an `infer.py` that passed its rehearsal."""
-    ranked = sorted((one for one in load_tree(context).valid() if not one.spoiled), key=lambda one: (-one.fitness, one.id))
+    ranked = sorted(
+        (one for one in load_tree(context).valid() if not one.spoiled), key=lambda one: (-one.fitness, one.id)
+    )
     own = ((one.id, rehearsal_of(context, one.id)) for one in ranked)
     passed = (node for node, found in own if found and found.passed and infer_code(context, node) is not None)
     return list(islice(passed, _BLENDED))
@@ -184,7 +191,9 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     if _TWICE * sum(before) > context.budget.left():
         return Rehearsed(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
     flat = executor.folder.executions / f"n{node}-weights"
-    stage = await staged(context, node, {one: executor.weights_of(_scored_run(context, one).id) for one in scripts}, flat)
+    stage = await staged(
+        context, node, {one: executor.weights_of(_scored_run(context, one).id) for one in scripts}, flat
+    )
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
     most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left(), _TWICE * sum(before)))
@@ -245,9 +254,7 @@ def _disagrees(context: RunContext, stage: Staged, own: Execution, done: Executi
         return None
     error = "" if noise is None else f" ± {noise:.2g}"
     if isinstance(stage.script, NotebookBlend):
-        return (
-            f"on the same withheld rows the notebook's {context.card.metric.name} is {theirs:.6g}, the blend's own {mine:.6g}{error}"
-        )
+        return f"on the same withheld rows the notebook's {context.card.metric.name} is {theirs:.6g}, the blend's own {mine:.6g}{error}"
     return (
         f"infer.py does not predict what solution.py predicts: on the same withheld rows its {context.card.metric.name} is "
         f"{theirs:.6g}, that of solution.py {mine:.6g}{error}. It must read the test rows of BOT_DATA, make their features as in "

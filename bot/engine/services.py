@@ -175,7 +175,7 @@ async def open_context(
         if blends and card.kind == "code" and (spaces := uncombined(card)) is not None:
             say(f"nothing is blended: a notebook cannot combine what scripts predict here ({spaces})")
             blends = False
-        tree_cache = TreeCache()
+        tree_cache, decisions = TreeCache(), Decisions(steps)
 
         def due() -> int:
             best = read_tree(store, plan.id, card.lower_is_better, tree_cache).best()
@@ -183,7 +183,7 @@ async def open_context(
 
         budget = replace(budget, growth=executor.growth, refits=due)
         if blends and card.kind == "code":
-            budget = replace(budget, rehearsal=lambda: rehearsal_due(store, steps, plan.id))
+            budget = replace(budget, rehearsal=lambda: rehearsal_due(store, decisions, steps, plan.id))
         machine = this_machine(limits, described, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
         yield RunContext(
             run_id=plan.id,
@@ -199,7 +199,7 @@ async def open_context(
             machine=replace(machine, weights=tuple(map(weights_line, offered))),
             preview=preview,
             tree_cache=tree_cache,
-            decisions=Decisions(steps),
+            decisions=decisions,
             community_at=plan.community_at,
             say=say,
             slots=settings.parallel,

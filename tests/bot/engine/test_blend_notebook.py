@@ -1,5 +1,6 @@
 """A blend as one notebook: each script predicts from weights of its own, and what comes out is what the run's own blend makes."""
 
+import asyncio
 import csv
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -33,7 +34,8 @@ def predict(table, out, model):
         print("id,label", file=file)
         for row in csv.DictReader(open(table)):
             a, b = float(row["a"]), float(row["b"])
-            print(f"{row['id']},{1 / (1 + math.exp(b - model['slope'] * a - 2 * math.sin(1000 * float(row[model['errs by']]))))}", file=file)
+            wrong = 2 * math.sin(1000 * float(row[model["errs by"]]))
+            print(f"{row['id']},{1 / (1 + math.exp(b - model['slope'] * a - wrong))}", file=file)
 """
 _SOLUTION = f"""{_PREDICT}
 rows = sum(1 for _ in open("data/train.csv"))
@@ -83,7 +85,16 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
             await score(context, node, _INFER, _SOLUTION.replace("COLUMN", repr(column)))
         await score(context, 3, None, _SOLUTION.replace("COLUMN", "'a'"))
         assert set(packable(context)) == {1, 2}, "a script without infer.py is in no notebook of a blend"
-        node = await Blending(context, worker).as_node()
+        blending = Blending(context, worker)
+        fitting = asyncio.create_task(blending.keep_fitted())
+        async with asyncio.timeout(120):
+            await context.blended.wait()
+        fitting.cancel()
+        alone = [rehearsal_of(context, one) for one in (1, 2)]
+        due = 2 * sum(one.seconds for one in alone if one)
+        assert due == rehearsal_due(context.store, context.decisions, context.steps, RUN) > 0
+        node = await blending.as_node()
+        assert rehearsal_due(context.store, context.decisions, context.steps, RUN) == 0
         assert node is not None
         assert (node.id, node.valid, node.parents) == (BLEND, True, (1, 2))
         assert load_tree(context).best_candidate() == node
@@ -92,10 +103,9 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
         for view in (REHEARSAL_FEW, REHEARSAL):
             own = {one: runs / f"n{one}-{view}-0" / "submission.csv" for one in (1, 2)}
             await _check(context, worker, runs / f"n{BLEND}-{view}-0" / "submission.csv", view, own)
-        found, alone = rehearsal_of(context, BLEND), [rehearsal_of(context, one) for one in (1, 2)]
+        found = rehearsal_of(context, BLEND)
         assert found is not None
         assert found.score == pytest.approx(node.score, abs=0.01)
-        assert rehearsal_due(context.store, context.steps, RUN) == 2 * sum(one.seconds for one in alone if one)
 
         packed = await made_package(context, BLEND, worker, tmp_path / "packages")
         assert "2 of its 2 members refitted on all data" in packed.note
@@ -105,7 +115,9 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
         data = (await context.executor.view(REHEARSAL_FEW)).data
         files = {}
         for one in (1, 2):
-            stage = await staged(context, one, {one: context.executor.weights_of(f"n{one}-full-0")}, tmp_path / f"flat{one}")
+            stage = await staged(
+                context, one, {one: context.executor.weights_of(f"n{one}-full-0")}, tmp_path / f"flat{one}"
+            )
             done = await context.executor.execute(
                 one, stage.script.as_script(), REHEARSAL_FEW, 60.0, attempt=1, inputs=stage.inputs(data, new=True)
             )
