@@ -249,14 +249,17 @@ def _disagrees(context: RunContext, stage: Staged, own: Execution, done: Executi
     if own.score is None or done.score is None:
         return None
     mine, theirs = own.score.value, done.score.value
-    noise = own.score.noise.score_error
-    if abs(mine - theirs) <= max(noise or 0.0, _ALIKE * abs(mine)):
+    noise, card, blends = own.score.noise.score_error, context.card, isinstance(stage.script, NotebookBlend)
+    worse = card.oriented(mine) - card.oriented(theirs)
+    # A blend's score is cross-fitted, but the weights in its notebook were fitted on these very rows: it may be better.
+    if (worse if blends else abs(worse)) <= max(noise or 0.0, _ALIKE * abs(mine)):
         return None
     error = "" if noise is None else f" ± {noise:.2g}"
-    if isinstance(stage.script, NotebookBlend):
-        return f"on the same withheld rows the notebook's {context.card.metric.name} is {theirs:.6g}, the blend's own {mine:.6g}{error}"
+    if blends:
+        name = card.metric.name
+        return f"on the same withheld rows the notebook's {name} is {theirs:.6g}, the blend's own {mine:.6g}{error}"
     return (
-        f"infer.py does not predict what solution.py predicts: on the same withheld rows its {context.card.metric.name} is "
+        f"infer.py does not predict what solution.py predicts: on the same withheld rows its {card.metric.name} is "
         f"{theirs:.6g}, that of solution.py {mine:.6g}{error}. It must read the test rows of BOT_DATA, make their features as in "
         "training from what weights/ holds, and write one row for each id of the sample submission there."
     )

