@@ -3,26 +3,23 @@
 import asyncio
 import csv
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.engine.attempts import blend_of, code, infer_code, load_tree
+from bot.engine.attempts import blend_of, infer_code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
 from bot.engine.results import newest_blend
-from bot.evaluation.answers.combining import combine_text, combining_facts
-from bot.evaluation.answers.view_names import VALIDATION
-from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution, kept_execution
+from bot.engine.staging import Staged, scored_run, staged
+from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution
 from bot.notebooks.limits import SHARE
-from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
-from bot.notebooks.weights import WeightsFile, add_wheels, lay_flat, weights_slug
+from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
-from state.errors import InfrastructureFailure, UnsupportedLayout
+from state.errors import UnsupportedLayout
 from state.notebooks import REFUSED
 from state.steps import Steps
 from state.store import Store
@@ -36,7 +33,6 @@ _TWICE, _SHARE = 2.0, 0.1
 """Times the seconds of a script's run on all withheld rows that both its runs take; share of a run's time that a blend's may."""
 _ALIKE = 0.01
 """Relative difference of two scores of the same rows that counts as none, where no noise is known."""
-_OURS = (*VALIDATION, "sample_validation.csv")
 
 
 class Rehearsed(BaseModel):
@@ -59,20 +55,6 @@ class Rehearsed(BaseModel):
     def passed(self) -> bool:
         """Whether the notebook may be pushed."""
         return self.reason is None
-
-
-@dataclass(frozen=True)
-class Staged:
-    """A notebook, and the folder of the files that it predicts with, which are flat there."""
-
-    script: Notebook
-    flat: Path
-
-    def inputs(self, data: Path, *, new: bool) -> Mapping[str, Path]:
-        """Return what is mounted below Kaggle's input folder, in its newer or its older layout."""
-        slug, weights = self.script.competition, weights_slug(self.script.weights)
-        own = {f"datasets/owner/{weights}" if new else weights: self.flat} if self.script.weights else {}
-        return {f"competitions/{slug}" if new else slug: data, **own}
 
 
 async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) -> Rehearsed:
@@ -106,40 +88,6 @@ def rehearsal_of(context: RunContext, node: int) -> Rehearsed | None:
 def _result(steps: Steps, node: int) -> Rehearsed | None:
     found = steps.finished(STEP, node)
     return Rehearsed.model_validate(found[max(found)]) if found else None
-
-
-async def staged(context: RunContext, node: int, weights: Mapping[int, Path], target: Path) -> Staged:
-    """Return a node's notebook with the files that it predicts with laid flat into a folder.
-
-    Without a second script the notebook is the one that trains; it gets the rows that it validates on instead.
-
-    Args:
-        context: the run.
-        node: a script or a blend.
-        weights: what a run of each of its scripts left in `weights/`; folders may be missing.
-        target: the folder, which is replaced.
-    """
-    slug, limits = context.card.slug, context.notebook_limits
-    seconds, blended = limits.seconds, blend_of(context.store, context.run_id, node)
-    if blended is not None:
-        names = {one: f"node{one}" for one in sorted(blended.recipe.weights)}
-        codes = {name: infer_code(context, one) or "" for one, name in names.items()}
-        facts = combining_facts(context.card, blended.recipe, names)
-        files = await _laid(context, {f"{name}/": weights[one] for one, name in names.items()}, target)
-        return Staged(NotebookBlend(codes, combine_text(), facts, slug, files, seconds), target)
-    infer, folder = infer_code(context, node), weights[node]
-    if infer is None:
-        folder = context.executor.folder.executions / f"n{node}-validation"
-        await asyncio.to_thread(_copy_validation, (await context.executor.view("full")).data, folder)
-        scored = _scored_run(context, node)
-        seconds = min(seconds, context.budget.refit_limit(scored.limit or scored.seconds, scored.seconds))
-    files = await _laid(context, {"": folder}, target)
-    return Staged(NotebookScript(infer or code(context, node), infer is None, slug, files, seconds), target)
-
-
-async def _laid(context: RunContext, folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ...]:
-    files, wheels = await asyncio.to_thread(lay_flat, folders, target), context.notebook_limits.wheels
-    return files if wheels is None else files + await asyncio.to_thread(add_wheels, wheels, target, len(files))
 
 
 def packable(context: RunContext) -> list[int]:
@@ -186,13 +134,13 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
     except UnsupportedLayout as error:
         return Rehearsed(reason=f"its notebook cannot be rehearsed: {error}")
-    scripts, own = _scripts_of(context, node), _scored_run(context, node)
+    scripts, own = _scripts_of(context, node), scored_run(context, node)
     before = [found.seconds for one in scripts if one != node and (found := rehearsal_of(context, one)) is not None]
     if _TWICE * sum(before) > context.budget.left():
         return Rehearsed(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
     flat = executor.folder.executions / f"n{node}-weights"
     stage = await staged(
-        context, node, {one: executor.weights_of(_scored_run(context, one).id) for one in scripts}, flat
+        context, node, {one: executor.weights_of(scored_run(context, one).id) for one in scripts}, flat
     )
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
@@ -210,14 +158,6 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     await asyncio.to_thread(shutil.rmtree, flat, True)
     await asyncio.to_thread(_trim_weights, context)
     return Rehearsed(reason=reason, seconds=ran[1].seconds, scaled=scaled, rows=hidden, score=ran[1].value)
-
-
-def _scored_run(context: RunContext, node: int) -> Execution:
-    with context.store.read() as session:
-        scored = kept_execution(session, context.run_id, node)
-    if scored is None:
-        raise InfrastructureFailure(f"node {node} has no scored run")
-    return scored
 
 
 def _failure(stage: Staged, done: Execution, rows: int, most: float) -> str | None:
@@ -290,14 +230,6 @@ def _rows_of(data: Path) -> int:
         return max(1, sum(1 for _ in csv.reader(file)) - 1)
 
 
-def _copy_validation(data: Path, target: Path) -> None:
-    """Copy the rows that a script validates on, which Kaggle does not have."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in _OURS:
-        if (data / name).is_file():
-            shutil.copyfile(data / name, target / name)
-
-
 def _trim_weights(context: RunContext) -> None:
     """Remove what all but the best nodes have saved: only the best are handed in, or become part of a blend."""
     tree = load_tree(context)
@@ -307,4 +239,4 @@ def _trim_weights(context: RunContext) -> None:
         kept.update(_best_rehearsed(context))
     for node in tree.valid():
         if node.id not in kept:
-            shutil.rmtree(context.executor.weights_of(_scored_run(context, node.id).id), ignore_errors=True)
+            shutil.rmtree(context.executor.weights_of(scored_run(context, node.id).id), ignore_errors=True)

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import Rehearsed, Staged, rehearsed, staged
+from bot.engine.dress_rehearsal import Rehearsed, rehearsed
+from bot.engine.staging import Staged, scored_run, staged
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import REHEARSAL_FEW, kept_execution
+from bot.execution.record import REHEARSAL_FEW
 from bot.notebooks.notebook import NotebookBlend
 from bot.notebooks.package import Facts, write_package
 from bot.notebooks.weights import WEIGHTS
 from bot.submission.refit import MadeFile, refit_scripts, refitted_in_words
 from sandbox import ExitReason
-from state.errors import InfrastructureFailure, InvalidSubmission
+from state.errors import InvalidSubmission
 
 _STEP = "package"
 _RUNS = {
@@ -89,11 +90,7 @@ def _weights_of(context: RunContext, node: int, made: MadeFile) -> Path:
     """Return the folder with what a script's refit has left in `weights/`, or its scored run where there is no refit."""
     if made.how == "refit":
         return made.file.parent / WEIGHTS
-    with context.store.read() as session:
-        scored = kept_execution(session, context.run_id, node)
-    if scored is None:
-        raise InfrastructureFailure(f"node {node} has no scored run")
-    return context.executor.weights_of(scored.id)
+    return context.executor.weights_of(scored_run(context, node).id)
 
 
 async def _fails(context: RunContext, node: int, stage: Staged) -> str | None:

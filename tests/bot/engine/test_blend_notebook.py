@@ -12,7 +12,8 @@ import pytest
 from bot.engine.attempts import blend_of, load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import packable, rehearsal_due, rehearsal_of, staged
+from bot.engine.dress_rehearsal import packable, rehearsal_due, rehearsal_of
+from bot.engine.staging import staged
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import REHEARSAL, REHEARSAL_FEW
 from bot.notebooks.limits import NotebookLimits
