@@ -12,6 +12,8 @@ QUOTING_RULE = (
 
 _NONCE_LENGTH = 12
 _ATTRIBUTE_LENGTH = 80
+_WORTH_CUTTING = 40
+"""Characters beyond a limit that stay: the note on a cut is as long."""
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 _SPECIAL_TOKEN = re.compile(r"<(?:[|｜]([^|｜<>\n]{1,40})[|｜]|(/?s|(?:start|end)_of_turn))>|\[(/?INST)\]")
 # Joiners, selectors and fillers: emoji and scripts need one or two in a row; more can spell out a text that nobody sees.
@@ -44,13 +46,13 @@ def _clean_character(character: str) -> str:
 
 
 def line(text: object, limit: int = 200) -> str:
-    """Return foreign text that is shown outside a fence, such as a title or a column's name, as one bounded line.
+    """Return foreign text that is shown outside a fence, such as a title or a column's name, as one line of about that length.
 
     It is a Jinja filter too: `{{ title | line }}`. Without line breaks it can be neither a heading nor a message of its
     own; without opening angle brackets and runs of backticks it opens and closes no fence.
     """
     short = " ".join(clean(str(text)).split())
-    if (more := len(short) - limit) > 0:
+    if (more := len(short) - limit) > _WORTH_CUTTING:
         short = f"{short[:limit]}… [{more} more characters left out]"
     return short.replace("<", "‹").replace("```", "` ` `")
 

@@ -9,6 +9,7 @@ from typing import Any
 from sqlmodel import col, func, select
 
 from bot.coder.lab.places import write_community
+from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.models import Item
 from bot.models.quoting import line
@@ -21,7 +22,7 @@ _STRONG = 8.0
 """Effectiveness, from 0 to 10, of an analysis that is worth a line of its own."""
 _MOST = 3
 """Lines of one kind at a time."""
-_IDEAS, _IDEA = 12, 60
+_IDEAS, _IDEA = 8, 120
 """Ideas that one line names, and characters of each."""
 _TYPES = ("analysis.added", "idea.added", "kernel.reproduced")
 
@@ -86,15 +87,20 @@ class LabNews:
         return view.newest(10_000, since)
 
     def _kernels(self, posts: list[Post]) -> list[str]:
-        """Return a line on each new public script that beats all before it by its public score."""
-        oriented = self.context.card.oriented
+        """Return a line on each new public script that beats, by its public score, all before it and what is best here."""
+        oriented, top = self.context.card.oriented, load_tree(self.context).best()
+        here = None if top is None else top.score
         lines = []
         for post in posts:
             best, score = self.mark["kernel"], post.public_score
-            if score is not None and (best is None or oriented(score) > oriented(best)):
-                self.mark["kernel"] = score
-                before = "" if best is None else f", the best before was {best:g}"
-                lines.append(f"a new public script has {score:g} on the leaderboard{before}: {line(post.title, 120)}")
+            if score is None or (best is not None and oriented(score) <= oriented(best)):
+                continue
+            self.mark["kernel"] = score
+            if here is not None and oriented(score) <= oriented(here):
+                continue
+            before = "" if best is None else f", the best public one before had {best:g}"
+            ours = "" if here is None else f", the best here {here:.5g} on the withheld rows"
+            lines.append(f"a new public script has {score:g} on the leaderboard{before}{ours}: {line(post.title, 120)}")
         return lines[-_MOST:]
 
     def _measured(self, events: list[Event]) -> list[str]:
@@ -118,9 +124,9 @@ class LabNews:
         return [f"posted ({row.id}), as we read it: {line(row.summary, 300)}" for row in rows]
 
     def _ideas(self, events: list[Event]) -> list[str]:
-        """Return a line on the ideas that were added, with their numbers and first words."""
+        """Return a line on the ideas that were added, with their numbers and first words, but for those that were known."""
         new = {event.data["idea"] for event in events if event.type == "idea.added"}
-        rows = [row for row in self._known(ideas) if row.id in new]
+        rows = [row for row in self._known(ideas) if row.id in new and row.state == "live"]
         self.items += [Item(f"idea/{row.id}", row.known_at) for row in rows]
         if not rows:
             return []

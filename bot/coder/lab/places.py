@@ -55,7 +55,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
     tried = {row.id: row for row in reproductions(context.store, context.run_id, context.clock.as_of())}
     # The owner's notes are written for those who work here, whatever others vote for.
     kernels += [post for post in posts if post.kind == "kernel" and post.tier == TEAM and post not in kernels]
-    index, best, most = ["# Public scripts, best score first", ""], list[str](), list[str]()
+    index, best, most = list[str](), list[str](), list[str]()
     for post in kernels:
         text = _bounded(post.text)
         # A notebook is its text with its code in fences.
@@ -72,7 +72,9 @@ def write_community(context: RunContext, folder: Path) -> Community:
     for post in posts:
         if post.kind == "message" and post.topic_id is not None:
             topics.setdefault(post.topic_id, []).append(post)
-    index += ["", "# Forum, most votes first", ""]
+    if index:
+        index = ["# Public scripts, best score first", "", *index, ""]
+    index += ["# Forum, most votes first", ""]
     ranked = sorted(topics.items(), key=lambda pair: -sum(p.votes or 0 for p in pair[1]))
     ranked = [pair for n, pair in enumerate(ranked) if n < MOST_TOPICS or pair[1][0].tier == TEAM]
     for topic, messages in ranked:

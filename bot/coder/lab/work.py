@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import time
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -31,7 +32,7 @@ from bot.engine.strategy import Action
 from bot.execution.record import GUARDED
 from bot.models import Item, Message
 from sandbox.collect import Collected, collect
-from sandbox.lab import LabLimits, LabRequest
+from sandbox.lab import CommandResult, LabLimits, LabRequest
 from sandbox.lab.remains import tidy_work
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
@@ -49,6 +50,13 @@ _MOUNTED = ("bank", "community", "knowledge", "TASK.md", "folds.csv")
 """What of its folder a coder finds read-only, as far as it is there."""
 _TOLD = 5.0
 """Seconds of waiting, for a reply or for cores, from which on they are shown."""
+_SHORTEST = 5.0
+"""Seconds that a command has, however little is left."""
+_LOOKED_AT = 2.0
+"""Seconds after which it is looked again whether a command still has time."""
+_OVERTAKEN = (
+    "the lab's time is over, as its newest score is the best and more time is kept for running that script again"
+)
 _EARLIEST_WARNING, _LATEST_WARNING = 300.0, 60.0
 _INTERRUPTED = (
     "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
@@ -329,12 +337,12 @@ class Work:
 
     async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
         """Run a command on a lease, which its background jobs keep."""
-        seconds = max(5.0, min(command_seconds(self.opened["seconds"]), self._times()[0]))
+        seconds = max(_SHORTEST, min(command_seconds(self.opened["seconds"]), self._times()[0]))
         asked = time.monotonic()
         async with self.lease.hold() as lease:
             waited = time.monotonic() - asked
             with self.context.executor.stopwatch.measure("commands"):
-                result = await self.box.run(turn, command, seconds, lease)
+                result = await self._in_time(self.box.run(turn, command, seconds, lease))
             self.unscored = await asyncio.to_thread(self._unscored)
             if result.jobs and (self._waiting is None or self._waiting.done()):
                 begun = asyncio.Event()
@@ -354,6 +362,18 @@ class Work:
             parts.append(f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running")
         facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
         return f"{text}\n[{'; '.join(parts)}]".lstrip("\n"), facts
+
+    async def _in_time(self, running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
+        """Return a command's result; it is ended when no time is left, as a new best script may need more of it at the end."""
+        task, begun = asyncio.create_task(running), time.monotonic()
+        try:
+            while not (await asyncio.wait({task}, timeout=_LOOKED_AT))[0]:
+                if time.monotonic() - begun > _SHORTEST and self._times()[0] <= 0:
+                    return CommandResult("", None, time.monotonic() - begun, False, _OVERTAKEN, 0)
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _hold_for_jobs(self, begun: asyncio.Event) -> None:
         """Hold the lease until no background process runs any more."""

@@ -103,8 +103,8 @@ class PoolChanges:
         if not self._was_live(split.idea) or self._is_fixed(split.idea):
             self.refused.append(f"splitting idea {split.idea}, which a draft used or which is closed")
         elif self._allows(1, f"splitting idea {split.idea}"):
-            parent = self._pool[split.idea]
-            parts = [self._keep(text, parent.sources, parent.idea.path, self._known_at) for text in split.texts]
+            path, sources = self._pool[split.idea].idea.path, sorted({*self._sources[split.idea], *split.sources})
+            parts = [self._keep(text, sources, path, self._known_at) for text in split.texts]
             self._close(split.idea, "split", split.why, self._known_at, parts)
 
     def _retire(self, retire: Retire) -> None:

@@ -115,7 +115,9 @@ def evidence(
         kernels: what `kernel_gains` returns.
     """
     worth: dict[str, tuple[float, Basis]] = {
-        one.id: (_claimed(0.0 if one.suspicion else one.effectiveness), "claimed") for one in analyses
+        # Whoever tries to steer readers is not believed; what others wrote in the same thread is not held against it.
+        one.id: (_claimed(min(one.effectiveness, NEUTRAL_SUPPORT) if one.suspicion else one.effectiveness), "claimed")
+        for one in analyses
     }
     for item, (gain, error) in (kernels or {}).items():
         worth[item] = _bounded(_in_errors(gain, error or noise), _MOST_OF_WHOLE), "kernel"

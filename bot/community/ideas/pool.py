@@ -19,7 +19,9 @@ from bot.engine.context import RunContext
 from bot.engine.results import typical_noise
 from bot.execution.task import shown_description
 from bot.models import Item
+from bot.models.quoting import line
 from state.errors import ModelRefused
+from state.labs import labs
 from state.tables import Analysis, Event
 
 PROPOSED = "ideas.proposed"
@@ -29,8 +31,10 @@ _LATE = 1 / 3
 _ANALYSES_CHARACTERS = 7_500
 """Of the suggestions that one prompt shows; the next prompt shows the others."""
 _DESCRIPTION_CHARACTERS = 3_000
-_FAILURES = 12
+_FAILURES = 18
 """Most that are listed of what was measured to bring nothing, here and elsewhere each."""
+_UNDER_WAY = 20
+"""Most experiments of open labs that are listed, the latest ones."""
 
 
 def idea_texts(context: RunContext, drafts: int = 0) -> list[IdeaText]:
@@ -124,6 +128,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         seconds if seconds is not None else context.budget.execution_seconds(None) or 0.0,
         tuple(_failed_here(context))[:_FAILURES],
         tuple(_failed_elsewhere(context))[:_FAILURES],
+        tuple(_under_way(context))[-_UNDER_WAY:],
     )
     try:
         answer = await context.asker.ask(prompt, role="proposer", name=name)
@@ -181,6 +186,15 @@ def _first_analyses(context: RunContext, new: Sequence[Analysis]) -> list[Analys
     return shown
 
 
+def _under_way(context: RunContext) -> Iterator[str]:
+    """Yield a line on each experiment that was logged in a lab that is still open."""
+    for row in labs(context.store, context.run_id):
+        for hint in () if row.ended_at is not None else row.hints:
+            score = f"{context.card.metric.name} {hint['score']:.5g}" if hint["score"] is not None else "no score"
+            gain = "" if hint["gain"] is None else f", {_gain(hint['gain'], hint['gain_error'])} over {hint['against']}"
+            yield line(f"{hint['name']}: {score}{gain}. {hint['note'] or ''}".strip(), 250)
+
+
 def _failed_here(context: RunContext) -> Iterator[Failure]:
     """Yield what reports measured to bring nothing beyond noise, the latest first."""
     noise = typical_noise(context.store, context.run_id) or 0.0
@@ -188,9 +202,12 @@ def _failed_here(context: RunContext) -> Iterator[Failure]:
         for part in report.components:
             gain, error = part.get("gain"), part.get("gain_error")
             if gain is not None and gain <= (noise if error is None else error):
-                shown = f"{gain:+.3g}" + (f" ± {error:.2g}" if error is not None else "")
-                text = f"{part['name']}, gain {shown}: {part.get('analysis', '')}"
+                text = f"{part['name']}, gain {_gain(gain, error)}: {part.get('analysis', '')}"
                 yield Failure(Item(f"report/{report.id}", report.known_at), text)
+
+
+def _gain(gain: float, error: float | None) -> str:
+    return f"{gain:+.3g}" + (f" ± {error:.2g}" if error is not None else "")
 
 
 def _failed_elsewhere(context: RunContext) -> Iterator[Failure]:

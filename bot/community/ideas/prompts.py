@@ -1,8 +1,8 @@
 """The prompt for ideas, and its answer: operations on the pool."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self, TypeVar
 
 from pydantic import Field
 
@@ -63,6 +63,8 @@ class Split(Reply):
 
     idea: int
     texts: tuple[str, ...] = Field(min_length=2, max_length=4)
+    sources: tuple[str, ...] = ()
+    """New posts that have them."""
     why: str = ""
 
 
@@ -71,6 +73,9 @@ class Retire(Reply):
 
     idea: int
     why: str = Field(min_length=3)
+
+
+_Sourced = TypeVar("_Sourced", ProposedIdea, Credit, Split)
 
 
 class IdeasAnswer(Reply):
@@ -83,6 +88,16 @@ class IdeasAnswer(Reply):
     merge: tuple[Merge, ...] = ()
     split: tuple[Split, ...] = ()
     retire: tuple[Retire, ...] = ()
+
+    def with_sources(self, known: Collection[str]) -> Self:
+        """Return the answer without the sources that are not known, and without credits that are left with none."""
+
+        def kept(one: _Sourced) -> _Sourced:
+            return one.model_copy(update={"sources": tuple(source for source in one.sources if source in known)})
+
+        credit = tuple(one for one in map(kept, self.credit) if one.sources)
+        changed = {"add": tuple(map(kept, self.add)), "credit": credit, "split": tuple(map(kept, self.split))}
+        return self.model_copy(update=changed)
 
     def named(self) -> Iterator[int]:
         """Yield the numbers of ideas that it names."""
@@ -123,19 +138,16 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
     """Measured in this run."""
     failed_elsewhere: tuple[Failure, ...] = ()
     """As posts report it."""
+    under_way: tuple[str, ...] = ()
+    """What labs that are still open have measured, a line each."""
 
     def context(self) -> dict[str, object]:
         """Return the template's variables."""
         return {**super().context(), "most_added": MOST_ADDED, "suggestions": [*map(shown_suggestions, self.analyses)]}
 
     def parse(self, text: str) -> IdeasAnswer:
-        """Read the JSON answer; every source must be an item of this prompt, every number an idea of it."""
-        answer = json_answer(text, IdeasAnswer)
-        known = {item.id for item in self.items()}
-        named = [idea.sources for idea in answer.add] + [credit.sources for credit in answer.credit]
-        for source in (source for sources in named for source in sources):
-            if source not in known:
-                raise Unparsable(f"unknown source {source!r}: name only ids that the text above shows")
+        """Read the JSON answer; sources that are no item of this prompt are left out, every number must be an idea of it."""
+        answer = json_answer(text, IdeasAnswer).with_sources({item.id for item in self.items()})
         if unknown := {*answer.named()} - {idea.number for idea in self.ideas}:
             raise Unparsable(f"there is no idea {min(unknown)}: name only ideas that the text above shows")
         return answer

@@ -34,7 +34,7 @@ from state.clock import ReplayClock
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.progress import create_node, create_run, end_node
 from state.redaction import Redactor
-from state.spending import spent
+from state.spending import Spent, spent
 from state.steps import Steps
 from state.store import Store
 from tests.bot.evaluation.parts import card, read, write
@@ -190,7 +190,8 @@ async def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: Ex
 async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_where_it_was_stopped(
     trial: Trial,
 ) -> None:
-    before, counted = spent(trial.store, RUN), trial.level.usage
+    # The trial is one for all tests here, and this one may be its first.
+    before, counted = {"execution": Spent(), "disk": Spent()} | spent(trial.store, RUN), trial.level.usage
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
     left = sum(file.stat().st_size for file in trial.folder_of(node).iterdir())

@@ -145,11 +145,11 @@ class Interrupted(Scripted):
         return await super().complete(prompt, role=role, limits=limits)
 
 
-async def test_the_last_look_is_made_though_the_bot_was_away_when_the_labs_time_ended(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    time, one = Away(), FewLabs()
+def timed(time: "Away") -> Callable[[RunContext], Strategy]:
+    """Return an agent of one lab in a run of 30 days by that time."""
+    one = FewLabs()
 
-    def weeks(context: RunContext) -> Strategy:
+    def agent(context: RunContext) -> Strategy:
         live = replace(context, budget=RunBudget(time, 30 * 86_400.0, None))
 
         async def finish(tree: Tree) -> None:
@@ -157,13 +157,39 @@ async def test_the_last_look_is_made_though_the_bot_was_away_when_the_labs_time_
 
         return Strategy("test", one, {"lab": LabPlaybook(live, one, LabSettings())}, finish)
 
+    return agent
+
+
+async def test_the_last_look_is_made_though_the_bot_was_away_when_the_labs_time_ended(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    time = Away()
+
     def a_night() -> None:
         time.seconds += 8 * 3600.0
 
     replies = [written("solution.py", SOLUTION, "lab status", 1.0), sh("echo typed on")]
-    async with lived(tmp_path / "run", Interrupted(replies, a_night), agent=weeks) as context:
+    async with lived(tmp_path / "run", Interrupted(replies, a_night), agent=timed(time)) as context:
         (row,) = labs(context.store, RUN)
         assert "10358 s of this lab left" in turns(context)[0]
+        assert row.reason == "its time was used up"
+        assert load_tree(context)[2].valid
+
+
+async def test_a_command_is_ended_when_the_time_that_was_left_for_it_is_needed_at_the_end(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    mark = tmp_path / "run/run/labs/lab2/work/mark"
+
+    class Shrinking(Away):
+        """Has none left once the command has begun, as when a slow script becomes the best one meanwhile."""
+
+        def wall(self) -> float:
+            return 8 * 3600.0 if mark.exists() else 0.0
+
+    replies = [written("solution.py", SOLUTION, "touch mark; sleep 200; echo typed on", 1.0)]
+    async with lived(tmp_path / "run", Scripted(replies), agent=timed(Shrinking())) as context:
+        (row,) = labs(context.store, RUN)
+        (seen,) = turns(context)
+        assert "more time is kept for running that script again" in seen
         assert row.reason == "its time was used up"
         assert load_tree(context)[2].valid
 

@@ -20,7 +20,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.community_rows import add_community
-from state.knowledge import add_analysis, add_idea
+from state.knowledge import add_analysis, add_idea, close_idea
 from state.tables import KernelVersion, ModelCall, Observation
 from tests import needs
 from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, sh, turns
@@ -90,6 +90,8 @@ async def test_a_strong_script_a_telling_post_and_new_ideas_reach_a_running_lab(
                     **scores,
                 )
                 add_idea(tx, RUN, text="do as 77 does", sources=["kernel/77"], known_at=late)
+                known = add_idea(tx, RUN, text="do as 77 does, too", sources=["kernel/77"], known_at=late)
+                close_idea(tx, RUN, known.id, "merged", reason="the same", known_at=late, successors=(1,))
 
         model.happens = happens
         await _live(context)

@@ -155,9 +155,15 @@ def test_what_is_merged_joins_the_idea_that_a_draft_used_and_a_split_one_leaves_
     with shared.write() as tx:
         add_draft(tx, "ops", "1", title="t", description="d", idea_ids=[3], known_at=START)
     merge = Merge(ideas=(3, 8), text="rewritten", why="one thing")
-    change(shared, "ops", IdeasAnswer(merge=(merge,), split=(Split(idea=7, texts=("a forest", "calibrated outputs")),)))
+    change(
+        shared,
+        "ops",
+        IdeasAnswer(
+            merge=(merge,), split=(Split(idea=7, texts=("a forest", "calibrated outputs"), sources=("topic/3",)),)
+        ),
+    )
     after = pool(shared, "ops")
     assert (after[3].idea.text, after[3].sources) == (TEXTS[2], ("message/1", "kernel/2"))
     assert after[8].idea.successors == [3]
     assert after[7].idea.successors == [9, 10]
-    assert [after[n].sources for n in (9, 10)] == [("kernel/2",), ("kernel/2",)]
+    assert [after[n].sources for n in (9, 10)] == [("kernel/2", "topic/3")] * 2

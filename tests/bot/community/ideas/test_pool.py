@@ -1,6 +1,7 @@
 """Asking for ideas: each analysis is asked about once, what failed is shown as such, and a repeated question changes nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +16,11 @@ from state.clock import ReplayClock
 from state.community_rows import add_community
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, add_draft, add_reproduction
+from state.labs import add_hint, close_lab, open_lab
 from state.progress import create_node, create_run, end_node
 from state.store import Store
 from state.tables import Event, KernelVersion, Reproduction
-from tests.bot.community.drafts.test_planning import CUTOFF, RUN, Scripted, context, done
+from tests.bot.community.drafts.test_planning import CUTOFF, IDEAS, RUN, Scripted, context, done
 
 POSTED = CUTOFF - timedelta(days=9)
 
@@ -94,6 +96,35 @@ async def test_what_was_measured_to_bring_nothing_is_listed_here_and_elsewhere_a
     assert [one.text for one in last.failed_elsewhere] == ["stemming: 0.01 worse"]
     assert [(one.number, one.basis, one.error) for one in last.ideas] == [(2, "measured", 0.01)]
     assert set(idea_items(here)) == {1, 2}, "a closed idea is still a source of its draft"
+
+
+async def test_what_open_labs_have_measured_is_shown_and_what_closed_ones_had_is_not(store: Store) -> None:
+    here = context(store, Scripted(IdeasAnswer()))
+    hint = {"score": 0.41, "gain": 0.02, "gain_error": 0.004, "against": "'bayes'", "note": "idea 3", "turn": 1}
+    with store.write() as tx:
+        for number in (2, 3):
+            open_lab(tx, RUN, number, draft_id=None, parents=(), title="t")
+            add_hint(tx, RUN, number, hint | {"name": f"words of lab {number}"})
+        close_lab(tx, RUN, 2, "done")
+    await propose_ideas(here, "propose:1")
+    asked = "\n".join(message.content for message in here.asker.prompts[-1].messages())
+    assert "words of lab 3: rmse 0.41, +0.02 ± 0.004 over 'bayes'. idea 3" in asked
+    assert "lab 2" not in asked
+
+
+async def test_a_source_that_was_not_shown_is_left_out_and_the_rest_of_an_answer_counts(store: Store) -> None:
+    read(store, range(90, 91))
+    here = context(store, Scripted(IdeasAnswer()), community=True)
+    await propose_ideas(here, "propose:1")
+    prompt = replace(here.asker.prompts[-1], ideas=IDEAS[:1])
+    answer = prompt.parse(
+        '{"add": [{"text": "a forest", "sources": ["kernel/90", "kernel/17"]}, {"text": "ridge", "sources": ["kernel/17"]}],'
+        ' "credit": [{"idea": 1, "sources": ["kernel/17"]}, {"idea": 1, "sources": ["kernel/17", "kernel/90"]}],'
+        ' "split": [{"idea": 1, "texts": ["one", "two"], "sources": ["kernel/17", "kernel/90"]}]}'
+    )
+    assert [one.sources for one in answer.add] == [("kernel/90",), ()]
+    assert [one.sources for one in answer.credit] == [("kernel/90",)]
+    assert [one.sources for one in answer.split] == [("kernel/90",)]
 
 
 async def test_a_reproduced_kernel_backs_its_ideas_by_what_it_measured_and_not_by_what_it_claims(store: Store) -> None:
