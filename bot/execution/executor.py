@@ -312,6 +312,7 @@ class Executor:
                 inputs=inputs or {},
                 redactor=self._store.redactor,
             )
+            given = None if given is None or given.lost else given
             async with self.leasing.hold() if given is None else nullcontext(given) as lease:
                 request = self.leasing.leased(request, lease)
                 async with metered(self._spending, self._run_id, request, node) as meter:

@@ -98,6 +98,8 @@ def _why(choice: Choice, compared: Sequence[Compared]) -> str:
     what = "the blend" if first.kind == "blend" else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{what} is as good as node {second.node}, and faster"
+    if first.kind == "blend" and (first.gain or 0.0) < 0:
+        return "the blend is within noise of the best script, whose score, the best of several, is taken to be a little lucky"
     return f"{what} is best on the rows that candidates were scored on"
 
 

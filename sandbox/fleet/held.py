@@ -25,3 +25,13 @@ class PlacedLease(Lease):
     """A lease whose cores and GPUs are another machine's."""
 
     slot: HeldSlot | None = field(default=None, compare=False)
+
+    @property
+    def lost(self) -> bool:
+        """Whether its slot is lost."""
+        return self.slot is not None and self.slot.lost
+
+
+def slot_of(lease: Lease) -> HeldSlot | None:
+    """Return the slot that a lease is; None: it is one of this machine."""
+    return lease.slot if isinstance(lease, PlacedLease) else None

@@ -14,7 +14,8 @@ from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.fleet.cluster import Cluster, SlotLost
 from sandbox.fleet.held import HeldSlot, PlacedLease
 from sandbox.fleet.placing import FleetSandbox
-from sandbox.fleet.slot import SlotFacts, SlotPlan
+from sandbox.fleet.slot import Slot, SlotFacts, SlotPlan
+from sandbox.lab import LabPlace
 from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
 from sandbox.share import Share
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 
 class Fleet(Leases):
-    """Leases slots of a cluster. What is no execution of a script, as a lab, goes on with the leases of this machine."""
+    """Leases slots of a cluster, for scripts and for the commands of labs."""
 
     def __init__(self, cluster: Cluster, settings: FleetSettings, scripts: SandboxSettings, here: Leases) -> None:
         """Take the cluster.
@@ -55,6 +56,7 @@ class Fleet(Leases):
         self._settings, self._scripts, self._here = settings, scripts, here
         self._description: SandboxDescription | None = None
         self._idle: list[HeldSlot] = []
+        self._held: list[HeldSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
         self._resting: set[asyncio.Task[None]] = set()
@@ -108,33 +110,74 @@ class Fleet(Leases):
         seconds: float,
         say: Callable[[str], None] | None = None,
         memory_bytes: int = 0,
+        lab: LabPlace | None = None,
     ) -> AsyncIterator[Lease]:
-        """Hold a slot with that many cores and GPUs; see `Leases.hold`."""
+        """Hold a slot with that many cores and GPUs, for a lab's commands on its node while that lives; see `Leases.hold`."""
         description = self._description
         if description is None:
             raise InfrastructureFailure("a fleet's leases are for one sandbox (Fleet.placing)")
         plan = plan_of(description, self._scripts, self._settings, cpus, gpus)
-        held = await self._get(plan, memory_bytes, time.monotonic() + seconds, say)
+        deadline = time.monotonic() + seconds
+        held, own = await self._get(plan, memory_bytes, deadline, say, lab)
+        self._held.append(held)
         try:
-            yield PlacedLease(gpus=held.facts.gpus, slot=held)
+            yield PlacedLease(own.cpus, held.facts.gpus, slot=held)
         finally:
-            await self._give_back(held, say)
+            self._held = [one for one in self._held if one is not held]
+            await self._give_back(held, say, occupied=lab is not None)
 
     async def _get(
-        self, plan: SlotPlan, memory_bytes: int, deadline: float, say: Callable[[str], None] | None
+        self,
+        plan: SlotPlan,
+        memory_bytes: int,
+        deadline: float,
+        say: Callable[[str], None] | None,
+        lab: LabPlace | None,
+    ) -> tuple[HeldSlot, Lease]:
+        """Return a slot, with the cores that it holds for a lab."""
+        while True:
+            held = await self._found(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
+            if lab is None:
+                return held, Lease()
+            try:
+                return held, await self._occupied(held, deadline)
+            except BaseException as error:
+                await self._give_back(held, say, occupied=False)
+                if not isinstance(error, SlotLost):
+                    raise
+
+    async def _occupied(self, held: HeldSlot, deadline: float) -> Lease:
+        """Have a slot hold cores of its node, by number, as commands of a lab want them."""
+        held.lost = True  # unless it answers
+        seconds = max(1.0, deadline - time.monotonic())
+        own: Lease = await self._in_thread(
+            partial(self.cluster.call, seconds=seconds + 60), held.handle, Slot.occupy.__name__, seconds
+        )
+        held.lost = False
+        return own
+
+    async def _found(
+        self,
+        plan: SlotPlan,
+        memory_bytes: int,
+        deadline: float,
+        say: Callable[[str], None] | None,
+        there: str | None,
     ) -> HeldSlot:
-        """Return a slot that can run scripts, an idle one if there is one."""
+        """Return a slot that can run scripts, an idle one if there is one; while a lab's node lives, it is there."""
         lost = 0
         while True:
+            node = there if there is not None and await self._lives(there) else None
             fitting = [one for one in self._idle if (one.plan, one.memory_bytes) == (plan, memory_bytes)]
+            fitting = [one for one in fitting if node in (None, one.facts.node)]
             if fitting:
                 self._idle.remove(fitting[-1])
                 handle = fitting[-1].handle
             else:
                 without = self._unused_of(await self._fit(plan, memory_bytes))
-                handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without)
+                handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without, node)
             try:
-                facts = await self._facts(handle, plan, memory_bytes, deadline, say)
+                facts = await self._facts(handle, plan, memory_bytes, deadline, say, node)
             except SlotLost as error:
                 lost += not fitting
                 if lost == _MOST_LOST:
@@ -151,6 +194,9 @@ class Fleet(Leases):
             if not self._unused_of(await self._fit(plan, memory_bytes)):
                 raise InfrastructureFailure(f"no node of the fleet can run scripts; {facts.host}: {problem}")
 
+    async def _lives(self, node: str) -> bool:
+        return any(one.id == node for one in await self._in_thread(self.cluster.nodes))
+
     async def _fit(self, plan: SlotPlan, memory_bytes: int) -> list[str]:
         """Return the nodes that have room for such a slot when nothing else runs there; raises where there is none."""
         nodes = await self._in_thread(self.cluster.nodes)
@@ -164,6 +210,8 @@ class Fleet(Leases):
         """Return the nodes that are to be left alone; none where that would be all: rather one that has failed before."""
         now = time.monotonic()
         unused = [node for node, until in self._without.items() if until > now]
+        # Ray may learn of a node's death later than who holds a slot there.
+        unused += [one.facts.node for one in self._held if one.lost]
         return unused if set(fit) - set(unused) else []
 
     async def _facts(
@@ -173,6 +221,7 @@ class Fleet(Leases):
         memory_bytes: int,
         deadline: float,
         say: Callable[[str], None] | None,
+        node: str | None,
     ) -> SlotFacts:
         """Wait until a slot is there, and return what it says of its node."""
         answer, began, reported = self.cluster.begin(handle), time.monotonic(), False
@@ -181,6 +230,9 @@ class Fleet(Leases):
             if now >= deadline:
                 raise InfrastructureFailure(f"no node of the fleet came free in {now - began:.0f} s")
             await self._fit(plan, memory_bytes)  # the only node may have died meanwhile
+            if node is not None and not await self._lives(node):
+                await self._in_thread(self.cluster.end, handle)
+                raise SlotLost("its node is lost")
             if now - began >= _SAY_AFTER and not reported:
                 # Slots of another shape may be what it waits for.
                 await self._end_idle(lambda one: one.plan != plan)
@@ -190,7 +242,12 @@ class Fleet(Leases):
         facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
         return facts
 
-    async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None) -> None:
+    async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
+        if occupied and not held.lost:
+            try:
+                await self._in_thread(self.cluster.call, held.handle, Slot.vacate.__name__)
+            except SlotLost:
+                held.lost = True
         if held.lost:
             self._leave_alone(held.facts, _LEFT_ALONE, "a slot was lost there", say)
             await self._in_thread(self.cluster.end, held.handle)

@@ -64,6 +64,7 @@ def live_until_something_goes_out(it: Rehearsal) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.trial
 def test_notebooks_are_rehearsed_pushed_run_again_and_scored(tmp_path: Path) -> None:
     paths = [needs.snapshots() / SLUG]
     with rehearsal(tmp_path, paths, speed=SPEED, entered_after=ENTERED, site_options=SITE) as it:
@@ -86,6 +87,7 @@ def test_notebooks_are_rehearsed_pushed_run_again_and_scored(tmp_path: Path) -> 
 
 
 @pytest.mark.integration
+@pytest.mark.trial
 def test_faults_and_kills_push_and_submit_nothing_twice(tmp_path: Path) -> None:
     paths = [needs.snapshots() / SLUG]
     with rehearsal(tmp_path, paths, speed=SPEED, faults_seed=11, entered_after=ENTERED_KILLED, site_options=SITE) as it:
