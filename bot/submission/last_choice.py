@@ -8,8 +8,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import load_tree
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, load_tree
 from bot.engine.context import RunContext
 from bot.engine.race import Raced, race, scored_on
 from bot.engine.tree import NodeView, Tree
