@@ -23,6 +23,8 @@ from state.words import iso
 
 WITHHELD = "private/withheld.csv"
 """The rows of one table that were withheld, as training rows: the package learns from them, too."""
+DECIMALS = "decimal_commas.json"
+"""The columns whose numbers had decimal commas, which new rows will have, too."""
 _TRUE = {"true": "1", "false": "0"}
 
 
@@ -119,6 +121,8 @@ def _write_data(rows: _Rows, folder: Path) -> None:
         (folder / ANSWERS).parent.mkdir(mode=0o700)
         _write(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, parted))
         _write(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
+    if train.decimals:
+        (folder / DECIMALS).write_text(json.dumps(train.decimals), encoding="utf-8")
     for path in sources.others:
         if not (data / path).exists():
             link_or_copy(sources.root / path, data / path)

@@ -14,7 +14,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
 from bot.execution.machine import Machine
-from bot.replay.own_data.growing import WITHHELD
+from bot.replay.own_data.growing import DECIMALS, WITHHELD
 from bot.report.solution import script_files, time_limit
 from bot.submission.handing_in import HandedIn
 from scrapers.imports.linking import link_files
@@ -87,6 +87,8 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
         link_files(view, partial, lambda _: True, lambda _: None)
         _add_withheld(snapshot / WITHHELD, partial / "train.csv")
         partial.rename(folder / "data")
+    decimals = snapshot / DECIMALS
+    facts["decimal_commas"] = json.loads(decimals.read_text(encoding="utf-8")) if decimals.is_file() else []
     scripts = script_files(context, handed.node)
     facts |= _scripts(context, recipe, scripts)
     (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.own_data.asked import Asked
-from bot.replay.own_data.growing import grow
+from bot.replay.own_data.growing import DECIMALS, grow
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -221,7 +221,12 @@ BROKEN = {
     ),
     "an empty file": (lambda folder: (folder / "train.csv").write_text(""), {}, "train.csv is empty"),
     "not UTF-8": (
-        lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "süß"]], "latin-1"),
+        lambda folder: (folder / "train.csv").write_bytes(b"person_id,pays\np1,\x81\n"),
+        {},
+        "train.csv is not UTF-8",
+    ),
+    "UTF-16": (
+        lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "süß"]], "utf-16"),
         {},
         "train.csv is not UTF-8",
     ),
@@ -265,3 +270,32 @@ def test_a_table_with_semicolons_and_a_mark_of_its_encoding_is_read(tmp_path):
     snapshot, _ = grown(tmp_path / "t.csv", tmp_path, metric="mae")
     assert snapshot.card.metric.name == "mae"
     assert json.loads((snapshot.path / "snapshot.json").read_text())["prediction_columns"] == ["y"]
+
+
+def test_decimal_commas_become_points_in_both_tables(tmp_path):
+    data = tmp_path / "sales"
+    lines = [f"{n};1.{n:03},{n % 10}0;n/a;1,234;{n},5 m" for n in range(30)]
+    write(data / "train.csv", ["id;Umsatz;Preis;Lager;Weg"], [[line] for line in lines])
+    lines = [f"{n};{n};1,234;{n},5 m" for n in range(30, 35)]
+    write(data / "test.csv", ["id;Preis;Lager;Weg"], [[line] for line in lines])
+    snapshot, shown = grown(data, tmp_path)
+    assert shown["numbers"] == "decimal commas are read as points in: Umsatz"
+    assert snapshot.card.metric.name == "rmse" and "numbers from 1000 to 1029.9" in shown["task"]
+    (first, *_) = table(snapshot.data / "train.csv")
+    assert first == {"id": "0", "Umsatz": "1000.00", "Preis": "n/a", "Lager": "1,234", "Weg": "0,5 m"}
+
+
+def test_the_test_table_has_the_decimal_commas_of_the_training_table(tmp_path):
+    data = tmp_path / "sales"
+    write(data / "train.csv", ["id;Preis;Umsatz"], [[f"{n};{n},50;{n * 3}"] for n in range(30)])
+    write(data / "test.csv", ["id;Preis"], [["30;1,234"], ["31;2 000"]])
+    snapshot, _ = grown(data, tmp_path)
+    assert [row["Preis"] for row in table(snapshot.data / "test.csv")] == ["1.234", "2000"]
+    assert json.loads((snapshot.path / DECIMALS).read_text()) == ["Preis"]
+
+
+def test_a_table_of_windows_is_read_and_said_to_be_one(tmp_path):
+    write(tmp_path / "w.csv", ["id", "Fläche", "y"], [[str(n), "groß", str(n / 2)] for n in range(30)], "cp1252")
+    snapshot, shown = grown(tmp_path / "w.csv", tmp_path, target="y")
+    assert shown["encoding"] == "not UTF-8, so read as that of Windows, cp1252: w.csv"
+    assert table(snapshot.data / "train.csv")[0]["Fläche"] == "groß"

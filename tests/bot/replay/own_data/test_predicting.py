@@ -1,6 +1,8 @@
 """predict.py, which is shipped as text, combines predictions as the run's own blend does."""
 
+import json
 import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,10 +28,15 @@ def card_of(metric, columns):
 @pytest.fixture(scope="module")
 def predicting(tmp_path_factory):
     """The functions of predict.py, as those of a package."""
-    folder = tmp_path_factory.mktemp("solution")
+    return package_of(tmp_path_factory.mktemp("solution"))
+
+
+def package_of(folder, **facts):
+    """The functions of predict.py, as those of a package with these facts."""
     script = folder / "predict.py"
     script.write_text(_PREDICT.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "package.json").write_text('{"id": "id", "columns": []}', encoding="utf-8")
+    written = {"id": "row", "columns": [], "next_id": 30, **facts}
+    (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
     return runpy.run_path(str(script))
 
 
@@ -68,3 +75,16 @@ def test_a_blend_of_new_rows_is_made_as_the_run_made_it(predicting, metric, colu
         assert theirs.tolist() == own.tolist()
     else:
         np.testing.assert_allclose(theirs, own, rtol=1e-9, atol=1e-12)
+
+
+def test_new_rows_may_be_of_windows_with_decimal_commas(tmp_path):
+    functions = package_of(tmp_path, features=["row", "Preis", "Größe"], decimal_commas=["Preis"])
+    new = tmp_path / "new.csv"
+    new.write_bytes("Größe;Preis\nL;1.234,50\nM;7\n".encode("cp1252"))
+    assert functions["add_rows"](new, tmp_path) == ["30", "31"]
+    assert (tmp_path / "test.csv").read_text(encoding="utf-8") == "row,Preis,Größe\n30,1234.50,L\n31,7,M\n"
+
+
+def test_a_file_of_new_rows_that_is_missing_is_named(tmp_path):
+    with pytest.raises(SystemExit, match="there is no file nosuch"):
+        package_of(tmp_path, features=["row"], decimal_commas=[])["add_rows"](Path("nosuch.csv"), tmp_path)
