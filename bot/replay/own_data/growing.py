@@ -140,11 +140,14 @@ def _cells(
     With answers, rows without one are left out: with nothing to learn from them, they would turn whole numbers into floats.
     """
     at = table.header.index(rows.target) if rows.target in table.header else None
+    labels = {table.header.index(name): to for name, to in rows.task.labels.items() if name in table.header}
     for number, cells in enumerate(table.rows()):
         if not wanted(number) or (answers and at is not None and is_missing(cells[at])):
             continue
         if at is not None:
             cells[at] = cells[at].strip()
+        for place, written in labels.items():
+            cells[place] = written.get(cells[place].strip(), cells[place])
         kept = [cell for place, cell in enumerate(cells) if answers or place != at]
         yield [str(first + number), *kept] if rows.is_numbered else kept
 
@@ -203,6 +206,9 @@ def _description(rows: _Rows, slug: str) -> str:
         "classes": "It has several classes.",
         "quantity": "It is a quantity.",
     }[task.kind]
+    how += "".join(
+        f" In `{name}`, {one} stands for {old!r}." for name, to in task.labels.items() for old, one in to.items()
+    )
     form = "a probability for each class" if len(task.columns) > 1 else "one prediction"
     own = f"\n## Data\n\n{rows.sources.description}\n" if rows.sources.description else ""
     return (

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.evaluation.views.build import VERSION
+from bot.evaluation.views.split import split_rows
 from bot.replay.own_data.asked import Asked
 from bot.replay.own_data.growing import DECIMALS, grow
 from scrapers.snapshots.snapshot import Snapshot
@@ -299,3 +302,16 @@ def test_a_table_of_windows_is_read_and_said_to_be_one(tmp_path):
     snapshot, shown = grown(tmp_path / "w.csv", tmp_path, target="y")
     assert shown["encoding"] == "not UTF-8, so read as that of Windows, cp1252: w.csv"
     assert table(snapshot.data / "train.csv")[0]["Fläche"] == "groß"
+
+
+@pytest.mark.parametrize(("no", "yes"), [("no", "yes"), ("Nein", "Ja"), ("N", "Y"), ("bad", "good")])
+def test_two_words_of_which_a_sample_asks_one_probability_are_written_as_1_and_0(no, yes, tmp_path):
+    data = tmp_path / "churn"
+    write(data / "train.csv", ["id", "x", "churned"], [[str(n), str(n % 7), no if n % 3 else yes] for n in range(30)])
+    write(data / "test.csv", ["id", "x"], [[str(n), "1"] for n in range(30, 35)])
+    write(data / "sample_submission.csv", ["id", "churned"], [[str(n), "0.5"] for n in range(30, 35)])
+    snapshot, shown = grown(data, tmp_path)
+    assert snapshot.card.metric.name == "roc_auc" and shown["labels"].startswith(f"`{yes}` is 1,")
+    assert [row["churned"] for row in table(snapshot.data / "train.csv")][:4] == ["1", "0", "0", "1"]
+    assert f"1 stands for '{yes}'" in snapshot.card.description
+    assert split_rows(read_layout(snapshot.data, snapshot.card), 0, VERSION).rows("holdout")
