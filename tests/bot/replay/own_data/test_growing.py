@@ -114,6 +114,14 @@ def test_of_one_whole_table_some_rows_are_withheld_with_their_answers(tmp_path):
     assert "target" not in table(snapshot.data / "test.csv")[0]
 
 
+@pytest.mark.parametrize("form", ["{:02}.01.2020", "202001{:02}", "{:02}/01/2020 14:03"])
+def test_the_latest_rows_are_found_by_days_as_people_write_them(form, tmp_path):
+    lines = [[form.format(1 + n // 2), str(n % 5), str(n % 2)] for n in range(60)]
+    write(tmp_path / "visits.csv", ["day", "x", "target"], lines)
+    snapshot, _ = grown(tmp_path / "visits.csv", tmp_path, time="day")
+    assert {row["day"] for row in table(snapshot.data / "test.csv")} == {form.format(day) for day in range(25, 31)}
+
+
 @pytest.mark.parametrize(
     ("asked", "part"),
     [({"time": "day"}, lambda row: row["day"] >= "2020-01-25"), ({}, lambda row: row["patient"])],
@@ -247,6 +255,11 @@ BROKEN = {
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: it is not known; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse takes numbers, but the target `pays` holds"),
     "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has a value of it more than once"),
+    "no time": (
+        lambda folder: (folder / "test.csv").unlink(),
+        {"target": "pays", "time": "colour"},
+        "--time-column colour: 'red' in row 1 of train.csv is no time such as 2017-10-25,",
+    ),
     "two training tables": (
         lambda folder: (
             (folder / "train.csv").rename(folder / "train_a.csv") and write(folder / "train_b.csv", ["x"], [["1"]])
