@@ -19,12 +19,14 @@ from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.answers import ANSWERS, SAMPLE
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
 from state.errors import UsageError
-from state.words import iso
+from state.words import iso, plural
 
 WITHHELD = "private/withheld.csv"
 """The rows of one table that were withheld, as training rows: the package learns from them, too."""
 DECIMALS = "decimal_commas.json"
 """The columns whose numbers had decimal commas, which new rows will have, too."""
+FEWEST = 10
+"""Rows with a target that there are to learn from; fewer cannot be split to score scripts."""
 _TRUE = {"true": "1", "false": "0"}
 
 
@@ -95,6 +97,12 @@ def _rows(sources: Sources, asked: Asked, found: Found) -> _Rows:
     task = task_of(train, target, asked.metric, found)
     id_column = id_of(train, test, target, asked, found)
     parted = None if test is not None else part(train, target, task.kind, asked, found)
+    withheld = len(parted.test) if parted is not None and parted.answered else 0
+    taught = sum(not is_missing(cell) for cell in train.column(target)) - withheld
+    if taught < FEWEST:
+        raise UsageError(
+            f"{train.name} leaves {plural(taught, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
+        )
     numbered = next(name for name in NUMBERED if name not in train.header)
     return _Rows(sources, target, task, id_column or numbered, is_numbered=id_column is None, parted=parted)
 

@@ -8,9 +8,9 @@ import pytest
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.views.build import VERSION
-from bot.evaluation.views.split import split_rows
+from bot.evaluation.views.split import SMALLEST, split_rows
 from bot.replay.own_data.asked import Asked
-from bot.replay.own_data.growing import DECIMALS, grow
+from bot.replay.own_data.growing import DECIMALS, FEWEST, grow
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -48,6 +48,10 @@ def grown(source, tmp_path, **asked):
 def table(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_the_fewest_rows_are_those_that_can_be_split():
+    assert FEWEST == SMALLEST
 
 
 def test_what_is_predicted_identified_and_scored_is_found_and_shown(folder, tmp_path):
@@ -259,6 +263,11 @@ BROKEN = {
         lambda folder: (folder / "test.csv").unlink(),
         {"target": "pays", "time": "colour"},
         "--time-column colour: 'red' in row 1 of train.csv is no time such as 2017-10-25,",
+    ),
+    "too few rows": (
+        lambda folder: write(folder / "train.csv", ["person_id", "visits", "colour", "pays"], rows(9)),
+        {},
+        "train.csv leaves 9 rows to learn `pays` from: at least 10 are needed",
     ),
     "two training tables": (
         lambda folder: (
