@@ -4,7 +4,7 @@ import ast
 import csv
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +157,19 @@ def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
         "features": features,
         "files": None if place is None else place.parent.relative_to(view).as_posix(),
         "suffixed": place is not None and place.name == ids[0],
-        "next_id": 1 + max((int(one) for one in ids if one.isascii() and one.isdigit()), default=-1),
+        "next_id": _first_number(ids),
     }
+
+
+def _first_number(ids: Sequence[str]) -> int:
+    """Return the number of the first new row without an id: that of the first test row, or the next if they have gaps.
+
+    So the test table itself, predicted again, has the ids of submission.csv.
+    """
+    numbers = sorted(int(one) for one in ids if one.isascii() and one.isdigit())
+    if not numbers:
+        return 0
+    return numbers[0] if numbers[-1] - numbers[0] + 1 == len(ids) else numbers[-1] + 1
 
 
 def _scripts(context: RunContext, recipe: Recipe | None, scripts: Mapping[int, str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.blending.spaces import combine, enter
-from bot.replay.own_data.package import _PREDICT, combining
+from bot.replay.own_data.package import _PREDICT, _rows, combining
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import SystemClock
 
@@ -88,3 +88,11 @@ def test_new_rows_may_be_of_windows_with_decimal_commas(tmp_path):
 def test_a_file_of_new_rows_that_is_missing_is_named(tmp_path):
     with pytest.raises(SystemExit, match="there is no file nosuch"):
         package_of(tmp_path, features=["row"], decimal_commas=[])["add_rows"](Path("nosuch.csv"), tmp_path)
+
+
+@pytest.mark.parametrize(("ids", "first"), [(["30", "31", "32"], 30), (["3", "9", "5"], 10), (["a", "b"], 0)])
+def test_new_rows_are_numbered_as_the_test_rows_were_unless_these_have_gaps(ids, first, tmp_path):
+    lines = "".join(f"{one},0\n" for one in ids)
+    (tmp_path / "sample_submission.csv").write_text(f"id,c0\n{lines}", encoding="utf-8")
+    (tmp_path / "test.csv").write_text("id,x\n", encoding="utf-8")
+    assert _rows(tmp_path, card_of("rmse", 1))["next_id"] == first
