@@ -8,7 +8,7 @@ import numpy as np
 from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.predictability import FEWEST, Numbers, by_neighbours, by_value
-from bot.evaluation.views.timeline import parse_times
+from scrapers.snapshots.times import parse_times
 
 LEAST = 0.1
 """Skill of an id above which it is not by chance."""

@@ -10,7 +10,7 @@ from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.predictability import FEWEST, as_numbers, guess, skill
 from bot.evaluation.guards.targets import Target
-from bot.evaluation.views.timeline import parse_times
+from scrapers.snapshots.times import parse_times
 
 LEAST = 0.3
 """Skill of a row's neighbours in the table; less may come from rows that were collected together."""

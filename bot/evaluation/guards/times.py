@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.predictability import as_numbers
-from bot.evaluation.views.timeline import parse_times, train_stretches
+from bot.evaluation.views.timeline import train_stretches
+from scrapers.snapshots.times import parse_times
 
 MOST = 0.1
 """Share of validation rows that may have training rows after them although no test row has."""

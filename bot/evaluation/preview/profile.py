@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Literal
 
 from bot.evaluation.tables.csv_table import Rows
-from bot.evaluation.views.timeline import parse_times
 from scrapers.snapshots.tables import read_number
+from scrapers.snapshots.times import parse_times
 
 _ROWS, _CELLS, _CHARACTERS = 50_000, 1_000_000, 50_000_000
 _EXAMPLE = 60

@@ -38,9 +38,10 @@ from bot.evaluation.views.groups import disjoint_group_column
 from bot.evaluation.views.opened_view import OpenedView
 from bot.evaluation.views.parts import final_places
 from bot.evaluation.views.split import withheld_shares
-from bot.evaluation.views.timeline import parse_times, train_stretches
+from bot.evaluation.views.timeline import train_stretches
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import Repeats
+from scrapers.snapshots.times import parse_times
 from state.errors import UnsupportedLayout
 
 LEVEL = 0.95

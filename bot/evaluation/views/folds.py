@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from bot.evaluation.answers.view_names import ViewName
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.views.split import Split, seeded, strata_of
-from bot.evaluation.views.timeline import parse_times, train_stretches
+from bot.evaluation.views.timeline import train_stretches
+from scrapers.snapshots.times import parse_times
 from state.errors import UnsupportedLayout
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from bot.evaluation.layouts.layout import NO_LABEL
 from bot.evaluation.tables.csv_table import Rows
-from bot.evaluation.views.timeline import parse_times
 from scrapers.snapshots.tables import read_number
+from scrapers.snapshots.times import parse_times
 
 LIKE_AN_ID = re.compile(r"(?:id|key|code|group|user|name)s?$", re.IGNORECASE)
 """Whole numbers under other names are quantities, of which any may be new."""

@@ -12,9 +12,10 @@ from bot.evaluation.metrics.registry import needs_variation, prediction_kind
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import disjoint_group_column
 from bot.evaluation.views.likeness import likenesses
-from bot.evaluation.views.timeline import parse_times, train_stretches
+from bot.evaluation.views.timeline import train_stretches
 from bot.evaluation.views.units import Units, units_of, unlike_test
 from bot.evaluation.views.variation import PARTS, Part, add_variation, move_for_variation
+from scrapers.snapshots.times import parse_times
 from state.errors import UnsupportedLayout
 
 SplitKind = Literal["stratified", "time", "grouped", "random"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.replay.own_data.asked import Asked, Found
-from bot.replay.own_data.table import OwnTable
+from bot.replay.own_data.table import WINDOWS, OwnTable
 from scrapers.kaggle.samples import find_samples
 from scrapers.snapshots.files import walk
 from state.errors import UsageError
@@ -83,11 +83,17 @@ def _sources(
     opened, of_test, of_sample = tables
     if opened is None:  # the training table was named
         raise UsageError(f"there is no table of training rows in {root}")
+    if of_test is not None and of_test.delimiter != ",":
+        of_test = of_test.with_decimals(opened.decimals)
     found.add("training rows", f"{opened.name}, {plural(opened.length, 'row')}, {plural(len(opened.header), 'column')}")
     if of_test is not None:
         found.add("test rows", f"{of_test.name}, {plural(of_test.length, 'row')}")
     if of_sample is not None:
         found.add("sample", of_sample.name)
+    if windows := [table.name for table in tables if table is not None and table.encoding == WINDOWS]:
+        found.add("encoding", f"not UTF-8, so read as that of Windows, cp1252: {', '.join(windows)}")
+    if opened.decimals:
+        found.add("numbers", f"decimal commas are read as points in: {', '.join(opened.decimals)}")
     if others:
         shown = ", ".join(path.as_posix() for path in others[:3]) + (", ..." if len(others) > 3 else "")
         found.add("other files", f"{len(others):,}, which scripts may read too: {shown}")

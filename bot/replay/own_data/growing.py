@@ -19,10 +19,14 @@ from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.answers import ANSWERS, SAMPLE
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
 from state.errors import UsageError
-from state.words import iso
+from state.words import iso, plural
 
 WITHHELD = "private/withheld.csv"
 """The rows of one table that were withheld, as training rows: the package learns from them, too."""
+DECIMALS = "decimal_commas.json"
+"""The columns whose numbers had decimal commas, which new rows will have, too."""
+FEWEST = 10
+"""Rows with a target that there are to learn from; fewer cannot be split to score scripts."""
 _TRUE = {"true": "1", "false": "0"}
 
 
@@ -93,6 +97,12 @@ def _rows(sources: Sources, asked: Asked, found: Found) -> _Rows:
     task = task_of(train, target, asked.metric, found)
     id_column = id_of(train, test, target, asked, found)
     parted = None if test is not None else part(train, target, task.kind, asked, found)
+    withheld = len(parted.test) if parted is not None and parted.answered else 0
+    taught = sum(not is_missing(cell) for cell in train.column(target)) - withheld
+    if taught < FEWEST:
+        raise UsageError(
+            f"{train.name} leaves {plural(taught, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
+        )
     numbered = next(name for name in NUMBERED if name not in train.header)
     return _Rows(sources, target, task, id_column or numbered, is_numbered=id_column is None, parted=parted)
 
@@ -119,6 +129,8 @@ def _write_data(rows: _Rows, folder: Path) -> None:
         (folder / ANSWERS).parent.mkdir(mode=0o700)
         _write(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, parted))
         _write(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
+    if train.decimals:
+        (folder / DECIMALS).write_text(json.dumps(train.decimals), encoding="utf-8")
     for path in sources.others:
         if not (data / path).exists():
             link_or_copy(sources.root / path, data / path)
@@ -136,11 +148,14 @@ def _cells(
     With answers, rows without one are left out: with nothing to learn from them, they would turn whole numbers into floats.
     """
     at = table.header.index(rows.target) if rows.target in table.header else None
+    labels = {table.header.index(name): to for name, to in rows.task.labels.items() if name in table.header}
     for number, cells in enumerate(table.rows()):
         if not wanted(number) or (answers and at is not None and is_missing(cells[at])):
             continue
         if at is not None:
             cells[at] = cells[at].strip()
+        for place, written in labels.items():
+            cells[place] = written.get(cells[place].strip(), cells[place])
         kept = [cell for place, cell in enumerate(cells) if answers or place != at]
         yield [str(first + number), *kept] if rows.is_numbered else kept
 
@@ -199,6 +214,9 @@ def _description(rows: _Rows, slug: str) -> str:
         "classes": "It has several classes.",
         "quantity": "It is a quantity.",
     }[task.kind]
+    how += "".join(
+        f" In `{name}`, {one} stands for {old!r}." for name, to in task.labels.items() for old, one in to.items()
+    )
     form = "a probability for each class" if len(task.columns) > 1 else "one prediction"
     own = f"\n## Data\n\n{rows.sources.description}\n" if rows.sources.description else ""
     return (

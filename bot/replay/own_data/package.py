@@ -3,7 +3,7 @@
 import ast
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts
 from bot.execution.machine import Machine
-from bot.replay.own_data.growing import WITHHELD
+from bot.replay.own_data.growing import DECIMALS, WITHHELD
 from bot.report.solution import script_files, time_limit
 from bot.submission.handing_in import HandedIn
 from scrapers.imports.linking import link_files
@@ -83,6 +83,8 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
         link_files(view, partial, lambda _: True, lambda _: None)
         _add_withheld(snapshot / WITHHELD, partial / "train.csv")
         partial.rename(folder / "data")
+    decimals = snapshot / DECIMALS
+    facts["decimal_commas"] = json.loads(decimals.read_text(encoding="utf-8")) if decimals.is_file() else []
     scripts = script_files(context, handed.node)
     facts |= _scripts(context, recipe, scripts)
     (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
@@ -143,8 +145,19 @@ def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
         "features": features,
         "files": None if place is None else place.parent.relative_to(view).as_posix(),
         "suffixed": place is not None and place.name == ids[0],
-        "next_id": 1 + max((int(one) for one in ids if one.isascii() and one.isdigit()), default=-1),
+        "next_id": _first_number(ids),
     }
+
+
+def _first_number(ids: Sequence[str]) -> int:
+    """Return the number of the first new row without an id: that of the first test row, or the next if they have gaps.
+
+    So the test table itself, predicted again, has the ids of submission.csv.
+    """
+    numbers = sorted(int(one) for one in ids if one.isascii() and one.isdigit())
+    if not numbers:
+        return 0
+    return numbers[0] if numbers[-1] - numbers[0] + 1 == len(ids) else numbers[-1] + 1
 
 
 def _scripts(context: RunContext, recipe: Recipe | None, scripts: Mapping[int, str]) -> dict[str, Any]:

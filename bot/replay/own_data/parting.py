@@ -1,21 +1,23 @@
 """Parts one table into training and test rows: rows without a target are the test, else some are withheld and answered."""
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from bot.replay.own_data.asked import Asked, Found
 from bot.replay.own_data.columns import group_of
 from bot.replay.own_data.table import OwnTable, is_missing
 from bot.replay.own_data.task import Kind
+from scrapers.snapshots.times import parse_times
 from state.errors import UsageError
 from state.words import plural
 
 _SHARE = 0.2
 _SEED = "own data"
+_BARE = re.compile(r"^(\d{4})(\d\d)(\d\d)$")
 
 Item = TypeVar("Item")
 
@@ -62,16 +64,17 @@ def part(train: OwnTable, target: str, kind: Kind, asked: Asked, found: Found) -
 def _latest(train: OwnTable, column: str) -> frozenset[int]:
     if column not in train.header:
         raise UsageError(f"--time-column {column}: {train.name} has no such column")
-    times: list[datetime] = []
-    for number, cell in enumerate(train.column(column), 1):
-        try:
-            time = datetime.fromisoformat(cell.strip())
-        except ValueError:
-            raise UsageError(
-                f"--time-column {column}: {cell[:40]!r} in row {number} of {train.name} is no time such as 2017-10-25 or "
-                "2017-10-25T14:03"
-            ) from None
-        times.append(time if time.tzinfo else time.replace(tzinfo=UTC))
+    # A person who names the column says that 20171025 is no number.
+    cells = [_BARE.sub(r"\1-\2-\3", cell.strip()) for cell in train.column(column)]
+    times = parse_times(cells)
+    if times is None:
+        odd = next(((number, cell) for number, cell in enumerate(cells, 1) if parse_times([cell]) is None), None)
+        if odd is None:
+            raise UsageError(f"--time-column {column}: {train.name} writes its times in several forms")
+        raise UsageError(
+            f"--time-column {column}: {odd[1][:40]!r} in row {odd[0]} of {train.name} is no time such as 2017-10-25, "
+            "2017-10-25T14:03 or 25.10.2017"
+        )
     first = sorted(times)[-max(1, round(_SHARE * len(times)))]
     test = frozenset(row for row, time in enumerate(times) if time >= first)
     if len(test) == len(times):

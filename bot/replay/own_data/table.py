@@ -5,26 +5,34 @@ import gzip
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
+from bot.replay.own_data.decimals import columns_with_commas, with_point
 from scrapers.snapshots.tables import LONGEST_FIELD, NotCsv, refuse_packed
 from state.errors import UsageError
 
 _DELIMITERS = ",;\t|"
+_UTF_8, WINDOWS = "utf-8-sig", "cp1252"
+_HEAD = 5000
+"""Rows by which decimal commas are recognised."""
 _EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none"})
 """How tables spell a missing cell, in lower case."""
 
 
 @dataclass(frozen=True)
 class OwnTable:
-    """A readable table: UTF-8, a header of different names, and at least one row, each as long as the header."""
+    """A readable table: UTF-8 or cp1252, a header of different names, and at least one row, each as long as the header."""
 
     path: Path
     header: tuple[str, ...]
     length: int
     """Rows without the header."""
     delimiter: str
+    encoding: str = _UTF_8
+    decimals: tuple[str, ...] = ()
+    """Columns whose numbers have decimal commas, which are read as points."""
 
     @property
     def name(self) -> str:
@@ -35,31 +43,58 @@ class OwnTable:
     def read(cls, path: Path) -> "OwnTable":
         """Check a table (`.csv`, `.tsv`, `.txt`, any of them with `.gz`); its delimiter is the commonest in the header.
 
+        It is UTF-8, or else cp1252, as spreadsheets on Windows save it.
+
         Raises:
             UsageError: it cannot be read; the sentence gives the reason, and the line where that is known.
         """
         try:
-            first = next(_lines(path), "")
-            delimiter = max(_DELIMITERS, key=first.count)
-            rows = _cells(path, delimiter)
-            header = tuple(name.strip() for name in next(rows, (0, []))[1])
-            _check_header(path.name, header)
-            length = sum(1 for _ in _whole(path.name, rows, len(header)))
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{path.name} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+            try:
+                return cls._checked(path, _UTF_8)
+            except UnicodeDecodeError as error:
+                return cls._windows(path, error.reason)
         except (csv.Error, NotCsv) as error:
             raise UsageError(f"{path.name} cannot be read as a table: {error}") from error
         except (OSError, EOFError) as error:
             raise UsageError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+    @classmethod
+    def _windows(cls, path: Path, reason: str) -> "OwnTable":
+        try:
+            if "\0" not in next(_lines(path, WINDOWS), ""):  # as UTF-16 would have
+                return cls._checked(path, WINDOWS)
+        except UnicodeDecodeError:
+            pass
+        raise UsageError(f"{path.name} is not UTF-8 ({reason}): save it as UTF-8")
+
+    @classmethod
+    def _checked(cls, path: Path, encoding: str) -> "OwnTable":
+        first = next(_lines(path, encoding), "")
+        delimiter = max(_DELIMITERS, key=first.count)
+        rows = _cells(path, delimiter, encoding)
+        header = tuple(name.strip() for name in next(rows, (0, []))[1])
+        _check_header(path.name, header)
+        length = sum(1 for _ in _whole(path.name, rows, len(header)))
         if not length:
             raise UsageError(f"{path.name} has a header and no rows")
-        return cls(path, header, length, delimiter)
+        table = cls(path, header, length, delimiter, encoding)
+        return (
+            table if delimiter == "," else table.with_decimals(columns_with_commas(header, islice(table.rows(), _HEAD)))
+        )
+
+    def with_decimals(self, columns: Sequence[str]) -> "OwnTable":
+        """Return the table with those of the columns that it has read as numbers with decimal commas."""
+        return replace(self, decimals=tuple(name for name in columns if name in self.header))
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows in order."""
-        rows = _cells(self.path, self.delimiter)
+        rows = _cells(self.path, self.delimiter, self.encoding)
         next(rows)
-        return (cells for _, cells in rows)
+        places = [place for place, name in enumerate(self.header) if name in self.decimals]
+        for _, cells in rows:
+            for place in places:
+                cells[place] = with_point(cells[place])
+            yield cells
 
     def column(self, name: str) -> Iterator[str]:
         """Yield a column's cells in order."""
@@ -77,20 +112,20 @@ def count_values(cells: Iterator[str]) -> Counter[str]:
     return Counter(cell.strip() for cell in cells if not is_missing(cell))
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text, perhaps of gzip; raises UnicodeDecodeError where it is not UTF-8."""
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    """Yield the lines of a text, perhaps of gzip; raises UnicodeDecodeError where it is not of that encoding."""
     with path.open("rb") as raw:
         packed = path.suffix.lower() == ".gz"
         if not packed:
             refuse_packed(raw.peek(4))
-        with io.TextIOWrapper(gzip.open(raw) if packed else raw, encoding="utf-8-sig", newline="") as text:
+        with io.TextIOWrapper(gzip.open(raw) if packed else raw, encoding=encoding, newline="") as text:
             yield from text
 
 
-def _cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _cells(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of each row, the header first, blank lines left out."""
     csv.field_size_limit(LONGEST_FIELD)
-    reader = csv.reader(_lines(path), delimiter=delimiter)
+    reader = csv.reader(_lines(path, encoding), delimiter=delimiter)
     for cells in reader:
         if cells:
             yield reader.line_num, cells

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.evaluation.metrics.registry import METRICS, Metric, nearest_metric
@@ -21,6 +21,8 @@ _MOST_COLUMNS = 50
 _MOST_WHOLE, _OF_EACH = 20, 5
 """Whole numbers are classes if there are no more than so many different ones, each with at least so many rows on average."""
 _TRUTH = frozenset({"0", "1", "true", "false"})
+_YES = frozenset({"yes", "y", "true", "t", "ja", "j", "oui", "si", "sí", "positive", "pos"})
+"""Of two classes, in lower case, the one whose probability is asked for."""
 _SHOWN = 5
 
 
@@ -36,6 +38,8 @@ class Task:
     """What the sample submission holds in them."""
     classes: tuple[str, ...] = ()
     """The value that each prediction column is the probability of; empty: columns are predicted as they are."""
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By column of the training table: what stands in for its values, as a probability of words has no class that is 1."""
 
 
 def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> Task:
@@ -149,6 +153,7 @@ def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, met
         target = next(iter(targets or (lacking if len(lacking) == 1 else ())), None)
     else:
         target = next((name for name in lacking if classes_named(count_values(train.column(name)), columns)), None)
+    labels: Mapping[str, Mapping[str, str]] = {}
     if target is None:
         if metric is None:
             raise UsageError(
@@ -164,8 +169,24 @@ def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, met
         kind = kind_of(values, train.name, target, asked=metric)
         chosen = metric_of(metric or _as_shown(sample, values, kind), kind, values, target)
         found.add("task", f"`{target}` has {_described(kind, values)}")
+        if len(columns) == 1 and kind == "two classes" and chosen.takes == "number":
+            labels = _numbered(target, values, found)
     found.add("metric", _sentence(chosen, asked=metric is not None))
-    return Task(kind, chosen, columns, default)
+    return Task(kind, chosen, columns, default, labels=labels)
+
+
+def _numbered(target: str, values: Iterable[str], found: Found) -> Mapping[str, Mapping[str, str]]:
+    """Return 1 and 0 for two classes of words of which a sample asks one probability; nothing where they are numbers.
+
+    1 is the usual word for yes, or else the last in order, as of scikit-learn.
+    """
+    if {value.lower() for value in values} <= _TRUTH or all(finite_number(value) is not None for value in values):
+        return {}
+    no, yes = sorted(values, key=lambda value: (value.lower() in _YES, *_in_order(value)))
+    found.add(
+        "labels", f"`{yes}` is 1, whose probability is predicted, and `{no}` is 0; they are written so for scripts"
+    )
+    return {target: {yes: "1", no: "0"}}
 
 
 def _of_several(

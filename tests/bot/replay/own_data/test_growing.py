@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.evaluation.views.build import VERSION
+from bot.evaluation.views.split import SMALLEST, split_rows
 from bot.replay.own_data.asked import Asked
-from bot.replay.own_data.growing import grow
+from bot.replay.own_data.growing import DECIMALS, FEWEST, grow
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -45,6 +48,10 @@ def grown(source, tmp_path, **asked):
 def table(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_the_fewest_rows_are_those_that_can_be_split():
+    assert FEWEST == SMALLEST
 
 
 def test_what_is_predicted_identified_and_scored_is_found_and_shown(folder, tmp_path):
@@ -109,6 +116,14 @@ def test_of_one_whole_table_some_rows_are_withheld_with_their_answers(tmp_path):
         }
     assert {row["person_id"] for row in table(snapshot.data / "train.csv")}.isdisjoint(answers)
     assert "target" not in table(snapshot.data / "test.csv")[0]
+
+
+@pytest.mark.parametrize("form", ["{:02}.01.2020", "202001{:02}", "{:02}/01/2020 14:03"])
+def test_the_latest_rows_are_found_by_days_as_people_write_them(form, tmp_path):
+    lines = [[form.format(1 + n // 2), str(n % 5), str(n % 2)] for n in range(60)]
+    write(tmp_path / "visits.csv", ["day", "x", "target"], lines)
+    snapshot, _ = grown(tmp_path / "visits.csv", tmp_path, time="day")
+    assert {row["day"] for row in table(snapshot.data / "test.csv")} == {form.format(day) for day in range(25, 31)}
 
 
 @pytest.mark.parametrize(
@@ -221,7 +236,12 @@ BROKEN = {
     ),
     "an empty file": (lambda folder: (folder / "train.csv").write_text(""), {}, "train.csv is empty"),
     "not UTF-8": (
-        lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "süß"]], "latin-1"),
+        lambda folder: (folder / "train.csv").write_bytes(b"person_id,pays\np1,\x81\n"),
+        {},
+        "train.csv is not UTF-8",
+    ),
+    "UTF-16": (
+        lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "süß"]], "utf-16"),
         {},
         "train.csv is not UTF-8",
     ),
@@ -239,6 +259,16 @@ BROKEN = {
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: it is not known; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse takes numbers, but the target `pays` holds"),
     "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has a value of it more than once"),
+    "no time": (
+        lambda folder: (folder / "test.csv").unlink(),
+        {"target": "pays", "time": "colour"},
+        "--time-column colour: 'red' in row 1 of train.csv is no time such as 2017-10-25,",
+    ),
+    "too few rows": (
+        lambda folder: write(folder / "train.csv", ["person_id", "visits", "colour", "pays"], rows(9)),
+        {},
+        "train.csv leaves 9 rows to learn `pays` from: at least 10 are needed",
+    ),
     "two training tables": (
         lambda folder: (
             (folder / "train.csv").rename(folder / "train_a.csv") and write(folder / "train_b.csv", ["x"], [["1"]])
@@ -265,3 +295,45 @@ def test_a_table_with_semicolons_and_a_mark_of_its_encoding_is_read(tmp_path):
     snapshot, _ = grown(tmp_path / "t.csv", tmp_path, metric="mae")
     assert snapshot.card.metric.name == "mae"
     assert json.loads((snapshot.path / "snapshot.json").read_text())["prediction_columns"] == ["y"]
+
+
+def test_decimal_commas_become_points_in_both_tables(tmp_path):
+    data = tmp_path / "sales"
+    lines = [f"{n};1.{n:03},{n % 10}0;n/a;1,234;{n},5 m" for n in range(30)]
+    write(data / "train.csv", ["id;Umsatz;Preis;Lager;Weg"], [[line] for line in lines])
+    lines = [f"{n};{n};1,234;{n},5 m" for n in range(30, 35)]
+    write(data / "test.csv", ["id;Preis;Lager;Weg"], [[line] for line in lines])
+    snapshot, shown = grown(data, tmp_path)
+    assert shown["numbers"] == "decimal commas are read as points in: Umsatz"
+    assert snapshot.card.metric.name == "rmse" and "numbers from 1000 to 1029.9" in shown["task"]
+    (first, *_) = table(snapshot.data / "train.csv")
+    assert first == {"id": "0", "Umsatz": "1000.00", "Preis": "n/a", "Lager": "1,234", "Weg": "0,5 m"}
+
+
+def test_the_test_table_has_the_decimal_commas_of_the_training_table(tmp_path):
+    data = tmp_path / "sales"
+    write(data / "train.csv", ["id;Preis;Umsatz"], [[f"{n};{n},50;{n * 3}"] for n in range(30)])
+    write(data / "test.csv", ["id;Preis"], [["30;1,234"], ["31;2 000"]])
+    snapshot, _ = grown(data, tmp_path)
+    assert [row["Preis"] for row in table(snapshot.data / "test.csv")] == ["1.234", "2000"]
+    assert json.loads((snapshot.path / DECIMALS).read_text()) == ["Preis"]
+
+
+def test_a_table_of_windows_is_read_and_said_to_be_one(tmp_path):
+    write(tmp_path / "w.csv", ["id", "Fläche", "y"], [[str(n), "groß", str(n / 2)] for n in range(30)], "cp1252")
+    snapshot, shown = grown(tmp_path / "w.csv", tmp_path, target="y")
+    assert shown["encoding"] == "not UTF-8, so read as that of Windows, cp1252: w.csv"
+    assert table(snapshot.data / "train.csv")[0]["Fläche"] == "groß"
+
+
+@pytest.mark.parametrize(("no", "yes"), [("no", "yes"), ("Nein", "Ja"), ("N", "Y"), ("bad", "good")])
+def test_two_words_of_which_a_sample_asks_one_probability_are_written_as_1_and_0(no, yes, tmp_path):
+    data = tmp_path / "churn"
+    write(data / "train.csv", ["id", "x", "churned"], [[str(n), str(n % 7), no if n % 3 else yes] for n in range(30)])
+    write(data / "test.csv", ["id", "x"], [[str(n), "1"] for n in range(30, 35)])
+    write(data / "sample_submission.csv", ["id", "churned"], [[str(n), "0.5"] for n in range(30, 35)])
+    snapshot, shown = grown(data, tmp_path)
+    assert snapshot.card.metric.name == "roc_auc" and shown["labels"].startswith(f"`{yes}` is 1,")
+    assert [row["churned"] for row in table(snapshot.data / "train.csv")][:4] == ["1", "0", "0", "1"]
+    assert f"1 stands for '{yes}'" in snapshot.card.description
+    assert split_rows(read_layout(snapshot.data, snapshot.card), 0, VERSION).rows("holdout")

@@ -2,6 +2,7 @@
 
 import json
 import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts, uncombined
 from bot.evaluation.blending.spaces import combine, enter
 from bot.notebooks.notebook import NotebookBlend
-from bot.replay.own_data.package import predict_text
+from bot.replay.own_data.package import _rows, predict_text
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import SystemClock
 
@@ -29,10 +30,15 @@ def card_of(metric, columns):
 @pytest.fixture(scope="module")
 def predicting(tmp_path_factory):
     """The functions of predict.py, as those of a package."""
-    folder = tmp_path_factory.mktemp("solution")
+    return package_of(tmp_path_factory.mktemp("solution"))
+
+
+def package_of(folder, **facts):
+    """The functions of predict.py, as those of a package with these facts."""
     script = folder / "predict.py"
     script.write_text(predict_text(), encoding="utf-8")
-    (folder / "package.json").write_text('{"keys": ["id"], "columns": []}', encoding="utf-8")
+    written = {"keys": ["row"], "columns": [], "next_id": 30, **facts}
+    (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
     return runpy.run_path(str(script))
 
 
@@ -83,3 +89,24 @@ def test_a_blend_of_new_rows_is_made_as_the_run_made_it(predicting, metric, colu
         assert theirs.tolist() == own.tolist()
     else:
         np.testing.assert_allclose(theirs, own, rtol=1e-9, atol=1e-12)
+
+
+def test_new_rows_may_be_of_windows_with_decimal_commas(tmp_path):
+    functions = package_of(tmp_path, features=["row", "Preis", "Größe"], decimal_commas=["Preis"])
+    new = tmp_path / "new.csv"
+    new.write_bytes("Größe;Preis\nL;1.234,50\nM;7\n".encode("cp1252"))
+    assert functions["add_rows"](new, tmp_path) == ["30", "31"]
+    assert (tmp_path / "test.csv").read_text(encoding="utf-8") == "row,Preis,Größe\n30,1234.50,L\n31,7,M\n"
+
+
+def test_a_file_of_new_rows_that_is_missing_is_named(tmp_path):
+    with pytest.raises(SystemExit, match="there is no file nosuch"):
+        package_of(tmp_path, features=["row"], decimal_commas=[])["add_rows"](Path("nosuch.csv"), tmp_path)
+
+
+@pytest.mark.parametrize(("ids", "first"), [(["30", "31", "32"], 30), (["3", "9", "5"], 10), (["a", "b"], 0)])
+def test_new_rows_are_numbered_as_the_test_rows_were_unless_these_have_gaps(ids, first, tmp_path):
+    lines = "".join(f"{one},0\n" for one in ids)
+    (tmp_path / "sample_submission.csv").write_text(f"id,c0\n{lines}", encoding="utf-8")
+    (tmp_path / "test.csv").write_text("id,x\n", encoding="utf-8")
+    assert _rows(tmp_path, card_of("rmse", 1))["next_id"] == first
