@@ -14,6 +14,7 @@ Block = tuple[str, int]
 """A competition and a seed: runs in one block are paired."""
 Cells = Mapping[Block, Mapping[Contender, tuple[RunResult, ...]]]
 """Results by block and contender; more than one where a run was repeated."""
+_FINISHED_BY = "`bot resume` finishes them, or the same `bot bench` again those of a bench"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
             cell[contender] = (*cell.get(contender, ()), result)
     left_out = [
         *(
-            [f"{plural(unfinished, 'run')} without a final result left out: `bot resume` finishes them"]
+            [f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"]
             if unfinished
             else []
         ),
