@@ -62,15 +62,13 @@ def dead(session: Session, most: int = 20) -> tuple[GivenUp, ...]:
         .where(later.status == "done", later.kind == Task.kind, later.competition == Task.competition)
         .where(col(later.ended_at) > col(Task.ended_at))
     )
-    query = select(Task.error, Task.kind, Task.competition, func.count(), func.max(Task.ended_at))
-    query = query.where(Task.status == "dead", ~succeeded.exists())
+    query = select(Task).where(Task.status == "dead", ~succeeded.exists())
     found: dict[str | None, GivenUp] = {}
-    for error, kind, competition, count, at in session.exec(
-        query.group_by(col(Task.error), col(Task.kind), col(Task.competition)).order_by(Task.kind, Task.competition)
-    ):
-        known = found.get(error, GivenUp(error, 0, (), at))
-        of = (*known.of, f"{kind} of {competition}" if competition else kind)
-        found[error] = GivenUp(error, known.tasks + count, of, max(known.at, at))
+    for row in session.exec(query.order_by(Task.kind, Task.competition)):
+        at, of = row.ended_at or row.due_at, f"{row.kind} of {row.competition}" if row.competition else row.kind
+        known = found.get(row.error, GivenUp(row.error, 0, (), at))
+        several = known.of if of in known.of else (*known.of, of)
+        found[row.error] = GivenUp(row.error, known.tasks + 1, several, max(known.at, at))
     return tuple(sorted(found.values(), key=lambda one: one.at, reverse=True)[:most])
 
 

@@ -77,11 +77,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
             contender = Contender(result.agent, result.variant, result.model)
             cell[contender] = (*cell.get(contender, ()), result)
     left_out = [
-        *(
-            [f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"]
-            if unfinished
-            else []
-        ),
+        *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
         *([f"{plural(live, 'live run')} left out: they are not graded on a hidden test"] if live else []),
         *unreadable,
     ]

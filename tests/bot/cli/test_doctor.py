@@ -161,7 +161,9 @@ def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: s
 def test_the_built_in_rules_are_fine_where_every_table_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    found = {names: next(check_models(model_settings(), names)).status for names in (("builtin",), ("builtin", None), ())}
+    found = {
+        names: next(check_models(model_settings(), names)).status for names in (("builtin",), ("builtin", None), ())
+    }
     assert found == {("builtin",): "ok", ("builtin", None): "warning", (): "warning"}
 
 
