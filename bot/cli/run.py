@@ -82,7 +82,7 @@ def tell_of_missing_key(terminal: TextIO) -> None:
         find_credentials()
     except UsageError as error:
         how = "`bot keys set KAGGLE_API_TOKEN` in another shell keeps one, which is found without a restart"
-        how += "; a variable needs one: Ctrl-C, set it, and run this again"
+        how += "; or press Ctrl-C, set the variable, and run this again"
         print(f"bot: nothing can be done yet. {error}\n{how}.", file=terminal)
 
 
