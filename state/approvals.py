@@ -37,12 +37,25 @@ def decide_approval(tx: Transaction, id: int, verdict: Verdict, by: str) -> Appr
     row = tx.session.get_one(Approval, id)
     if row.decision is not None:
         if row.decision != verdict:
-            raise UsageError(f"submission {id} is {row.decision} already, by {row.by}")
+            raise UsageError(_decided(tx.session, row))
         return row
     row.decision, row.decided_at, row.by = verdict, tx.now(), by
     tx.add(row)
     tx.record("approval.decided", run_id=row.run_id, submission=row.submission, approval=id, decision=verdict, by=by)
     return row
+
+
+def _decided(session: Session, row: Approval) -> str:
+    """Return what was decided on a question, or what made it needless, as a sentence."""
+    if row.decision == "expired":
+        hours = (row.expires_at - row.asked_at).total_seconds() / 3600
+        return f"submission {row.id} waited too long: nobody approved it within {hours:g} hours"
+    if row.decision != "moot":
+        return f"submission {row.id} was {row.decision} already, by {row.by}"
+    sent = session.get(Submission, (row.run_id, row.submission))
+    if sent is None or sent.status != "withdrawn":
+        return f"submission {row.id} needs no decision any more: the site has answered it"
+    return f"submission {row.id} was withdrawn{f': {sent.message}' if sent.message else ''}"
 
 
 def approval_of(session: Session, run_id: str, submission: str) -> Approval | None:

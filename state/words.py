@@ -21,6 +21,11 @@ def iso(time: datetime) -> str:
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def moment(time: datetime) -> str:
+    """Write an aware time in UTC to the minute, for people."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def did_you_mean(name: str, known: Iterable[str], closeness: float = 0.6) -> str:
     """Return `did you mean X?` for the nearest known name, else `known are A, B`, or `there are none`.
 

@@ -105,7 +105,7 @@ def all_checks(out: Path, file: Path | None) -> Iterator[Check]:
             yield check_toolkit(_engine())
     if settings.fleet.address is not None:
         yield from check_fleet(settings.fleet, settings.sandbox, description_here(environment, sandboxes))
-    yield from check_models(models)
+    yield from check_models(models, [one.model for one in settings.competitions.values()])
     yield from check_coders(settings.coders, filter(None, (one.coder for one in settings.competitions.values())))
     daemon = settings.daemon
     yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=daemon.rehearsal, state=daemon.folder)

@@ -10,7 +10,6 @@ import typer
 from bot.cli.configured import model_settings
 from bot.cli.doctor import all_checks, show_checks
 from bot.cli.keys import KAGGLE, asked, place_of
-from bot.cli.options import OneCompetition
 from bot.configuration import Settings, read_settings
 from bot.configuration.first_file import FirstFile
 from bot.models import Usage
@@ -26,6 +25,7 @@ from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KAGGLE as SITE
 from scrapers.kaggle.settings import KaggleSection
 from state.clock import SystemClock
+from state.competitions import slug_of
 from state.errors import UsageError
 from state.own_keys import keep
 from state.words import did_you_mean
@@ -39,7 +39,15 @@ _REHEARSAL = Path("rehearsal")
 
 
 def init(
-    competition: OneCompetition = None,
+    competition: Annotated[
+        str | None,
+        typer.Argument(
+            parser=slug_of,
+            metavar="competition",
+            help="one that you have entered; default: the only one, or it asks which",
+            show_default=False,
+        ),
+    ] = None,
     config: Annotated[Path, typer.Option(help="the file to write")] = Path("bot.toml"),
     url: Annotated[str, typer.Option(help="Kaggle's address, or that of `bot rehearse`")] = SITE,
     model: Annotated[
@@ -80,6 +88,10 @@ def init(
     typer.echo(f"{config}:\n\n{first.text()}")
     _make_environment(config, env, asks=asks)
     passed = show_checks(list(all_checks(Path("runs"), config.resolve())))
+    if key.variables is not None:
+        typer.echo(
+            f"\nKaggle's key comes from this shell's {key.variables}: `bot run` needs that, too, or `bot keys set {KAGGLE}`"
+        )
     option = "" if config == Path("bot.toml") else f" --config {config}"
     typer.echo(f"\nnext: bot run{option}{'' if passed else ', once what fails is fixed'}")
     typer.echo(f"then, from another shell: bot status{option}, and bot approve for each file that it asks about")

@@ -4,7 +4,7 @@ import asyncio
 import faulthandler
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -52,6 +52,7 @@ def run(
             file=sys.stderr,
         )
         raise typer.Exit(EX_CONFIG)
+    tell_of_missing_key(sys.stderr)
     # If a watchdog kills a process that hangs, the log shows where it hung.
     faulthandler.enable()
     redactor = open_redactor(configuration.settings)
@@ -69,6 +70,20 @@ def run(
             raise
         print(f"bot: {redactor.text(sentence)}", file=sys.stderr)
         raise typer.Exit(EX_CONFIG) from None
+
+
+def tell_of_missing_key(terminal: TextIO) -> None:
+    """Tell a person at a terminal that there is no key; the daemon waits for one, and its log says so in one line only."""
+    from scrapers.kaggle.credentials import find_credentials
+
+    if not terminal.isatty():
+        return
+    try:
+        find_credentials()
+    except UsageError as error:
+        how = "`bot keys set KAGGLE_API_TOKEN` in another shell keeps one, which is found without a restart"
+        how += "; or press Ctrl-C, set the variable, and run this again"
+        print(f"bot: nothing can be done yet. {error}\n{how}.", file=terminal)
 
 
 def _refuse_second(file: Path | None) -> None:

@@ -43,5 +43,9 @@ def _page(found: Status) -> Page:
     return Page(
         above,
         [COLUMNS, *map(row, found.competitions)],
-        [line for one in found.competitions for line in detail_lines(one, found.daemon.now)],
+        [
+            line
+            for one in found.competitions
+            for line in detail_lines(one, found.daemon.now, running=found.daemon.running)
+        ],
     )

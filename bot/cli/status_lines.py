@@ -12,7 +12,7 @@ from bot.models.quoting import clean
 from bot.status.accounts import Account
 from bot.status.doubts import Doubt
 from bot.status.polls import PartPolled, Posts
-from bot.status.queue import Queued
+from bot.status.queue import GivenUp, Queued
 from bot.status.status import CompetitionStatus, DaemonStatus
 from bot.status.steering import NoteRead
 from bot.status.work import Doing
@@ -27,10 +27,12 @@ def daemon_lines(one: DaemonStatus, competitions: Sequence[CompetitionStatus] = 
     yield from _wrapped("daemon", f"{_running(one, competitions)}; {_disk(one)}")
     spent = one.spent
     yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
+    for competition in competitions:
+        yield from (_wrapped("NEEDS YOU", _to_approve(competition)) if competition.held else ())
     for problem in one.problems:
         yield from _wrapped("NEEDS YOU", f"{problem.sentence} (for {span(one.now, problem.since)})")
-    for task in one.dead:
-        yield from _wrapped("given up", f"{task.key} ({_tried(task.tries)}): {task.error or 'no reason is known'}")
+    for cause in one.dead:
+        yield from _wrapped("given up", _given_up(cause))
     for service, letters in one.letters.items():
         failing = f", {letters.failing} of them failed: {letters.error}" if letters.failing else ""
         to = f" through {service}" if service else ""
@@ -55,11 +57,13 @@ def row(one: CompetitionStatus) -> tuple[str, ...]:
     )
 
 
-def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
-    """Yield what the table has no room for."""
+def detail_lines(one: CompetitionStatus, now: datetime, *, running: bool = True) -> Iterator[str]:
+    """Yield what the table has no room for; `running`: whether a daemon works on it."""
     run = f": {one.run.agent} with {one.run.model}, run {one.run.id} ({one.run.status})" if one.run else ": no run yet"
     yield from textwrap.wrap(one.competition + run, WIDTH, subsequent_indent="  ")
-    parts = [f"{one.state}{f' for {span(now, one.since)}' if one.since else ''}", one.why]
+    stands = running or one.state != "working"
+    since = "" if one.since is None else f" for {span(now, one.since)}" if stands else " when the daemon stopped"
+    parts = [f"{one.state}{since}", one.why]
     if one.control != "running":
         parts.append(f"you have {one.control} it")
     if not one.configured:
@@ -74,7 +78,7 @@ def detail_lines(one: CompetitionStatus, now: datetime) -> Iterator[str]:
         yield from _wrapped("nodes", _nodes(one))
     yield from doubt_lines(one.doubts)
     for work in one.doing:
-        yield from _wrapped("now", _doing(work, now))
+        yield from _wrapped("now", _doing(work, now if running else None))
     if one.submit or one.sent.all:
         yield from _wrapped("sent", _sent(one))
     for notebook in one.notebooks:
@@ -135,6 +139,16 @@ def _running(one: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> st
     return f"stopped without ending in order (killed, or the machine went down); it began {began}; `bot run` goes on"
 
 
+def _to_approve(one: CompetitionStatus) -> str:
+    orders = ", ".join(f"`bot approve {id}`" for id in one.held)
+    return f"{_count(len(one.held), 'file')} of {one.competition} to approve, or to refuse with --refuse: {orders}"
+
+
+def _given_up(cause: GivenUp) -> str:
+    why = cause.error or "no reason is known"
+    return f"{_count(cause.tasks, 'task')} ({', '.join(cause.of)}), last {_time(cause.at)}: {why}"
+
+
 def _ended_with(one: CompetitionStatus) -> str:
     """Return what came of a competition that is over."""
     rank = "no rank" if one.rank.rank is None else f"rank {one.rank.rank} of {one.rank.teams or '?'}"
@@ -180,8 +194,10 @@ def _nodes(one: CompetitionStatus) -> str:
     )
 
 
-def _doing(work: Doing, now: datetime) -> str:
+def _doing(work: Doing, now: datetime | None) -> str:
     what = work.action if work.execution is None else f"{work.execution} on {work.view}"
+    if now is None:
+        return f"node {work.node}: {what}, when the daemon stopped"
     return f"node {work.node}: {what} for {span(now, datetime.fromisoformat(work.since))}"
 
 

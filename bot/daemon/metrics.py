@@ -102,7 +102,7 @@ def figures(found: Status) -> Iterator[Metric]:
     daemon, competitions = found.daemon, [one for one in found.competitions if one.configured]
     yield _gauge("info", "The program.", ["version"], [([metadata.version("kaggle-bot")], 1.0)])
     yield _gauge("problems", "Problems that need a person.", [], [([], len(daemon.problems))])
-    yield _gauge("dead_tasks", "Tasks that were given up.", [], [([], len(daemon.dead))])
+    yield _gauge("dead_tasks", "Tasks that were given up.", [], [([], sum(one.tasks for one in daemon.dead))])
     for name, text, place in _OF_DAEMON:
         yield _gauge(name, text, [], [([], attrgetter(place)(daemon))])
     for name, text, place in _OF_COMPETITION:

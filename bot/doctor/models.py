@@ -1,6 +1,6 @@
 """The checks of the models: is one configured, and do its endpoint and those of its fallbacks answer?"""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from bot.doctor import Check
 from bot.models.endpoint import Endpoint
@@ -20,12 +20,20 @@ def is_foreign(settings: ModelSettings) -> bool:
         return True
 
 
-def check_models(settings: ModelSettings) -> Iterator[Check]:
-    """Ask the configured endpoint, and each fallback's, which models it has, which costs nothing."""
+def check_models(settings: ModelSettings, named: Collection[str | None] = ()) -> Iterator[Check]:
+    """Ask the configured endpoint, and each fallback's, which models it has, which costs nothing.
+
+    Args:
+        settings: the endpoints and models.
+        named: the model that each competition's table names; None: it names none.
+    """
     try:
         choice = settings.resolve(None)
     except UsageError as error:
         yield Check("model", "fails", "the configuration names no model", str(error))
+        return
+    if choice.kind == "builtin" and set(named) == {"builtin"}:
+        yield Check("model", "ok", "the built-in rules, as bot.toml says; they are no language model")
         return
     if choice.kind == "builtin":
         fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"

@@ -63,6 +63,7 @@ _SENTENCES = {
     "submission.confirmed": "submission {submission} has arrived: {ref}",
     "submission.doubtful": "submission {submission} may have been sent: {message}",
     "submission.refused": "submission {submission} was refused: {message}",
+    "submission.withdrawn": "submission {submission} of node {node} is not sent: {message}",
     "notification.added": "the owner is to be notified: {kind}",
     "notification.sent": "the owner was notified through {service}: {kind}",
     "notification.failed": "the owner could not be notified through {service}: {error}",

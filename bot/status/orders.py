@@ -1,8 +1,11 @@
 """The owner's orders to a daemon, before or while it runs: what `bot note`, `pause` and `approve` do, and the page's buttons."""
 
 import getpass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from sqlmodel import Session
 
 from bot.configuration.secret_texts import find_secrets
 from bot.status.presence import daemon_clock
@@ -12,8 +15,8 @@ from state.clock import SystemClock
 from state.errors import UsageError
 from state.steering import ControlState, add_note, control, set_control
 from state.store import Store
-from state.tables import Approval, Note
-from state.words import iso
+from state.tables import Approval, Node, Note, Run, Submission
+from state.words import moment
 
 Verdict = Literal["approved", "refused"]
 """What an owner may decide."""
@@ -83,7 +86,20 @@ def waiting(store: Store) -> list[str]:
     with store.read() as session:
         held = undecided(session)
         asked = [one.sentence for one in current(session) if "bot approve" in one.sentence]
-    return [f"`bot approve {one.id}` or `--refuse`, until {iso(one.expires_at)}: {one.why}" for one in held] + asked
+        lines = [_asked(session, one, store.clock.now()) for one in held]
+    return lines + asked
+
+
+def _asked(session: Session, one: Approval, now: datetime) -> str:
+    """Return a question about a file: of which competition and node it is, until when it waits, and why it is asked."""
+    run, sent = session.get(Run, one.run_id), session.get(Submission, (one.run_id, one.submission))
+    node = None if sent is None else session.get(Node, (one.run_id, sent.node))
+    of = f"{run.competition if run else one.run_id}, node {sent.node if sent else '?'}"
+    minutes = int((one.expires_at - now).total_seconds() // 60)
+    left = f"{minutes // 60} h {minutes % 60:02d} min left" if minutes >= 0 else "which is past"
+    score = "" if node is None or node.score is None else f", validation {node.score:.6g}"
+    order = f"`bot approve {one.id}` or `bot approve {one.id} --refuse`"
+    return f"{order}: {of}{score}, until {moment(one.expires_at)} ({left}): {one.why}"
 
 
 def who() -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from state.tables import Letter, Notification, Task
@@ -25,6 +26,19 @@ class Queued:
 
 
 @dataclass(frozen=True)
+class GivenUp:
+    """The tasks that were given up for one cause."""
+
+    error: str | None
+    """The cause; None: no reason is known."""
+    tasks: int
+    of: tuple[str, ...]
+    """What they were to do, such as `poll of titanic`."""
+    at: datetime
+    """When the latest was given up."""
+
+
+@dataclass(frozen=True)
 class Letters:
     """Messages to one service that it has not taken yet."""
 
@@ -40,10 +54,22 @@ def queued(session: Session, competition: str, most: int = 5) -> tuple[Queued, .
     return tuple(map(_queued, coming_tasks(session, competition=competition, most=most)))
 
 
-def dead(session: Session, most: int = 20) -> tuple[Queued, ...]:
-    """Return the tasks that were given up, latest first."""
-    query = select(Task).where(Task.status == "dead").order_by(col(Task.due_at).desc()).limit(most)
-    return tuple(map(_queued, session.exec(query)))
+def dead(session: Session, most: int = 20) -> tuple[GivenUp, ...]:
+    """Return the tasks that were given up by cause, latest first, without those after which one of the kind succeeded."""
+    later = aliased(Task)
+    succeeded = (
+        select(later.key)
+        .where(later.status == "done", later.kind == Task.kind, later.competition == Task.competition)
+        .where(col(later.ended_at) > col(Task.ended_at))
+    )
+    query = select(Task).where(Task.status == "dead", ~succeeded.exists())
+    found: dict[str | None, GivenUp] = {}
+    for row in session.exec(query.order_by(Task.kind, Task.competition)):
+        at, of = row.ended_at or row.due_at, f"{row.kind} of {row.competition}" if row.competition else row.kind
+        known = found.get(row.error, GivenUp(row.error, 0, (), at))
+        several = known.of if of in known.of else (*known.of, of)
+        found[row.error] = GivenUp(row.error, known.tasks + 1, several, max(known.at, at))
+    return tuple(sorted(found.values(), key=lambda one: one.at, reverse=True)[:most])
 
 
 def _queued(row: Task) -> Queued:

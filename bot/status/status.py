@@ -15,7 +15,7 @@ from bot.status.doubts import Doubt, doubts
 from bot.status.polls import PartPolled, Posts, polled, posts
 from bot.status.presence import PULSE, Presence, is_running, presence
 from bot.status.problems import Problem, current
-from bot.status.queue import Letters, Queued, dead, letters, queued
+from bot.status.queue import GivenUp, Letters, Queued, dead, letters, queued
 from bot.status.site import Rank, Sent, deadline, rank, sent
 from bot.status.steering import NoteRead, controls, held, notes_read
 from bot.status.work import Doing, Nodes, Pool, doing, latest_runs, nodes_of, pool_of
@@ -100,8 +100,8 @@ class DaemonStatus:
     """The account of the day, over all competitions."""
     problems: tuple[Problem, ...]
     """What needs a person."""
-    dead: tuple[Queued, ...]
-    """Tasks that were given up."""
+    dead: tuple[GivenUp, ...]
+    """Tasks that were given up, by cause, unless the same kind of task has succeeded since."""
     next: tuple[Queued, ...]
     """Tasks of no competition."""
     letters: Mapping[str, Letters]

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, func, select
 from state.approvals import approval_of
 from state.submissions import CONSIDERED, submissions_of
 from state.tables import Event, Node, Run, Submission
-from state.words import iso
+from state.words import moment
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _shown(session: Session, run: Run, row: Submission, why: str) -> SubmissionS
     held = approval_of(session, run.id, row.id)
     waits = held is not None and held.decision is None and row.status == "intended"
     if waits and held is not None:
-        why = f"waits for `bot approve {held.id}` until {iso(held.expires_at)}: {held.why}"
+        why = f"waits for `bot approve {held.id}` until {moment(held.expires_at)}: {held.why}"
     return SubmissionShown(
         at=row.sent_at or row.at,
         competition=run.competition,

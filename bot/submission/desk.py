@@ -55,7 +55,7 @@ _MOST_SENDS = 4
 """Attempts to send a file, after which it is given up unless the site lists it."""
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 _GOES = ("send", "hold")
-_OVERTAKEN, _UNWANTED = "another node's file is better", "its owner refused it"
+_OVERTAKEN, _UNWANTED = "a better file replaced it", "its owner refused it"
 """Reasons for a withdrawal that are no news to the owner."""
 
 

@@ -99,7 +99,8 @@ class Reviewer:
         """Decide on a file; the site is asked only if what is known here does not settle it."""
         state = self.state()
         best, bar = self._best(proposal, state)
-        facts = self._facts(proposal, state, bar)
+        waits = best is not None and best not in {row.node for row in state.there}
+        facts = replace(self._facts(proposal, state, bar), best_waits=waits)
         early = decide(replace(facts, noise=0.0), self._settings)
         if early.verdict in ("never", "wait"):
             return early

@@ -43,9 +43,11 @@ class Facts:
     score: float | None
     """The candidate's, on the hold-out part."""
     best_sent: float | None
-    """Score of the best file sent; None: none was sent."""
+    """Score of the best file sent, for a new one also of the best that waits; None: there is none."""
     noise: float | None
     """Standard error of the difference of the two; None: unknown."""
+    best_waits: bool = False
+    """Whether that file is not sent yet, as one that the owner has not approved."""
     entered: bool | None = None
     """Whether this account takes part; None: not known yet, the submitter will ask."""
     closed: str | None = None
@@ -202,7 +204,7 @@ def _not_worth_it(facts: Facts, settings: CompetitionSettings) -> Decision | Non
     gain = facts.score - facts.best_sent
     if gain > 0 and gain > here * facts.noise:
         return None
-    why = f"a gain of {gain:.3g} over the best sent is not above {here:g} standard errors of {facts.noise:.3g}"
+    why = f"a gain of {gain:.3g} over {_best(facts)} is not above {here:g} standard errors of {facts.noise:.3g}"
     if late is not None and facts.now < late and gain > 0 and gain > LATE * facts.noise:
         return _wait(facts, late, f"{why}; in the last {settings.reserved_days:g} days it will be enough")
     return Decision("never", why)
@@ -246,7 +248,12 @@ def _worth(facts: Facts) -> str:
         return "its owner asked for it"
     if gain is None:
         return "it is the first"
-    return f"a gain of {gain:.3g} over the best sent, with a standard error of {facts.noise or 0.0:.3g}"
+    first = "it is the first to be sent, with " if facts.best_waits and not facts.sent else ""
+    return f"{first}a gain of {gain:.3g} over {_best(facts)}, with a standard error of {facts.noise or 0.0:.3g}"
+
+
+def _best(facts: Facts) -> str:
+    return "the best that waits" if facts.best_waits else "the best sent"
 
 
 def _gain(facts: Facts) -> float | None:

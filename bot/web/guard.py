@@ -100,7 +100,7 @@ class Guard:
         if answer is None and request.url.path == "/token":
             answer = await self._token(Request(scope, receive))
         if answer is None and "token" in request.query_params:
-            answer = self._welcome(request.query_params["token"])
+            answer = self._welcome(request.query_params["token"], request.url.path)
         if answer is None and not self._knows(request):
             answer = ask_for_token(401)
         # A client that takes in nothing has given up, and is given up: its connection is closed.
@@ -129,11 +129,11 @@ class Guard:
         form = await read_form(request)
         return refuse(413, "That is too much for a form.") if form is None else self._welcome(form.get("token", ""))
 
-    def _welcome(self, given: str) -> Response:
-        """Return the way to the pages, without the token in the address; or the question for the token again."""
+    def _welcome(self, given: str, path: str = "/") -> Response:
+        """Return the way to a page, without the token in the address; or the question for the token again."""
         if not self._keys.is_token(given):
             return ask_for_token(401, wrong=True)
-        answer = RedirectResponse("/", status_code=303)
+        answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)  # two would begin another site's name
         answer.set_cookie(
             self._keys.cookie, self._keys.session, max_age=_COOKIE_DAYS * 86_400, httponly=True, samesite="strict"
         )

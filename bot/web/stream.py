@@ -46,7 +46,7 @@ def _look(read: Callable[[], Page], version: Callable[[], Version]) -> tuple[Ver
     """Return a page's version, its parts and its state (of one that cannot be read now, only why), and the seconds it took."""
     seen, began = _version(version), time.thread_time()
     try:
-        parts = [*read().parts, Part("state", "live")]
+        parts = [*read().parts, Part("state", "connected")]
     except BotError as error:
         parts = [Part("state", str(escape(f"cannot be read: {error}")))]
     return seen, parts, time.thread_time() - began

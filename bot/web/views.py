@@ -85,6 +85,7 @@ class Views:
             run = latest_runs(session).get(slug)
             board, outcome = board_view(session, slug, run), None if run is None else _live(session, run)
         values = {"one": status.competitions[0], "now": now, "csrf": self.csrf, "board": board, "view": None}
+        values["daemon"] = status.daemon
         if run is not None and outcome is not None:
             values |= _of_run(run_view(store, run, outcome, now), f"/competition/{slug}")
         return page(slug, _COMPETITION, values, (HOME,))

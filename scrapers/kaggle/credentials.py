@@ -12,6 +12,7 @@ from pathlib import Path
 from state.errors import UsageError
 
 _TOKEN = "KAGGLE_API_TOKEN"  # noqa: S105 - the name of a variable
+_USER_AND_KEY = "KAGGLE_USERNAME and KAGGLE_KEY"
 _EARLY = timedelta(minutes=10)
 """Time before its end at which a token is renewed."""
 _HOW = (
@@ -60,6 +61,13 @@ class Credentials:
         """An identifier of the account: the user's name, or a hash of the token, which names nobody."""
         return self.user or hashlib.sha256((self.refresh or self.secret).encode()).hexdigest()
 
+    @property
+    def variables(self) -> str | None:
+        """The variables that name it, which other processes need, too; None: it is in a file that they find as well."""
+        if self.source == _USER_AND_KEY:
+            return _USER_AND_KEY
+        return _TOKEN if self.source in (_TOKEN, f"the file of {_TOKEN}") else None
+
     def hide(self, text: str) -> str:
         """Return the text without the secret, should it hold it."""
         for secret in filter(None, (self.secret, self.authorization, self.refresh)):
@@ -96,7 +104,7 @@ def _places(variables: Mapping[str, str], home: Path) -> Iterator[Credentials]:
             yield Credentials(value, source=_TOKEN)
     user, key = variables.get("KAGGLE_USERNAME", "").strip(), variables.get("KAGGLE_KEY", "").strip()
     if user and key:
-        yield Credentials(key, user, "KAGGLE_USERNAME and KAGGLE_KEY")
+        yield Credentials(key, user, _USER_AND_KEY)
     for name in ("access_token", "access_token.txt"):
         yield from _token_file(home / ".kaggle" / name, f"~/.kaggle/{name}")
     configured = variables.get("KAGGLE_CONFIG_DIR")

@@ -47,7 +47,7 @@ def looked(it: Rehearsal, tab: Browser, server: psutil.Process, day: float) -> L
     heap = int(tab.call("Runtime.getHeapUsage")["usedSize"])
     tab.events.clear()
     elements = int(tab.run("document.getElementsByTagName('*').length"))
-    live = tab.run("document.getElementById('state')?.innerText") == "live"
+    live = tab.run("document.getElementById('state')?.innerText") == "connected"
     ((events,),) = it.rows("SELECT count(*) FROM event")
     return Look(day, server.memory_info().rss, heap, elements, int(events), live)
 

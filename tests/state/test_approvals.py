@@ -39,11 +39,28 @@ def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id:
     for _ in range(2):
         with store.write() as tx:
             decide_approval(tx, 1, "approved", "ann")
-    with pytest.raises(UsageError, match="submission 1 is approved already, by ann"), store.write() as tx:
+    with pytest.raises(UsageError, match="submission 1 was approved already, by ann"), store.write() as tx:
         decide_approval(tx, 1, "refused", "bob")
     types = [event["type"] for event in store.export_events(run_id)]
     assert (types.count("approval.asked"), types.count("approval.decided")) == (1, 1)
     assert from_events(store.export_events(run_id)).approvals == from_rows(store, run_id).approvals == {"1": "approved"}
+
+
+def test_what_was_never_decided_is_told_in_words(store: Store, run_id: str, row: Submission) -> None:
+    with store.write() as tx:
+        ask_approval(tx, run_id, row.id, expires_at=tx.now() + timedelta(hours=24), why="a gain")
+        decide_approval(tx, 1, "expired", "bot")
+    with pytest.raises(UsageError, match="1 waited too long: nobody approved it within 24 hours"), store.write() as tx:
+        decide_approval(tx, 1, "approved", "ann")
+
+
+def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, row: Submission) -> None:
+    with store.write() as tx:
+        ask_approval(tx, run_id, row.id, expires_at=tx.now(), why="a gain")
+        advance_submission(tx, run_id, row.id, "withdrawn", message="a better file replaced it")
+        decide_approval(tx, 1, "moot", "bot")
+    with pytest.raises(UsageError, match="1 was withdrawn: a better file replaced it"), store.write() as tx:
+        decide_approval(tx, 1, "approved", "ann")
 
 
 def test_it_is_found_by_its_number_or_the_tag(store: Store, run_id: str, row: Submission) -> None:

@@ -14,6 +14,7 @@ Block = tuple[str, int]
 """A competition and a seed: runs in one block are paired."""
 Cells = Mapping[Block, Mapping[Contender, tuple[RunResult, ...]]]
 """Results by block and contender; more than one where a run was repeated."""
+_FINISHED_BY = "`bot resume` finishes them, or the same `bot bench` again those of a bench"
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
             contender = Contender(result.agent, result.variant, result.model)
             cell[contender] = (*cell.get(contender, ()), result)
     left_out = [
-        *(
-            [f"{plural(unfinished, 'run')} without a final result left out: `bot resume` finishes them"]
-            if unfinished
-            else []
-        ),
+        *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
         *([f"{plural(live, 'live run')} left out: they are not graded on a hidden test"] if live else []),
         *unreadable,
     ]

@@ -4,6 +4,6 @@ const say = (text, stale) => {
   state().textContent = text;
   document.body.classList.toggle("stale", stale);
 };
-document.addEventListener("htmx:sse:after:connection", () => say("live", false));
+document.addEventListener("htmx:sse:after:connection", () => say("connected", false));
 document.addEventListener("htmx:sse:error", () => say("not connected", true));
 document.addEventListener("htmx:sse:close", () => say("not connected", true));

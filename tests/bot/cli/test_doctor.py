@@ -158,6 +158,15 @@ def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: s
     assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI refuses")
 
 
+def test_the_built_in_rules_are_fine_where_every_table_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    found = {
+        names: next(check_models(model_settings(), names)).status for names in (("builtin",), ("builtin", None), ())
+    }
+    assert found == {("builtin",): "ok", ("builtin", None): "warning", (): "warning"}
+
+
 def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")

@@ -101,4 +101,5 @@ def test_on_a_terminal_it_asks_which_and_ends_with_the_next_command(tmp_path: Pa
     assert set(listed) == {SLUG, TWIN}
     assert list(read_settings(Path("new.toml").resolve()).competitions) == [listed[1]]
     assert "how it is scored is to be confirmed" in output
+    assert "Kaggle's key comes from this shell's KAGGLE_API_TOKEN: `bot run` needs that, too" in output
     assert output.splitlines()[-2] == "next: bot run --config new.toml"

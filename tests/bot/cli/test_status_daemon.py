@@ -80,13 +80,13 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     assert max(map(len, shown.splitlines())) <= 100
     assert "84 of 1241" in shown
     assert "bronze" in shown
-    (problem,) = lines(shown, "NEEDS YOU")
+    problem = lines(shown, "NEEDS YOU")[-1]
     assert problem.startswith(f"accept the rules of {NOMAD} on its page (for ")
-    assert lines(shown, "given up") == [f"learn:{SPOOKY} (failed once): no answer"]
+    assert lines(shown, "given up") == [f"1 task (learn of {SPOOKY}), last 2026-11-20 09:00 UTC: no answer"]
     assert lines(shown, "state")[0].endswith("its rules are not accepted")
     assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
     assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best by validation: 0.4 of node 3"]
-    assert lines(shown, "now")[0].startswith("node 4: n4-holdout-0 on holdout for ")
+    assert lines(shown, "now") == ["node 4: n4-holdout-0 on holdout, when the daemon stopped"]
     assert lines(shown, "problem")[0].endswith("Kaggle answered 503 to kernels/list")
     assert lines(shown, "note") == [
         "1 of 2026-11-20 08:00 UTC, read by the planner 2026-11-20 09:00 UTC: look at punctuation",

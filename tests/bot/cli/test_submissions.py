@@ -92,7 +92,7 @@ def test_without_a_database_each_reports_it() -> None:
 def test_an_approval_is_written_down_for_the_daemon_once(store: Store) -> None:
     assert "submission 1 is approved; no daemon runs now" in bot("approve", "1").stdout
     bot("approve", "1")
-    with pytest.raises(UsageError, match="is approved already, by ada"):
+    with pytest.raises(UsageError, match="was approved already, by ada"):
         bot("approve", "1", "--refuse")
     with store.read() as session:
         (row,) = session.exec(select(Approval)).all()
@@ -109,7 +109,8 @@ def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
         begin(tx, "rules/titanic", "read its rules, then: bot approve titanic --rules")
         begin(tx, "disk", "the disk is full")
     held, rules = bot("approve").stdout.splitlines()
-    assert held.startswith("`bot approve 1` or `--refuse`, until 20") and "a gain of 0.1" in held
+    assert held.startswith("`bot approve 1` or `bot approve 1 --refuse`: titanic, node 2, validation 0.8, until 20")
+    assert "UTC (0 h 59 min left): a gain of 0.1" in held
     assert rules == "read its rules, then: bot approve titanic --rules"
     bot("approve", "1", "--refuse")
     assert json.loads(bot("approve", "--json").stdout) == {"waiting": [rules]}

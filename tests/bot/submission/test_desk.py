@@ -359,6 +359,7 @@ async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live)
     await desk.send()
     assert run.states() == [(2, "withdrawn"), (3, "intended")]
     assert approval(run).decision == "moot"
+    assert "it is the first to be sent, with a gain of " in run.notices("approval.asked")[-1].body
 
 
 async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -> None:

@@ -35,6 +35,12 @@ def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
     assert decision.why == "a gain of 0.1 over the best sent, with a standard error of 0.01"
 
 
+def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None:
+    waits = replace(FACTS, best_waits=True, approved=True)
+    assert decide(waits, OPEN).why == "a gain of 0.1 over the best that waits, with a standard error of 0.01"
+    assert decide(replace(waits, sent=0), OPEN).why.startswith("it is the first to be sent, with a gain of 0.1 over")
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -30,7 +30,7 @@ def test_an_open_page_changes_by_itself_and_keeps_what_its_reader_does(folder: P
         tab.open(f"{here}/?token={token}")
         assert tab.run("location.href") == f"{here}/" and token not in str(tab.run("document.cookie"))
         tab.open(here + COMPETITION)
-        tab.until(lambda: words(tab, "state") == "live")
+        tab.until(lambda: words(tab, "state") == "connected")
         tab.run("document.querySelector('#steering summary').click(), document.getElementById('note').focus()")
         tab.call("Input.insertText", text="half a thought")
         with reopened(folder) as store, store.write() as tx:

@@ -45,6 +45,9 @@ async def test_the_token_in_the_address_becomes_a_cookie_that_only_this_site_sen
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "a-token" not in cookie
     assert SPOOKY in (await stranger.get("/")).text
+    for asked, led in ((f"/competition/{SPOOKY}", f"/competition/{SPOOKY}"), ("//evil.example", "/evil.example")):
+        answer = await stranger.get(f"http://{stranger.base_url.netloc.decode()}{asked}?token=a-token")
+        assert answer.headers["location"] == led
 
 
 @pytest.mark.parametrize("given", ["", "a-toke", "a-token2", "ä"])

@@ -74,7 +74,7 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
         row = session.exec(select(Approval)).one()
         assert (row.decision, row.by) == (verdict, BY)
     other = {"approved": "refused", "refused": "approved"}[verdict]
-    assert f"is {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
+    assert f"was {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
 
 
 async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.AsyncClient, folder: Path) -> None:
