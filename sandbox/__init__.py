@@ -84,6 +84,11 @@ class Lease:
     gpus: tuple[str, ...] = ()
     """UUIDs of GPUs; none: it sees no GPU."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether the machine that it is of is lost, as a fleet's may be."""
+        return False
+
 
 @dataclass(frozen=True)
 class ExecutionRequest:

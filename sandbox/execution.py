@@ -26,6 +26,7 @@ from sandbox.running import Running
 from sandbox.settings import SandboxSettings
 from sandbox.supervise import StopSignal, Supervisor, stop_signal
 from sandbox.verdict import reach_verdict
+from sandbox.waiting import ended
 from sandbox.watcher import Watcher
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
 from state.errors import UsageError
@@ -112,17 +113,7 @@ class LocalSandbox(ABC):
         check_request(request)
         loop = asyncio.get_running_loop()
         with stop_signal() as stop, ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
-            running = loop.run_in_executor(thread, execute, self, request, stop, watch)
-            try:
-                return await asyncio.shield(running)
-            except asyncio.CancelledError:
-                stop.send()
-                while not running.done():
-                    try:
-                        await asyncio.wait({running})
-                    except asyncio.CancelledError:
-                        continue  # cancelled again: the code must be gone nevertheless
-                raise
+            return await ended(loop.run_in_executor(thread, execute, self, request, stop, watch), stop.send)
 
 
 def try_out(sandbox: LocalSandbox, script: str = "") -> tuple[bool, str]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from sandbox import Lease, Sandbox
 from sandbox.gpu import Gpus
+from sandbox.lab import LabPlace
 from sandbox.locks import Lock, WaitingLine, take
 from sandbox.settings import SandboxSettings
 from sandbox.share import Share, share_of
@@ -112,6 +113,10 @@ class Leases:
         """
         return share_of(settings, out, parallel=parallel, cpus=cpus)
 
+    def room(self, share: Share, *, parallel: int, gpus: int = 0) -> int:
+        """Return for how many runs there is room at a time: here for one, whose scripts share all that there is."""
+        return 1
+
     @asynccontextmanager
     async def hold(
         self,
@@ -121,6 +126,7 @@ class Leases:
         seconds: float,
         say: Callable[[str], None] | None = None,
         memory_bytes: int = 0,
+        lab: LabPlace | None = None,
     ) -> AsyncIterator[Lease]:
         """Hold that many cores (all of them, if there are fewer) and GPUs; wait for them if need be.
 
@@ -130,6 +136,7 @@ class Leases:
             seconds: Longest time to wait.
             say: Receives a sentence on a wait, or on a GPU that is withheld.
             memory_bytes: That the execution may use; only a fleet counts it.
+            lab: The place of the lab whose commands it is for; None: it is for a script.
 
         Raises:
             InfrastructureFailure: They did not come free in time, there are too few GPUs, or locks do not work.

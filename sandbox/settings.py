@@ -12,6 +12,8 @@ from state.errors import UsageError
 from state.settings_paths import SettingsPath
 
 _ADDRESS = r"^(auto|ray://[^\s/]+)$"
+NO_FLEET = "none"
+"""The address that stands for this machine alone."""
 
 
 class SandboxSettings(BaseModel):
@@ -90,9 +92,9 @@ class FleetSettings(BaseModel):
     free_gb: float = Field(default=5.0, ge=0, description="GB that must be free on a node's disk, or it is not used")
 
     def at(self, address: str | None) -> Self:
-        """Return it with another address, if one is given; raises UsageError for one that is none."""
+        """Return it with another address, if one is given, or without one for `none`; raises UsageError for what is neither."""
         if address is None:
             return self
-        if not re.fullmatch(_ADDRESS, address):
-            raise UsageError(f"--fleet {address}: must be `auto`, or like ray://HOST:10001")
-        return self.model_copy(update={"address": address})
+        if address != NO_FLEET and not re.fullmatch(_ADDRESS, address):
+            raise UsageError(f"--fleet {address}: must be `auto`, like ray://HOST:10001, or `none`")
+        return self.model_copy(update={"address": None if address == NO_FLEET else address})

@@ -40,6 +40,10 @@ UNUSED = {
     "handleError": "logging calls it",
     "handle_error": "socketserver calls it",
     "main_loop": "uvicorn calls it",
+    "hang_up": "called on a node, by its name",
+    "occupy": "called on a node, by its name",
+    "read_left": "called on a node, by its name",
+    "vacate": "called on a node, by its name",
 }
 """Names that nothing uses by name, each with why it is there."""
 CALLED = [

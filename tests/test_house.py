@@ -23,6 +23,8 @@ LARGEST = 700_000_000
 """Bytes that the run-time environment may take."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn")
 """What only the worker process and the solutions import."""
+APART = ("bs4", "markdownify", "ray")
+"""What only the processes that clean posts import, and a run on a fleet."""
 SERVING = ("markdown_it", "starlette", "uvicorn")
 """What only a command that serves something imports."""
 FOR_SOLUTIONS = {"numpy", "pandas", "pillow", "scikit-learn", "scipy"}
@@ -112,12 +114,18 @@ def test_every_module_imports_in_whatever_order(seed: int) -> None:
 
 
 def test_the_bots_own_process_starts_without_heavy_libraries() -> None:
+    working = ["bot.daemon.service", "bot.replay.run", "sandbox.fleet.leases"]
     places = [f"bot.cli.{path.stem}" for path in (ROOT / "bot" / "cli").glob("[a-z]*.py")]
+    loaded = "print(sorted(set({!r}) & set(sys.modules)))\n"
+    imports = "for name in {!r}:\n    importlib.import_module(name)\n"
     done = _python(
-        f"import importlib, sys\nfor name in {places!r}:\n    importlib.import_module(name)\n"
-        f"print(sorted(set({HEAVY + SERVING!r}) & set(sys.modules)))"
+        "import importlib, sys\n"
+        + imports.format(working)
+        + loaded.format(APART)
+        + imports.format(places)
+        + loaded.format((*HEAVY, *SERVING, "ray"))
     )
-    assert done.stdout.strip() == "[]", done.stderr
+    assert done.stdout.split() == ["[]", "[]"], done.stdout + done.stderr
 
 
 def _imported(path: Path) -> set[str]:

@@ -1,5 +1,6 @@
 """`bot bench`: the runs of a plan as one piece of work, and their comparison."""
 
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from rich.console import Console
 from bot.bench.comparing.comparison import compare
 from bot.bench.comparing.runs import read_runs
 from bot.bench.running.bench import Bench, PlannedRun, contender_of, prepared, read_bench, with_folders
+from bot.bench.running.engines import Engines, room_for
 from bot.bench.running.progress import BenchProgress
 from bot.bench.running.spending import Spent, left_to_do, most_needed, spent_by
 from bot.bench.running.work import BenchWork
@@ -40,11 +42,12 @@ def bench(
     Example: bot bench plan.toml --dry-run
     """
     file = settings_file(config)
-    found = read_bench(plan, file)
+    settings = configured(file)
+    address = settings.fleet.at(fleet).address
+    found = read_bench(plan, file, fleet)
     if dry_run:
         _list(with_folders(found), json=json)
         return
-    settings = configured(file)
     check_free(found.out, settings.disk)
     lock = _locked(plan)
     console = Console(stderr=True)
@@ -52,14 +55,18 @@ def bench(
         typer.echo(caution, err=True)
     for left in left_by_killed(found.out):
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
-    with open_leases(settings.leases, found.plan.run.gpus, settings.fleet.at(fleet), settings.sandbox) as (
-        leases,
-        held,
-    ):
-        found = prepared(with_folders(found), leases, held, datetime.now(UTC))
+    statuses = [0]
+    with ExitStack() as opened:
+        leases, gpus = opened.enter_context(
+            open_leases(settings.leases, found.plan.run.gpus, settings.fleet.at(fleet), settings.sandbox)
+        )
+        found = prepared(with_folders(found), leases, gpus, datetime.now(UTC))
         console.print(_intended(found), highlight=False, soft_wrap=True)
         progress = BenchProgress(console, found)
-        work, statuses = BenchWork(found, leases, progress), [0]
+        work: BenchWork | Engines = BenchWork(found, leases, progress)
+        if address is not None:
+            work = Engines(found, room_for(found, leases, gpus), address, progress)
+            opened.close()  # each engine has a connection of its own
         with progress.shown():
             for outcome in work.outcomes():
                 statuses.append(status_of(outcome.result))

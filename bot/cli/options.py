@@ -11,7 +11,10 @@ Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Fleet = Annotated[
     str | None,
-    typer.Option(help="a Ray cluster whose nodes run scripts: auto, or ray://HOST:10001; default: the configured one"),
+    typer.Option(
+        help="a Ray cluster whose nodes run scripts: auto, or ray://HOST:10001; none: this machine; default: the configured "
+        "one, of a run that was begun the one it was begun with"
+    ),
 ]
 Competition = Annotated[
     str,

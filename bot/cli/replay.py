@@ -137,7 +137,7 @@ def replay(
         cpus=cpus,
         gpus=gpus,
     )
-    setup = Setup.of(options, model, out, settings_file(config))
+    setup = Setup.of(options, model, out, settings_file(config), fleet)
     if setup.caution:
         typer.echo(setup.caution, err=True)
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
@@ -158,7 +158,7 @@ def replay(
     for left in left_by_killed(out):
         typer.echo(f"left by a killed bot: {left.remove()}", err=True)
     configured = setup.configuration
-    with open_leases(configured.leases, gpus, configured.fleet.at(fleet), configured.sandbox) as (leases, held):
+    with open_leases(configured.leases, gpus, configured.fleet, configured.sandbox) as (leases, held):
         here = replace(setup, gpus=held, leases=leases)
         runs = [(s, here.settings(s, a, n, left_out).model_copy(update=given)) for s, a, n in wanted]
         outcomes = run_all([here.job(run) for run in prepare(runs, out, datetime.now(UTC))], leases, json=json)

@@ -1,5 +1,6 @@
 """`bot resume`: finish runs that were stopped, killed or never started."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,9 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
-from bot.replay.several import Job, jobs_left
+from bot.replay.several import Job, Outcome, jobs_left
 from sandbox.leftovers import left_by_killed
+from sandbox.settings import NO_FLEET
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -40,9 +42,22 @@ def resume(
     jobs = list(jobs_left(folders, moved))
     work = [job.run for job in jobs if isinstance(job, Job)]
     settings = configured(work[0].settings.config if work else None)
-    gpus = max((run.settings.gpus for run in work), default=0)
     for run in work:
         check_free(run.folder.path.parent, settings.disk)
-    with open_leases(settings.leases, gpus, settings.fleet.at(fleet), settings.sandbox) as (leases, _):
-        outcomes = run_all(jobs, leases, json=json)
+    outcomes: list[Outcome] = []
+    for address, here in _by_fleet(jobs, fleet).items():
+        gpus = max((job.run.settings.gpus for job in here if isinstance(job, Job)), default=0)
+        with open_leases(settings.leases, gpus, settings.fleet.at(address), settings.sandbox) as (leases, _):
+            outcomes += run_all(here, leases, json=json)
+        if outcomes[-1].result.status == "stopped":
+            break
     report(outcomes, json=json)
+
+
+def _by_fleet(jobs: Sequence[Job | Outcome], asked: str | None) -> Mapping[str, Sequence[Job | Outcome]]:
+    """Return the jobs by where their scripts run: where that is asked for, else where it was when their run began."""
+    found: dict[str, list[Job | Outcome]] = {}
+    for job in jobs:
+        begun = job.run.settings.fleet if isinstance(job, Job) else None
+        found.setdefault(asked or begun or NO_FLEET, []).append(job)
+    return found

@@ -11,8 +11,8 @@ from bot.cli.snapshot_import import import_app
 from bot.cli.snapshot_import_bench import mle_bench
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.answers import ANSWERS
-from scrapers.snapshots.check import GRADER
 from scrapers.snapshots.demo import write_demo
+from scrapers.snapshots.files import GRADER
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 

@@ -62,7 +62,7 @@ class Settings(BaseModel):
         description="The knowledge base: entries of your own, and what texts are compared by.",
     )
     leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
-    fleet: FleetSettings = Field(default=FleetSettings(), description="Other machines that run scripts.")
+    fleet: FleetSettings = Field(default=FleetSettings(), description="Other machines that run scripts and labs.")
     disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")
     kaggle: KaggleSection = Field(

@@ -3,17 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pydantic import TypeAdapter
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
+from bot.evaluation.answers.blends import Blended
 from bot.execution.record import GUARDED, kept_execution, last_execution, step_of
 from state.notebooks import notebook_states
 from state.store import Store
 from state.tables import Draft, Event, Node, Step
 
+BLEND = "blend"
+"""Step of a blend's node that says how it is made."""
+STORED_BLEND = TypeAdapter(Blended)
 _LOG = 300
 """Characters of a notebook's log that a prompt shows, its last ones."""
 _MOST_SINGLE = 200
@@ -156,3 +161,10 @@ def holdout_seconds(context: RunContext, node: int) -> float | None:
     with context.store.read() as session:
         done = kept_execution(session, context.run_id, node)
     return None if done is None else done.seconds
+
+
+def blend_of(store: Store, run_id: str, node: int) -> Blended | None:
+    """Return the blend that a node is made of; None: it is a script's."""
+    with store.read() as session:
+        step = session.get(Step, (run_id, node, BLEND, 0))
+    return None if step is None or step.result is None else STORED_BLEND.validate_python(step.result["blend"])

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from bot.engine.attempts import load_tree
+from bot.engine.attempts import BLEND, STORED_BLEND, load_tree
 from bot.engine.context import RunContext
+from bot.engine.dress_rehearsal import packable, rehearsed
 from bot.engine.results import BLENDED, members_in_words
 from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
@@ -17,15 +16,11 @@ from bot.execution.record import GUARDED, Execution, Score, kept_execution, read
 from sandbox import ExitReason
 from state.errors import BotError, NoBlend
 from state.progress import create_node, end_node
-from state.store import Store
-from state.tables import Step
 
 FEWEST = 2
 """Scripts with a score, from which on there is a blend."""
-_STEP = "blend"
 _SHARE, _SECONDS = 0.005, 15.0
 """Share of a run's time, and most seconds, for one fit."""
-_FROM_JSON = TypeAdapter(Blended)
 
 
 class Blending:
@@ -63,10 +58,12 @@ class Blending:
         """Make a node of the blend of all scripts that have a score, with its members as parents; None: there is no blend.
 
         Asked again without news, it returns the same node. The node is there once all about it is known, so that none stays
-        unfinished where the bot is killed.
+        unfinished where the bot is killed. Where notebooks are handed in, its own is rehearsed first; if it is refused, the node
+        has no score.
 
         Raises:
             InfrastructureFailure: the worker failed.
+            BudgetExceeded: the rehearsal does not fit into a budget.
         """
         context = self._context
         async with self._busy:
@@ -75,14 +72,18 @@ class Blending:
                 return None
             parents = tuple(sorted(blended.recipe.weights))
             node = await context.decisions.ensemble(Action("ensemble", parents, look=of))
-            await context.steps.once(_STEP, lambda: _stored(blended), node=node)
+            await context.steps.once(BLEND, lambda: _stored(blended), node=node)
             found = await context.steps.once(step_of(GUARDED), lambda: self._execution(node, blended), node=node)
+            refused = (await rehearsed(context, node)).reason if context.takes_notebooks else None
         tree = load_tree(context)
         if all(one.id != node for one in tree.ensembles):
             seconds, score = sum(tree[parent].seconds for parent in parents), Execution.model_validate(found).value
             with context.store.write() as tx:
                 create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=_plan(blended))
-                end_node(tx, context.run_id, node, "valid", score=score, seconds=seconds)
+                if refused is None:
+                    end_node(tx, context.run_id, node, "valid", score=score, seconds=seconds)
+                else:
+                    end_node(tx, context.run_id, node, "buggy", error=refused, seconds=seconds)
         return load_tree(context)[node]
 
     async def _newest(self) -> tuple[int, Blended | None]:
@@ -90,8 +91,8 @@ class Blending:
         members = self._members()
         if len(members) < FEWEST:
             return len(members), None
-        found = await self._context.steps.once(_STEP, lambda: self._fit(members), attempt=len(members))
-        blended = _FROM_JSON.validate_python(found["blend"]) if found["blend"] else None
+        found = await self._context.steps.once(BLEND, lambda: self._fit(members), attempt=len(members))
+        blended = STORED_BLEND.validate_python(found["blend"]) if found["blend"] else None
         return len(members), blended
 
     async def _fit(self, members: Sequence[Member]) -> dict[str, Any]:
@@ -99,6 +100,9 @@ class Blending:
         view, bank = await context.executor.view(GUARDED), context.executor.folder.bank
         seconds = min(_SECONDS, _SHARE * context.budget.seconds)
         of = [one.node for one in members]
+        if context.takes_notebooks:
+            fit = packable(context)
+            members = [one for one in members if one.node in fit]
         try:
             blended = await self._worker.blend(view, members, bank, context.seed, seconds)
         except NoBlend as error:
@@ -164,15 +168,8 @@ class Blending:
         return found
 
 
-def blend_of(store: Store, run_id: str, node: int) -> Blended | None:
-    """Return the blend that a node is made of; None: it is a script's."""
-    with store.read() as session:
-        step = session.get(Step, (run_id, node, _STEP, 0))
-    return None if step is None or step.result is None else _FROM_JSON.validate_python(step.result["blend"])
-
-
 async def _stored(blended: Blended) -> dict[str, Any]:
-    return {"blend": _FROM_JSON.dump_python(blended, mode="json")}
+    return {"blend": STORED_BLEND.dump_python(blended, mode="json")}
 
 
 def _plan(blended: Blended) -> str:

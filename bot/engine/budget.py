@@ -75,6 +75,8 @@ class RunBudget:
     """As `GROWTH`, of this run; 0: nothing is refitted."""
     refits: Callable[[], int] = lambda: 1
     """Returns how many scripts may yet have to be run again: members of the newest blend that were not run on all data."""
+    rehearsal: Callable[[], float] = lambda: 0.0
+    """Returns the seconds that the dress rehearsal of the newest blend will take, where notebooks are handed in."""
     races: bool = False
     """Whether the finalists are raced when the search has ended."""
 
@@ -128,13 +130,13 @@ class RunBudget:
         return self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2)
 
     def kept(self, best_seconds: float | None) -> float:
-        """Return the seconds kept for running again, on all rows, what is handed in.
+        """Return the seconds kept for running again, on all rows, what is handed in, and for rehearsing it.
 
         Args:
             best_seconds: how long the best node's hold-out run took; None without one.
         """
         one, due = REFIT_SLACK * self.growth * (best_seconds or 0.0), min(REFITS, self.refits())
-        return max(min(1, due) * one, min(due * one, REFITS_SHARE * self.seconds))
+        return max(min(1, due) * one, min(due * one, REFITS_SHARE * self.seconds)) + self.rehearsal()
 
     def kept_for_end(self, best_seconds: float | None) -> float:
         """Return the seconds kept for the race and for running again what is handed in; `best_seconds` as in `kept`."""

@@ -3,32 +3,36 @@
 import asyncio
 import csv
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.engine.attempts import code, infer_code, load_tree
+from bot.engine.attempts import blend_of, infer_code, load_tree
 from bot.engine.context import RunContext
-from bot.evaluation.answers.view_names import VALIDATION
-from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution, kept_execution
+from bot.engine.decisions import Decisions
+from bot.engine.results import newest_blend
+from bot.engine.staging import Staged, scored_run, staged
+from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution
 from bot.notebooks.limits import SHARE
-from bot.notebooks.notebook import NotebookScript
-from bot.notebooks.weights import add_wheels, lay_flat, weights_in, weights_slug
+from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
-from state.errors import InfrastructureFailure, UnsupportedLayout
+from state.errors import UnsupportedLayout
 from state.notebooks import REFUSED
+from state.steps import Steps
+from state.store import Store
 
 STEP = "rehearsal"
 _SHORTEST, _ROOM = 30.0, 0.25
 """Seconds that a rehearsal may take in any case, and the share of what is left of the run that it may take."""
-_KEPT = 3
-"""Best nodes whose files in `weights/` stay."""
+_KEPT, _BLENDED = 3, 8
+"""Best nodes, blends among them, whose files in `weights/` stay; and best scripts, where they are blended."""
+_TWICE, _SHARE = 2.0, 0.1
+"""Times the seconds of a script's run on all withheld rows that both its runs take; share of a run's time that a blend's may."""
 _ALIKE = 0.01
 """Relative difference of two scores of the same rows that counts as none, where no noise is known."""
-_OURS = (*VALIDATION, "sample_validation.csv")
 
 
 class Rehearsed(BaseModel):
@@ -51,20 +55,6 @@ class Rehearsed(BaseModel):
     def passed(self) -> bool:
         """Whether the notebook may be pushed."""
         return self.reason is None
-
-
-@dataclass(frozen=True)
-class Staged:
-    """A notebook's script, and the folder of the files that it predicts with, which are flat there."""
-
-    script: NotebookScript
-    flat: Path
-
-    def inputs(self, data: Path, *, new: bool) -> Mapping[str, Path]:
-        """Return what is mounted below Kaggle's input folder, in its newer or its older layout."""
-        slug, weights = self.script.competition, weights_slug(self.script.weights)
-        own = {f"datasets/owner/{weights}" if new else weights: self.flat} if self.script.weights else {}
-        return {f"competitions/{slug}" if new else slug: data, **own}
 
 
 async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) -> Rehearsed:
@@ -92,34 +82,48 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
 
 def rehearsal_of(context: RunContext, node: int) -> Rehearsed | None:
     """Return the result of a node's dress rehearsal; None: there was none."""
-    found = context.steps.finished(STEP, node)
+    return _result(context.steps, node)
+
+
+def _result(steps: Steps, node: int) -> Rehearsed | None:
+    found = steps.finished(STEP, node)
     return Rehearsed.model_validate(found[max(found)]) if found else None
 
 
-async def staged(context: RunContext, node: int, weights: Path, target: Path) -> Staged:
-    """Return a node's notebook with the files that it predicts with laid flat into a folder.
+def packable(context: RunContext) -> list[int]:
+    """Return the scripts that the notebook of a blend may run: the best, as many as are done in time together.
 
-    Without a second script the notebook is the one that trains; it gets the rows that it validates on instead.
-
-    Args:
-        context: the run.
-        node: the node.
-        weights: what one of its runs left in `weights/`; it may be missing.
-        target: the folder, which is replaced.
+    Each has an `infer.py` that passed its rehearsal, and what it predicts with is kept. There is time for them on Kaggle, and
+    here for the blend's own rehearsal.
     """
-    infer, limits = infer_code(context, node), context.notebook_limits
-    seconds = limits.seconds
-    if infer is None:
-        weights = context.executor.folder.executions / f"n{node}-validation"
-        await asyncio.to_thread(_copy_validation, (await context.executor.view("full")).data, weights)
-        scored = _scored_run(context, node)
-        seconds = min(seconds, context.budget.refit_limit(scored.limit or scored.seconds, scored.seconds))
-    files = await asyncio.to_thread(weights_in, weights)
-    await asyncio.to_thread(lay_flat, weights, files, target)
-    if limits.wheels is not None:
-        files += await asyncio.to_thread(add_wheels, limits.wheels, target, len(files))
-    script = NotebookScript(infer or code(context, node), infer is None, context.card.slug, files, seconds)
-    return Staged(script, target)
+    room, here, found = context.notebook_limits.seconds, _SHARE * context.budget.seconds, []
+    for node in _best_rehearsed(context):
+        own = rehearsal_of(context, node)
+        if own is not None and own.scaled <= room and _TWICE * own.seconds <= here:
+            room, here = room - own.scaled, here - _TWICE * own.seconds
+            found.append(node)
+    return found
+
+
+def rehearsal_due(store: Store, decisions: Decisions, steps: Steps, run_id: str) -> float:
+    """Return the seconds that the rehearsal of the newest blend is expected to take; 0: there is none, or it was."""
+    newest = newest_blend(store, run_id)
+    if newest is None:
+        return 0.0
+    made = (node for node, one in decisions if one.kind == "ensemble" and one.look == len(newest.of))
+    if any(_result(steps, node) is not None for node in made):
+        return 0.0
+    return _TWICE * sum(own.seconds for node in newest.weights if (own := _result(steps, node)) is not None)
+
+
+def _best_rehearsed(context: RunContext) -> list[int]:
+    """Return the best scripts with an `infer.py` that passed its rehearsal."""
+    ranked = sorted(
+        (one for one in load_tree(context).valid() if not one.spoiled), key=lambda one: (-one.fitness, one.id)
+    )
+    own = ((one.id, rehearsal_of(context, one.id)) for one in ranked)
+    passed = (node for node, found in own if found and found.passed and infer_code(context, node) is not None)
+    return list(islice(passed, _BLENDED))
 
 
 async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehearsed:
@@ -130,12 +134,17 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
     except UnsupportedLayout as error:
         return Rehearsed(reason=f"its notebook cannot be rehearsed: {error}")
-    own = _scored_run(context, node)
+    scripts, own = _scripts_of(context, node), scored_run(context, node)
+    before = [found.seconds for one in scripts if one != node and (found := rehearsal_of(context, one)) is not None]
+    if _TWICE * sum(before) > context.budget.left():
+        return Rehearsed(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
     flat = executor.folder.executions / f"n{node}-weights"
-    stage = await staged(context, node, executor.weights_of(own.id), flat)
+    stage = await staged(
+        context, node, {one: executor.weights_of(scored_run(context, one).id) for one in scripts}, flat
+    )
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
-    most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left()))
+    most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left(), _TWICE * sum(before)))
     ran: list[Execution] = []
     context.say(f"node {node}: dress rehearsal of its notebook")
     for view, rows, name, new in zip(views, counts, (REHEARSAL_FEW, REHEARSAL), (True, False), strict=True):
@@ -145,18 +154,10 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         if (reason := _failure(stage, done, rows, most)) is not None:
             return Rehearsed(reason=reason, seconds=done.seconds, rows=hidden)
     scaled = _scaled(ran, counts, hidden, executor.growth if stage.script.trains else 1.0)
-    reason = _disagrees(context, own, ran[1]) or _too_slow(stage, ran, counts, hidden, scaled, limits.hours)
+    reason = _disagrees(context, stage, own, ran[1]) or _too_slow(stage, ran, counts, hidden, scaled, limits.hours)
     await asyncio.to_thread(shutil.rmtree, flat, True)
     await asyncio.to_thread(_trim_weights, context)
     return Rehearsed(reason=reason, seconds=ran[1].seconds, scaled=scaled, rows=hidden, score=ran[1].value)
-
-
-def _scored_run(context: RunContext, node: int) -> Execution:
-    with context.store.read() as session:
-        scored = kept_execution(session, context.run_id, node)
-    if scored is None:
-        raise InfrastructureFailure(f"node {node} has no scored run")
-    return scored
 
 
 def _failure(stage: Staged, done: Execution, rows: int, most: float) -> str | None:
@@ -177,17 +178,28 @@ def _failure(stage: Staged, done: Execution, rows: int, most: float) -> str | No
     return f"{name} failed in the dress rehearsal on {rows:,} test rows: {done.fault.removesuffix('.')}.{where}"
 
 
-def _disagrees(context: RunContext, own: Execution, done: Execution) -> str | None:
+def _scripts_of(context: RunContext, node: int) -> Sequence[int]:
+    """Return the members of a blend, whose node is not there yet, or the script itself."""
+    blended = blend_of(context.store, context.run_id, node)
+    return (node,) if blended is None else sorted(blended.recipe.weights)
+
+
+def _disagrees(context: RunContext, stage: Staged, own: Execution, done: Execution) -> str | None:
     """Return why a notebook's predictions are not those of the run that was scored; None if they are, within noise."""
     if own.score is None or done.score is None:
         return None
     mine, theirs = own.score.value, done.score.value
-    noise = own.score.noise.score_error
-    if abs(mine - theirs) <= max(noise or 0.0, _ALIKE * abs(mine)):
+    noise, card, blends = own.score.noise.score_error, context.card, isinstance(stage.script, NotebookBlend)
+    worse = card.oriented(mine) - card.oriented(theirs)
+    # A blend's score is cross-fitted, but the weights in its notebook were fitted on these very rows: it may be better.
+    if (worse if blends else abs(worse)) <= max(noise or 0.0, _ALIKE * abs(mine)):
         return None
     error = "" if noise is None else f" ± {noise:.2g}"
+    if blends:
+        name = card.metric.name
+        return f"on the same withheld rows the notebook's {name} is {theirs:.6g}, the blend's own {mine:.6g}{error}"
     return (
-        f"infer.py does not predict what solution.py predicts: on the same withheld rows its {context.card.metric.name} is "
+        f"infer.py does not predict what solution.py predicts: on the same withheld rows its {card.metric.name} is "
         f"{theirs:.6g}, that of solution.py {mine:.6g}{error}. It must read the test rows of BOT_DATA, make their features as in "
         "training from what weights/ holds, and write one row for each id of the sample submission there."
     )
@@ -218,16 +230,13 @@ def _rows_of(data: Path) -> int:
         return max(1, sum(1 for _ in csv.reader(file)) - 1)
 
 
-def _copy_validation(data: Path, target: Path) -> None:
-    """Copy the rows that a script validates on, which Kaggle does not have."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in _OURS:
-        if (data / name).is_file():
-            shutil.copyfile(data / name, target / name)
-
-
 def _trim_weights(context: RunContext) -> None:
-    """Remove what all but the best nodes have saved: only the best are handed in."""
-    ranked = sorted(load_tree(context).valid(), key=lambda one: (-one.fitness, one.id))
-    for node in ranked[_KEPT:]:
-        shutil.rmtree(context.executor.weights_of(_scored_run(context, node.id).id), ignore_errors=True)
+    """Remove what all but the best nodes have saved: only the best are handed in, or become part of a blend."""
+    tree = load_tree(context)
+    ranked = sorted(tree.candidates(), key=lambda one: (-one.fitness, one.id))
+    kept = {script for node in ranked[:_KEPT] for script in tree.scripts_of(node.id)}
+    if context.blender is not None:
+        kept.update(_best_rehearsed(context))
+    for node in tree.valid():
+        if node.id not in kept:
+            shutil.rmtree(context.executor.weights_of(scored_run(context, node.id).id), ignore_errors=True)

@@ -13,10 +13,12 @@ from bot.engine.attempts import read_tree
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.decisions import Decisions
+from bot.engine.dress_rehearsal import rehearsal_due
 from bot.engine.results import refits_due
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
+from bot.evaluation.answers.combining import uncombined
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
@@ -169,15 +171,19 @@ async def open_context(
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
-        # A notebook is made of one script: a blend of several would need as many trainings within Kaggle's limit.
-        blends = settings.blend and executor.self_reported is None and card.kind == "csv"
-        tree_cache = TreeCache()
+        blends = settings.blend and executor.self_reported is None
+        if blends and card.kind == "code" and (spaces := uncombined(card)) is not None:
+            say(f"nothing is blended: a notebook cannot combine what scripts predict here ({spaces})")
+            blends = False
+        tree_cache, decisions = TreeCache(), Decisions(steps)
 
         def due() -> int:
             best = read_tree(store, plan.id, card.lower_is_better, tree_cache).best()
             return refits_due(store, plan.id, None if best is None else best.id)
 
         budget = replace(budget, growth=executor.growth, refits=due)
+        if blends and card.kind == "code":
+            budget = replace(budget, rehearsal=lambda: rehearsal_due(store, decisions, steps, plan.id))
         machine = this_machine(limits, described, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
         yield RunContext(
             run_id=plan.id,
@@ -193,7 +199,7 @@ async def open_context(
             machine=replace(machine, weights=tuple(map(weights_line, offered))),
             preview=preview,
             tree_cache=tree_cache,
-            decisions=Decisions(steps),
+            decisions=decisions,
             community_at=plan.community_at,
             say=say,
             slots=settings.parallel,

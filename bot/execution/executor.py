@@ -296,7 +296,8 @@ class Executor:
             # A notebook on Kaggle has neither: what looks for them must fail here.
             data, mounts = self.folder.empty, {}
             data.mkdir(exist_ok=True)
-        keeps = (WEIGHTS,) if self._card.kind == "code" and inputs is None else ()
+        # Those of folds and of samples are handed in by nobody.
+        keeps = (WEIGHTS,) if self._card.kind == "code" and inputs is None and view in (GUARDED, "full") else ()
         for tried in range(1, _TRIES + 1):
             id = _execution_id(node, view, attempt, tried)
             out = self.folder.executions / id
@@ -311,6 +312,7 @@ class Executor:
                 inputs=inputs or {},
                 redactor=self._store.redactor,
             )
+            given = None if given is None or given.lost else given
             async with self.leasing.hold() if given is None else nullcontext(given) as lease:
                 request = self.leasing.leased(request, lease)
                 async with metered(self._spending, self._run_id, request, node) as meter:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, Lease
+from sandbox.lab import LabPlace
 from sandbox.leases import Leases
 
 _SHORTEST = 5.0
@@ -32,11 +33,12 @@ class Leasing:
         return replace(self, leases=self.leases.here)
 
     @asynccontextmanager
-    async def hold(self, longest: float | None = None) -> AsyncIterator[Lease]:
+    async def hold(self, longest: float | None = None, lab: LabPlace | None = None) -> AsyncIterator[Lease]:
         """Hold a lease; waiting for it is measured as `waiting`, as neither an execution nor overhead.
 
         Args:
             longest: seconds to wait for it at most; None: while the run has time.
+            lab: the place of the lab whose commands it is for; None: it is for a script.
 
         Raises:
             InfrastructureFailure: none came free in time.
@@ -50,7 +52,9 @@ class Leasing:
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
                 seconds = max(_SHORTEST, self.left()) if longest is None else longest
-                held = self.leases.hold(self.cpus, self.gpus, seconds=seconds, say=say, memory_bytes=self.memory_bytes)
+                held = self.leases.hold(
+                    self.cpus, self.gpus, seconds=seconds, say=say, memory_bytes=self.memory_bytes, lab=lab
+                )
                 lease = await stack.enter_async_context(held)
             if waits:
                 self.say("running, after " + waits[-1])

@@ -25,7 +25,7 @@ from bot.submission.files import OUTPUTS
 from bot.submission.kaggle import KaggleSubmitter
 from bot.submission.notebook import NotebookSubmitter
 from scrapers.kaggle.outputs import PublicOutputs
-from state.errors import InfrastructureFailure
+from state.errors import BudgetExceeded, InfrastructureFailure
 from state.steering import control
 from state.tables import Node
 from state.tasks import put_task
@@ -90,7 +90,7 @@ class OpenRun:
             try:
                 await self.search.blending.as_node()
                 self._node_ended()
-            except InfrastructureFailure as error:
+            except (InfrastructureFailure, BudgetExceeded) as error:
                 self.context.say(f"the blend is not considered: {error}")
         await self.desk.consider()
         await self.desk.send()

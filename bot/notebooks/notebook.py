@@ -1,9 +1,10 @@
-"""The notebook that is pushed: finds the data and the weights in either of Kaggle's layouts, and runs one script."""
+"""The notebook that is pushed: finds data and weights in either of Kaggle's layouts, and runs one script, or those of a blend."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from bot.notebooks.weights import WeightsFile, weights_slug
 
@@ -30,20 +31,47 @@ class NotebookScript:
 
     def cells(self) -> tuple[str, ...]:
         """Return the notebook's code cells."""
-        values = {
-            "competition": repr(self.competition),
-            "data_set": repr(weights_slug(self.weights)),
-            "weights": repr({one.flat: one.path for one in self.weights}),
-            "trains": repr(self.trains),
-            "seconds": repr(f"{self.seconds:.0f}"),
-            "name": self.name,
-        }
-        first, last = (_filled(part, values) for part in ("first_cell.py.txt", "last_cell.py.txt"))
-        return first, f"# {self.name}\nSOURCE = {_literal(self.code)}\n", last
+        first, running = _opening(self, self.seconds)
+        last = _filled("last_cell.py.txt", {"name": self.name})
+        return first, f"# {self.name}\nSOURCE = {_literal(self.code)}\n", running, last
 
     def as_script(self) -> str:
         """Return the cells as one script: what a dress rehearsal runs."""
         return as_script(self.cells())
+
+
+@dataclass(frozen=True)
+class NotebookBlend:
+    """A notebook of several scripts that predict, one after the other, each from weights of its own; then they are combined."""
+
+    codes: Mapping[str, str]
+    """The scripts by name."""
+    combine: str
+    """The functions that combine what they predict."""
+    facts: Mapping[str, Any]
+    """What these functions take: `weights` by name and so on."""
+    competition: str
+    weights: tuple[WeightsFile, ...]
+    """The path of each begins with its script's name."""
+    seconds: float
+    """What all may take together on Kaggle; `BOT_TIME_LIMIT` says an equal share of it."""
+    name: ClassVar[str] = "the blend"
+    trains: ClassVar[bool] = False
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the notebook's code cells."""
+        first, running = _opening(self, self.seconds / len(self.codes))
+        sources = [f"# infer.py of {name}\nSOURCES[{name!r}] = {_literal(one)}\n" for name, one in self.codes.items()]
+        sources[0] = f"SOURCES = {{}}\n{sources[0]}"
+        last = _filled("blend_cell.py.txt", {"facts": repr(self.facts)})
+        return first, *sources, running, f"{self.combine}\n", last
+
+    def as_script(self) -> str:
+        """Return the cells as one script: what a dress rehearsal runs."""
+        return as_script(self.cells())
+
+
+Notebook = NotebookScript | NotebookBlend
 
 
 def as_script(cells: Sequence[str]) -> str:
@@ -74,6 +102,18 @@ def notebook_text(cells: Sequence[str], marker: str) -> str:
         "nbformat_minor": 4,
     }
     return json.dumps(content, indent=1)
+
+
+def _opening(notebook: Notebook, seconds: float) -> tuple[str, str]:
+    """Return the cell that finds data and weights, and the one that says how a script is run."""
+    values = {
+        "competition": repr(notebook.competition),
+        "data_set": repr(weights_slug(notebook.weights)),
+        "weights": repr({one.flat: one.path for one in notebook.weights}),
+        "trains": repr(notebook.trains),
+        "seconds": repr(f"{seconds:.0f}"),
+    }
+    return _filled("first_cell.py.txt", values), _filled("run_cell.py.txt", values)
 
 
 def _filled(part: str, values: dict[str, str]) -> str:

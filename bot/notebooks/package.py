@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.notebooks.notebook import NotebookScript, notebook_text
+from bot.notebooks.notebook import Notebook, notebook_text
 from bot.notebooks.weights import WeightsFile, weights_slug
 from state.errors import InfrastructureFailure
 
@@ -24,11 +24,11 @@ class Facts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: int
-    runs: Literal["infer", "train"]
+    runs: Literal["infer", "train", "blend"]
     competition: str
     weights: tuple[WeightsFile, ...]
-    weights_from: Literal["refit", "holdout"]
-    """Whether they were made from all rows, or by the run that was scored."""
+    weights_from: Literal["refit", "holdout", "both"]
+    """Whether they were made from all rows, or by the run that was scored; of a blend's scripts perhaps some so, some so."""
     accelerator: str | None
     image: str | None
     seconds: float
@@ -107,7 +107,7 @@ class Package:
         return {flat: folder / flat for flat in self.weights}
 
 
-def write_package(path: Path, facts: Facts, script: NotebookScript, weights: Path) -> None:
+def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> None:
     """Write a package; the same content gives the same bytes.
 
     Args:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,34 +26,42 @@ class WeightsFile:
     bytes: int
 
 
-def weights_in(folder: Path) -> tuple[WeightsFile, ...]:
-    """Return the files of a folder, in the order of their paths; none where there is no such folder."""
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return tuple(
-        WeightsFile(f"w{number:03d}.bin", name, _sha256(folder / name), (folder / name).stat().st_size)
-        for number, name in enumerate(found)
-    )
-
-
 def weights_slug(files: Sequence[WeightsFile]) -> str:
     """Return the name of the data set that holds these files: the same content has the same name."""
     listed = "\n".join(f"{one.flat} {one.sha256}" for one in files)
     return f"bot-weights-{hashlib.sha256(listed.encode()).hexdigest()[:16]}"
 
 
-def lay_flat(folder: Path, files: Sequence[WeightsFile], target: Path) -> None:
-    """Put files into a new folder under their flat names, without copying them where the disk allows that.
+def lay_flat(folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ...]:
+    """Put the files of folders into a new one under flat names, without copying them where the disk allows that.
+
+    Args:
+        folders: by what the paths of their files begin with: nothing, or a name and a slash; they may be missing.
+        target: the new folder, which is replaced.
+
+    Returns:
+        The files, in the order of their paths.
 
     Raises:
         OSError: the disk failed.
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for one in files:
+    found = sorted(
+        (f"{name}{path.relative_to(folder).as_posix()}", path)
+        for name, folder in folders.items()
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
+    files = []
+    for number, (name, path) in enumerate(found):
+        one = WeightsFile(f"w{number:03d}.bin", name, _sha256(path), path.stat().st_size)
         try:
-            os.link(folder / one.path, target / one.flat)
+            os.link(path, target / one.flat)
         except OSError:
-            shutil.copyfile(folder / one.path, target / one.flat)
+            shutil.copyfile(path, target / one.flat)
+        files.append(one)
+    return tuple(files)
 
 
 def add_wheels(wheels: Path, target: Path, before: int) -> tuple[WeightsFile, ...]:

@@ -13,8 +13,8 @@ from bot.execution.folder import RunFolder, is_live, run_id
 from bot.execution.own_grader import keep_grader
 from bot.replay.settings import ReplaySettings, config_record
 from bot.report.result import NOT_DRAWN, RunResult, read_result
-from scrapers.snapshots.check import GRADER
 from scrapers.snapshots.fields import sentences
+from scrapers.snapshots.files import GRADER
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 

@@ -40,6 +40,7 @@ class ReplaySettings(AgentRunSettings):
     community: bool = True
     notes: Path | None = Field(default=None, description="the folder of notes that the run began with")
     seconds: float = Field(default=DEFAULT_SECONDS, gt=0, description="wall time to the run's exit")
+    fleet: str | None = Field(default=None, description="the Ray cluster whose nodes run scripts; none: this machine")
 
 
 def parse_cutoff(text: str, card: TaskCard) -> datetime:

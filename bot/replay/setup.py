@@ -87,7 +87,9 @@ class Setup:
     """Where scripts run, once that is open; None: as if on this machine."""
 
     @classmethod
-    def of(cls, options: ReplayOptions, model: str | None, out: Path, file: Path | None) -> Self:
+    def of(
+        cls, options: ReplayOptions, model: str | None, out: Path, file: Path | None, fleet: str | None = None
+    ) -> Self:
         """Find out what runs in a folder would run with.
 
         Args:
@@ -95,11 +97,13 @@ class Setup:
             model: as the option `--model`.
             out: the folder for the runs' folders.
             file: bot.toml, if there is one.
+            fleet: as the option `--fleet`, in place of the configured one.
 
         Raises:
             UsageError: the model or the sandbox cannot be used, labs are asked for and cannot be, or bot.toml is wrong.
         """
         configuration = read_settings(file)
+        configuration = configuration.model_copy(update={"fleet": configuration.fleet.at(fleet)})
         models = ModelSettings(Environment.read(), configuration.models)
         choice, settings = models.resolve(model), configuration.sandbox
         sandbox = choose(
@@ -143,6 +147,7 @@ class Setup:
             environment=described.environment,
             **asdict(self.share()),
             gpus=self.gpus,
+            fleet=configured.fleet.address,
             config=self.file,
             # A round has a draft for every slot.
             rounds=RoundsSettings(

@@ -15,8 +15,7 @@ from bot.budgets.figures import figures, share
 from bot.community.dependencies.graph import Graph
 from bot.community.dependencies.rows import dependency_graph
 from bot.community.reproduction.reproducing import why_no_more
-from bot.engine.attempts import code, load_tree
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import APART, NodeView, Tree
 from bot.evaluation.answers import Grade, HiddenScore
@@ -233,11 +232,13 @@ def _lost(card: TaskCard, handed_in: float | None, scored: float | None) -> floa
 
 
 def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
-    if not tree.ensembles or (blended := blend_of(context.store, context.run_id, tree.ensembles[-1].id)) is None:
+    node = max((one.id for one in tree.ensembles if one.valid), default=None)
+    blended = None if node is None else blend_of(context.store, context.run_id, node)
+    if node is None or blended is None:
         return None
     recipe, noise = blended.recipe, blended.noise
     return BlendFigures(
-        node=tree.ensembles[-1].id,
+        node=node,
         weights=recipe.weights,
         space=recipe.space,
         score=blended.score,

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from bot.engine.attempts import code
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
 from bot.evaluation.answers.blends import Blended, Recipe
 from bot.execution.record import kept_execution

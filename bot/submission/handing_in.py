@@ -67,7 +67,8 @@ async def hand_in(
         SubmissionInDoubt: the file could not be put in place.
         OSError: there is no file of that node.
     """
-    if blending is not None:
+    # A stopped run has no time for the dress rehearsal of a blend.
+    if blending is not None and not (hurried and context.takes_notebooks):
         with suppress(BotError):
             await blending.as_node()
     tree = load_tree(context)

@@ -8,8 +8,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import load_tree
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, load_tree
 from bot.engine.context import RunContext
 from bot.engine.race import Raced, race, scored_on
 from bot.engine.tree import NodeView, Tree
@@ -99,6 +98,8 @@ def _why(choice: Choice, compared: Sequence[Compared]) -> str:
     what = "the blend" if first.kind == "blend" else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{what} is as good as node {second.node}, and faster"
+    if first.kind == "blend" and (first.gain or 0.0) < 0:
+        return "the blend is within noise of the best script, whose score, the best of several, is taken to be a little lucky"
     return f"{what} is best on the rows that candidates were scored on"
 
 

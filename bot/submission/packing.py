@@ -7,15 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import Rehearsed, Staged, rehearsed, staged
+from bot.engine.dress_rehearsal import Rehearsed, rehearsed
+from bot.engine.staging import Staged, scored_run, staged
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import REHEARSAL_FEW, kept_execution
+from bot.execution.record import REHEARSAL_FEW
+from bot.notebooks.notebook import NotebookBlend
 from bot.notebooks.package import Facts, write_package
-from bot.submission.refit import refit_script
+from bot.notebooks.weights import WEIGHTS
+from bot.submission.refit import MadeFile, refit_scripts, refitted_in_words
 from sandbox import ExitReason
 from state.errors import InvalidSubmission
 
 _STEP = "package"
+_RUNS = {
+    "infer": "infer.py",
+    "train": "solution.py, which trains again on Kaggle",
+    "blend": "infer.py of each script of a blend, and combines what they predict",
+}
 
 
 @dataclass(frozen=True)
@@ -51,22 +59,20 @@ async def made_package(context: RunContext, node: int, worker: Worker, folder: P
 
 async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, tried: Rehearsed) -> dict[str, Any]:
     executor, limits = context.executor, context.notebook_limits
-    made = await refit_script(context, node, worker)
-    with context.store.read() as session:
-        scored = kept_execution(session, context.run_id, node)
-    kept, how = (executor.weights_of(scored.id) if scored else folder), "holdout"
-    if made.how == "refit":
-        kept, how = made.file.parent / "weights", "refit"
+    made = await refit_scripts(context, node, worker)
+    kept = {one: _weights_of(context, one, file) for one, file in made.items()}
     flat = executor.folder.executions / f"n{node}-package"
     stage = await staged(context, node, kept, flat)
     if not stage.script.trains and (why := await _fails(context, node, stage)) is not None:
         return {"why": f"with what its run on all rows has saved, its notebook fails: {why}"}
+    refits = sum(one.how == "refit" for one in made.values())
+    blend = isinstance(stage.script, NotebookBlend)
     facts = Facts(
         node=node,
-        runs="train" if stage.script.trains else "infer",
+        runs="train" if stage.script.trains else "blend" if blend else "infer",
         competition=context.card.slug,
         weights=stage.script.weights,
-        weights_from="refit" if how == "refit" else "holdout",
+        weights_from="refit" if refits == len(made) else "both" if refits else "holdout",
         accelerator=limits.accelerator,
         image=limits.image,
         seconds=tried.scaled,
@@ -75,13 +81,16 @@ async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, tr
     name = f"node{node}.zip"
     await asyncio.to_thread(write_package, folder / name, facts, stage.script, flat)
     await asyncio.to_thread(shutil.rmtree, flat, True)
-    what = "infer.py" if facts.runs == "infer" else "solution.py, which trains again on Kaggle"
-    note = f"a notebook that runs {what}; rehearsed, {tried.scaled:.0f} s are expected of it"
-    return {
-        "why": None,
-        "file": name,
-        "note": note if facts.runs == "train" else f"{note}; its weights are of {made.note}",
-    }
+    note = f"a notebook that runs {_RUNS[facts.runs]}; rehearsed, {tried.scaled:.0f} s are expected of it"
+    how = refitted_in_words(made) if blend else made[node].note
+    return {"why": None, "file": name, "note": note if facts.runs == "train" else f"{note}; its weights are of {how}"}
+
+
+def _weights_of(context: RunContext, node: int, made: MadeFile) -> Path:
+    """Return the folder with what a script's refit has left in `weights/`, or its scored run where there is no refit."""
+    if made.how == "refit":
+        return made.file.parent / WEIGHTS
+    return context.executor.weights_of(scored_run(context, node).id)
 
 
 async def _fails(context: RunContext, node: int, stage: Staged) -> str | None:

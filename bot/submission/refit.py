@@ -1,14 +1,14 @@
 """The refit: what is handed in is run again on all data, and its new file is taken if it may be trusted."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
-from bot.engine.attempts import code, load_tree
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.results import REFIT, nodes_in_words
 from bot.evaluation.client.worker import Worker
@@ -51,20 +51,9 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     blended = blend_of(context.store, context.run_id, node)
     if blended is None:
         return await refit_script(context, node, worker)
-    weights, slots = blended.recipe.weights, asyncio.Semaphore(context.slots)
-
-    async def refit_member(one: int) -> MadeFile:
-        async with slots:
-            return await refit_script(context, one, worker)
-
-    order = sorted(weights, key=lambda one: (-weights[one], one))
-    made = dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
-    done = [one for one in order if made[one].how == "refit"]
-    rest: list[str] = []
-    for note, left in groupby((one for one in order if one not in done), lambda one: made[one].note):
-        rest.append(f"{nodes_in_words(list(left))}: {note}")
-    if not done:
-        note = "; ".join(["the blend of the scored files", *rest])
+    made = await refit_scripts(context, node, worker)
+    if all(one.how != "refit" for one in made.values()):
+        note = "; ".join(["the blend of the scored files", *_left(made)])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
     out = context.executor.folder.blends_of(node)[1] / "submission.csv"
     out.parent.mkdir(exist_ok=True)
@@ -72,10 +61,36 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     await worker.write_blend(
         blended.recipe, {one: file.file for one, file in made.items()}, view.data, context.card, out
     )
-    note = f"the blend, {len(done)} of its {len(made)} members refitted on all data"
-    if len(made) == 1:
-        note = f"node {order[0]}, calibrated, refitted on all data"
-    return MadeFile(out, "refit", "; ".join([note, *rest]))
+    return MadeFile(out, "refit", refitted_in_words(made))
+
+
+async def refit_scripts(context: RunContext, node: int, worker: Worker) -> Mapping[int, MadeFile]:
+    """Run each script that makes a node's file again on all data, the heaviest in a blend first; see `refit_script`."""
+    blended = blend_of(context.store, context.run_id, node)
+    if blended is None:
+        return {node: await refit_script(context, node, worker)}
+    weights, slots = blended.recipe.weights, asyncio.Semaphore(context.slots)
+
+    async def refit_member(one: int) -> MadeFile:
+        async with slots:
+            return await refit_script(context, one, worker)
+
+    order = sorted(weights, key=lambda one: (-weights[one], one))
+    return dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
+
+
+def refitted_in_words(made: Mapping[int, MadeFile]) -> str:
+    """Return how many members of a blend were refitted, and why the others were not."""
+    done = sum(one.how == "refit" for one in made.values())
+    if done == len(made) == 1:
+        return f"node {next(iter(made))}, calibrated, refitted on all data"
+    return "; ".join([f"the blend, {done} of its {len(made)} members refitted on all data", *_left(made)])
+
+
+def _left(made: Mapping[int, MadeFile]) -> Sequence[str]:
+    """Return why scripts were not refitted, as many as there are reasons."""
+    rest = groupby((one for one in made if made[one].how != "refit"), lambda one: made[one].note)
+    return [f"{nodes_in_words(list(left))}: {note}" for note, left in rest]
 
 
 async def refit_script(context: RunContext, node: int, worker: Worker, lease: Lease | None = None) -> MadeFile:

@@ -84,7 +84,8 @@ class Environment:
     def packages(self) -> Mapping[str, str]:
         """Return what is installed, version by name."""
         found = metadata.distributions(path=[str(self.packages_folder)])
-        return {one.metadata["Name"]: one.version for one in found}
+        described = (one.metadata for one in found)  # each is read anew by each look
+        return {one["Name"]: one["Version"] for one in described}
 
     def about(self) -> str:
         """Describe it in a few words."""

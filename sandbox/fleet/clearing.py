@@ -7,9 +7,6 @@ import os
 import sys
 from pathlib import Path
 
-from sandbox.leftovers import left_by_killed
-from sandbox.workspace import remove_tree
-
 
 def main() -> None:
     """Wait, then remove what is left."""
@@ -18,6 +15,10 @@ def main() -> None:
     if os.fork():
         return
     sys.stdin.buffer.read()
+    # Only now, as a slot waits until this process is there, and it takes half a second to import them.
+    from sandbox.leftovers import left_by_killed
+    from sandbox.workspace import remove_tree
+
     for left in left_by_killed(folder):
         left.remove()
     remove_tree(folder)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from sandbox.fleet.home import CONNECTIONS, Home
 from sandbox.fleet.slot import Slot, SlotPlan
 from state.errors import InfrastructureFailure, UsageError
 
 INSTALL = "pip install 'kaggle-bot[fleet]'"
 _NODE = "ray.io/node-id"
+SIDE_BY_SIDE = 2 * CONNECTIONS + 8
+"""Questions that a home may be asked at a time: those of its connections, and its own."""
 
 
 class SlotLost(InfrastructureFailure):
@@ -79,23 +82,29 @@ class Cluster:
                 found.append(FleetNode(node["NodeID"], node["NodeManagerHostname"], cpus, gpus, memory))
         return found
 
-    def slot(self, plan: SlotPlan, memory_bytes: int, without: Sequence[str] = ()) -> Any:
+    def slot(self, plan: SlotPlan, memory_bytes: int, without: Sequence[str] = (), node: str | None = None) -> Any:
         """Ask for a slot, which waits until a node has room for it.
 
         Args:
             plan: its cores and GPUs among others.
             memory_bytes: that are to be its own.
             without: nodes that are not to be used.
+            node: that is to be used; None: any other.
         """
-        label = {"label_selector": {_NODE: f"!in({','.join(without)})"}} if without else {}
-        return self._make(plan, num_cpus=plan.cpus, num_gpus=plan.gpus, memory=memory_bytes, **label)
+        where = node or (f"!in({','.join(without)})" if without else None)
+        label = {} if where is None else {"label_selector": {_NODE: where}}
+        return self._make(Slot, plan, num_cpus=plan.cpus, num_gpus=plan.gpus, memory=memory_bytes, **label)
 
     def visitor(self, plan: SlotPlan, node: str) -> Any:
         """Ask for a slot on one node which takes up nothing there: to look around."""
-        return self._make(plan, num_cpus=0, label_selector={_NODE: node})
+        return self._make(Slot, plan, num_cpus=0, label_selector={_NODE: node})
 
-    def _make(self, plan: SlotPlan, **options: Any) -> Any:
-        return self._ray.remote(Slot).options(max_restarts=0, max_task_retries=0, **options).remote(plan)
+    def home(self, plan: SlotPlan, node: str) -> Any:
+        """Ask for a lab's home on one node, whose methods may be called side by side."""
+        return self._make(Home, plan, num_cpus=0, label_selector={_NODE: node}, max_concurrency=SIDE_BY_SIDE)
+
+    def _make(self, kind: type[Slot], plan: SlotPlan, **options: Any) -> Any:
+        return self._ray.remote(kind).options(max_restarts=0, max_task_retries=0, **options).remote(plan)
 
     def begin(self, slot: Any) -> Any:
         """Ask a slot for its facts; `ready` says whether they are there."""

@@ -76,6 +76,10 @@ class NodeCache:
         """Return where a folder lies, or is to lie."""
         return self._folders / digest
 
+    def file(self, digest: str) -> Path:
+        """Return where a file lies, or is to lie."""
+        return self._files / digest
+
     def use(self, digest: str) -> Lock | None:
         """Return a lock by which a folder stays, to be released after use; None if it is not there."""
         lock = take(self._folders / f"{digest}.lock", shared=True)

@@ -1,5 +1,6 @@
-"""A slot that is held for one execution."""
+"""A slot that is held for one execution, or waited for."""
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,3 +26,30 @@ class PlacedLease(Lease):
     """A lease whose cores and GPUs are another machine's."""
 
     slot: HeldSlot | None = field(default=None, compare=False)
+
+    @property
+    def lost(self) -> bool:
+        """Whether its slot is lost."""
+        return self.slot is not None and self.slot.lost
+
+
+def slot_of(lease: Lease) -> HeldSlot | None:
+    """Return the slot that a lease is; None: it is one of this machine."""
+    return lease.slot if isinstance(lease, PlacedLease) else None
+
+
+@dataclass(eq=False)
+class Wanted:
+    """A slot that somebody waits for."""
+
+    plan: SlotPlan
+    memory_bytes: int
+    node: str | None
+    """On which it must be; None: on any."""
+    given: HeldSlot | None = None
+    """One that was given back meanwhile."""
+    was_given: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def is_met_by(self, held: HeldSlot) -> bool:
+        """Return whether a slot is such a one."""
+        return (held.plan, held.memory_bytes) == (self.plan, self.memory_bytes) and self.node in (None, held.facts.node)

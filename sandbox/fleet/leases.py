@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.fleet.cluster import Cluster, SlotLost
-from sandbox.fleet.held import HeldSlot, PlacedLease
+from sandbox.fleet.held import HeldSlot, PlacedLease, Wanted
 from sandbox.fleet.placing import FleetSandbox
-from sandbox.fleet.slot import SlotFacts, SlotPlan
+from sandbox.fleet.slot import Slot, SlotFacts, SlotPlan
+from sandbox.lab import LabPlace
 from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
 from sandbox.share import Share
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 
 class Fleet(Leases):
-    """Leases slots of a cluster. What is no execution of a script, as a lab, goes on with the leases of this machine."""
+    """Leases slots of a cluster, for scripts and for the commands of labs."""
 
     def __init__(self, cluster: Cluster, settings: FleetSettings, scripts: SandboxSettings, here: Leases) -> None:
         """Take the cluster.
@@ -55,8 +56,11 @@ class Fleet(Leases):
         self._settings, self._scripts, self._here = settings, scripts, here
         self._description: SandboxDescription | None = None
         self._idle: list[HeldSlot] = []
+        self._held: list[HeldSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
+        self._wanting: list[Wanted] = []
+        """Who waits for a new slot, in the order in which they came; what is given back meanwhile is theirs."""
         self._resting: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fleet")
 
@@ -99,6 +103,14 @@ class Fleet(Leases):
         memory = each if settings.memory_gb is None else int(settings.memory_gb * 1024**3)
         return Share(cores, memory, int((settings.disk_gb or self._settings.disk_gb) * 1e9))
 
+    def room(self, share: Share, *, parallel: int, gpus: int = 0) -> int:
+        """Return for how many runs there is room at a time, each with so many scripts of that share; at least 1."""
+        slots = 0
+        for node in self.cluster.nodes():
+            fit = min(node.cpus // share.cpus, node.memory_bytes // share.memory_bytes)
+            slots += min(fit, node.gpus // gpus) if gpus else fit
+        return max(1, slots // parallel)
+
     @asynccontextmanager
     async def hold(
         self,
@@ -108,33 +120,77 @@ class Fleet(Leases):
         seconds: float,
         say: Callable[[str], None] | None = None,
         memory_bytes: int = 0,
+        lab: LabPlace | None = None,
     ) -> AsyncIterator[Lease]:
-        """Hold a slot with that many cores and GPUs; see `Leases.hold`."""
+        """Hold a slot with that many cores and GPUs, for a lab's commands on its node while that lives; see `Leases.hold`."""
         description = self._description
         if description is None:
             raise InfrastructureFailure("a fleet's leases are for one sandbox (Fleet.placing)")
         plan = plan_of(description, self._scripts, self._settings, cpus, gpus)
-        held = await self._get(plan, memory_bytes, time.monotonic() + seconds, say)
+        deadline = time.monotonic() + seconds
+        held, own = await self._get(plan, memory_bytes, deadline, say, lab)
+        self._held.append(held)
         try:
-            yield PlacedLease(gpus=held.facts.gpus, slot=held)
+            yield PlacedLease(own.cpus, held.facts.gpus, slot=held)
         finally:
-            await self._give_back(held, say)
+            self._held = [one for one in self._held if one is not held]
+            await self._give_back(held, say, occupied=lab is not None)
 
     async def _get(
-        self, plan: SlotPlan, memory_bytes: int, deadline: float, say: Callable[[str], None] | None
+        self,
+        plan: SlotPlan,
+        memory_bytes: int,
+        deadline: float,
+        say: Callable[[str], None] | None,
+        lab: LabPlace | None,
+    ) -> tuple[HeldSlot, Lease]:
+        """Return a slot, with the cores that it holds for a lab."""
+        while True:
+            held = await self._found(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
+            if lab is None:
+                return held, Lease()
+            try:
+                return held, await self._occupied(held, deadline)
+            except BaseException as error:
+                await self._give_back(held, say, occupied=False)
+                if not isinstance(error, SlotLost):
+                    raise
+
+    async def _occupied(self, held: HeldSlot, deadline: float) -> Lease:
+        """Have a slot hold cores of its node, by number, as commands of a lab want them."""
+        held.lost = True  # unless it answers
+        seconds = max(1.0, deadline - time.monotonic())
+        own: Lease = await self._in_thread(
+            partial(self.cluster.call, seconds=seconds + 60), held.handle, Slot.occupy.__name__, seconds
+        )
+        held.lost = False
+        return own
+
+    async def _found(
+        self,
+        plan: SlotPlan,
+        memory_bytes: int,
+        deadline: float,
+        say: Callable[[str], None] | None,
+        there: str | None,
     ) -> HeldSlot:
-        """Return a slot that can run scripts, an idle one if there is one."""
+        """Return a slot that can run scripts, an idle one if there is one; while a lab's node lives, it is there."""
         lost = 0
         while True:
-            fitting = [one for one in self._idle if (one.plan, one.memory_bytes) == (plan, memory_bytes)]
+            node = there if there is not None and await self._lives(there) else None
+            wanted = Wanted(plan, memory_bytes, node)
+            fitting = [one for one in self._idle if wanted.is_met_by(one)]
             if fitting:
                 self._idle.remove(fitting[-1])
                 handle = fitting[-1].handle
             else:
                 without = self._unused_of(await self._fit(plan, memory_bytes))
-                handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without)
+                handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without, node)
+                self._wanting.append(wanted)
             try:
-                facts = await self._facts(handle, plan, memory_bytes, deadline, say)
+                while isinstance(facts := await self._facts(handle, wanted, deadline, say), HeldSlot):
+                    self._in_background(self._in_thread(self.cluster.end, handle))
+                    fitting, handle, wanted = [facts], facts.handle, Wanted(plan, memory_bytes, node)
             except SlotLost as error:
                 lost += not fitting
                 if lost == _MOST_LOST:
@@ -143,6 +199,11 @@ class Fleet(Leases):
             except BaseException:
                 await self._in_thread(self.cluster.end, handle)
                 raise
+            finally:
+                if wanted in self._wanting:
+                    self._wanting.remove(wanted)
+                if wanted.given is not None:
+                    self._offer(wanted.given)
             problem = facts.problem or difference(self._description, facts)
             if problem is None:
                 return HeldSlot(handle, facts, plan, memory_bytes)
@@ -150,6 +211,9 @@ class Fleet(Leases):
             self._leave_alone(facts, _UNFIT, problem, say)
             if not self._unused_of(await self._fit(plan, memory_bytes)):
                 raise InfrastructureFailure(f"no node of the fleet can run scripts; {facts.host}: {problem}")
+
+    async def _lives(self, node: str) -> bool:
+        return any(one.id == node for one in await self._in_thread(self.cluster.nodes))
 
     async def _fit(self, plan: SlotPlan, memory_bytes: int) -> list[str]:
         """Return the nodes that have room for such a slot when nothing else runs there; raises where there is none."""
@@ -164,42 +228,78 @@ class Fleet(Leases):
         """Return the nodes that are to be left alone; none where that would be all: rather one that has failed before."""
         now = time.monotonic()
         unused = [node for node, until in self._without.items() if until > now]
+        # Ray may learn of a node's death later than who holds a slot there.
+        unused += [one.facts.node for one in self._held if one.lost]
         return unused if set(fit) - set(unused) else []
 
     async def _facts(
         self,
         handle: Any,
-        plan: SlotPlan,
-        memory_bytes: int,
+        wanted: Wanted,
         deadline: float,
         say: Callable[[str], None] | None,
-    ) -> SlotFacts:
-        """Wait until a slot is there, and return what it says of its node."""
+    ) -> SlotFacts | HeldSlot:
+        """Wait until a slot is there, and return what it says of its node; or another slot that was given meanwhile."""
+        plan, memory_bytes, node = wanted.plan, wanted.memory_bytes, wanted.node
         answer, began, reported = self.cluster.begin(handle), time.monotonic(), False
-        while not await self._in_thread(self.cluster.ready, answer, _LOOK):
+        while not await self._ready(answer, wanted):
+            if wanted.given is not None:
+                given, wanted.given = wanted.given, None
+                return given
             now = time.monotonic()
             if now >= deadline:
                 raise InfrastructureFailure(f"no node of the fleet came free in {now - began:.0f} s")
             await self._fit(plan, memory_bytes)  # the only node may have died meanwhile
-            if now - began >= _SAY_AFTER and not reported:
+            if node is not None and not await self._lives(node):
+                await self._in_thread(self.cluster.end, handle)
+                raise SlotLost("its node is lost")
+            if now - began >= _SAY_AFTER:
                 # Slots of another shape may be what it waits for.
-                await self._end_idle(lambda one: one.plan != plan)
-                if say:
+                await self._end_idle(lambda one: (one.plan, one.memory_bytes) != (plan, memory_bytes))
+                if say and not reported:
                     say(f"waiting for a slot of the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
                 reported = True
         facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
         return facts
 
-    async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None) -> None:
+    async def _ready(self, answer: Any, wanted: Wanted) -> bool:
+        """Wait a little for an answer, or until a slot was given; return whether the answer is there."""
+        looking = asyncio.ensure_future(self._in_thread(self.cluster.ready, answer, _LOOK))
+        given = asyncio.ensure_future(wanted.was_given.wait())
+        try:
+            await asyncio.wait({looking, given}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            given.cancel()
+        return looking.done() and looking.result()
+
+    async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
+        if occupied and not held.lost:
+            try:
+                await self._in_thread(self.cluster.call, held.handle, Slot.vacate.__name__)
+            except SlotLost:
+                held.lost = True
         if held.lost:
             self._leave_alone(held.facts, _LEFT_ALONE, "a slot was lost there", say)
             await self._in_thread(self.cluster.end, held.handle)
             return
+        self._offer(held)
+
+    def _offer(self, held: HeldSlot) -> None:
+        """Give a slot to who has waited longest for one like it, or keep it for a while."""
+        for wanted in self._wanting:
+            if wanted.is_met_by(held):
+                self._wanting.remove(wanted)
+                wanted.given = held
+                wanted.was_given.set()
+                return
         held.since = time.monotonic()
         self._idle.append(held)
-        resting = asyncio.create_task(self._rest())
-        self._resting.add(resting)
-        resting.add_done_callback(self._resting.discard)
+        self._in_background(self._rest())
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._resting.add(task)
+        task.add_done_callback(self._resting.discard)
 
     async def _rest(self) -> None:
         """End the slots that nothing wanted for a while: others may want their cores."""

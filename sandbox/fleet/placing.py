@@ -3,78 +3,68 @@
 import asyncio
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Watch
 from sandbox.collect import write_atomically
 from sandbox.fleet.cluster import Cluster, SlotLost
-from sandbox.fleet.contents import Contents, Manifest, digest_of
-from sandbox.fleet.held import HeldSlot, PlacedLease
+from sandbox.fleet.contents import digest_of
+from sandbox.fleet.held import HeldSlot, slot_of
+from sandbox.fleet.labs import placed_lab
+from sandbox.fleet.sending import Sender
 from sandbox.fleet.slot import Progress
 from sandbox.lab import Lab, LabRequest
 from sandbox.output import CappedOutput, LiveLog
+from sandbox.waiting import ended
 from sandbox.workspace import LOG_NAME, check_request
 from state.redaction import Redactor
 
 _WAIT = 0.5
 """Seconds for which a slot waits for the end of an execution before it answers."""
-_PIECE = 8 * 1024**2
-"""Bytes that are sent at a time."""
-_ATTEMPTS = 3
-"""Times that a folder is sent, should the node's cache be cleared meanwhile."""
-_SENDING = 120.0
-"""Seconds in which a piece must have arrived."""
 
 
 class FleetSandbox:
-    """Runs scripts on nodes of a fleet; labs, and scripts with a lease of this machine, run in the sandbox that is here."""
+    """Runs scripts, and opens labs, where their lease is: on a node of a fleet, or in the sandbox that is here."""
 
     def __init__(self, here: Sandbox, cluster: Cluster) -> None:
         self._here, self._cluster = here, cluster
-        self._contents = Contents()
-        self._sending: dict[tuple[str, Path], threading.Lock] = defaultdict(threading.Lock)
-        """By node and folder, so that two scripts that start together send it once."""
+        self._sender = Sender(cluster)
 
     def describe(self) -> SandboxDescription:
         """Return what the back end cannot contain, which is the same on all nodes."""
         return self._here.describe()
 
-    def open_lab(self, request: LabRequest) -> AbstractAsyncContextManager[Lab]:
-        """Open a lab on this machine."""
-        return self._here.open_lab(request)
+    @asynccontextmanager
+    async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
+        """Open a lab where its lease is; see `Sandbox.open_lab`."""
+        slot = slot_of(request.lease)
+        here = self._here.open_lab(request) if slot is None else placed_lab(self._cluster, self._sender, slot, request)
+        async with here as lab:
+            yield lab
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
         """Run an execution where its lease is; see `Sandbox.run`. A node's death is an outcome INFRASTRUCTURE."""
-        slot = request.lease.slot if isinstance(request.lease, PlacedLease) else None
+        slot = slot_of(request.lease)
         if slot is None:
             return await self._here.run(request, watch)
         check_request(request)
         stop = threading.Event()
         with ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
             running = asyncio.get_running_loop().run_in_executor(thread, self._run, slot, request, watch, stop)
-            try:
-                return await asyncio.shield(running)
-            except asyncio.CancelledError:
-                stop.set()
-                while not running.done():
-                    try:
-                        await asyncio.wait({running})
-                    except asyncio.CancelledError:
-                        continue  # cancelled again: the code must be gone nevertheless
-                raise
+            return await ended(running, stop.set)
 
     def _run(self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event) -> Outcome:
         try:
             request.out.mkdir(parents=True, exist_ok=True)
             for name in (*request.keep, LOG_NAME):
                 (request.out / name).unlink(missing_ok=True)
-            view = self._send(slot, request.view, stop)
-            mounts = {name: self._send(slot, folder, stop) for name, folder in request.mounts.items()}
+            send = partial(self._sender.send, slot.handle, slot.facts.node, stop=stop)
+            view, mounts = send(request.view), {name: send(folder) for name, folder in request.mounts.items()}
             # Neither paths of this machine nor the secrets that the redactor knows leave it.
             sent = replace(request, view=Path(), out=Path(), mounts={}, redactor=Redactor(), lease=Lease())
             self._cluster.call(slot.handle, "start", sent, view, mounts)
@@ -90,23 +80,6 @@ class FleetSandbox:
             slot.lost = True
             return _failure(f"It could not be run on node {slot.facts.host} of the fleet: {error}")
         return outcome
-
-    def _send(self, slot: HeldSlot, folder: Path, stop: threading.Event) -> str:
-        """Send what a node lacks of a folder; return the folder's digest."""
-        manifest = self._contents.manifest(folder)
-        with self._sending[slot.facts.node, folder]:
-            lacking = self._cluster.call(slot.handle, "lacks", manifest.digest)
-            for _ in range(_ATTEMPTS):
-                if lacking is None:
-                    return manifest.digest
-                for batch in _pieces(folder, manifest, set(lacking)):
-                    if stop.is_set():
-                        raise SlotLost("the bot was asked to stop")
-                    self._cluster.call(slot.handle, "put", batch, seconds=_SENDING)
-                lacking = self._cluster.call(slot.handle, "lacks", manifest.digest, manifest, seconds=_SENDING)
-            if lacking is None:
-                return manifest.digest
-        raise OSError(f"{folder} could not be kept there")
 
     def _follow(
         self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event
@@ -134,40 +107,13 @@ class FleetSandbox:
         kept = {}
         for name, (digest, size) in ended.files.items():
             partial = request.out / f".{name}.partial"
-            with partial.open("wb") as stream:
-                while stream.tell() < size:
-                    piece = self._cluster.call(slot.handle, "read", name, stream.tell(), _PIECE, seconds=_SENDING)
-                    if not piece:
-                        raise OSError(f"{name} ended early")
-                    stream.write(piece)
+            self._sender.fetch(slot.handle, ("read", name), size, partial)
             if digest_of(partial) != digest:
                 raise OSError(f"what arrived of {name} is not its content")
             kept[name] = partial.replace(request.out / name)
         text = request.redactor.own(outcome.output, "a script's output")
         write_atomically(request.out / LOG_NAME, text)
         return replace(outcome, output=text, kept=kept)
-
-
-def _pieces(folder: Path, manifest: Manifest, lacking: set[str]) -> Iterator[list[tuple[str, int, bytes, bool]]]:
-    """Yield what a node lacks in batches: small files together, large ones in pieces."""
-    batch: list[tuple[str, int, bytes, bool]] = []
-    room = _PIECE
-    for entry in manifest.files:
-        if entry.digest not in lacking:
-            continue
-        lacking.remove(entry.digest)
-        with (folder / entry.path).open("rb") as stream:
-            offset, last = 0, False
-            while not last:
-                piece = stream.read(room)
-                last = offset + len(piece) >= entry.size or not piece
-                batch.append((entry.digest, offset, piece, last))
-                offset, room = offset + len(piece), room - len(piece)
-                if room <= 0:
-                    yield batch
-                    batch, room = [], _PIECE
-    if batch:
-        yield batch
 
 
 def _failure(detail: str) -> Outcome:

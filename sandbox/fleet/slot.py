@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from sandbox import Breach, ExecutionRequest, ExitReason, Outcome, Sandbox, SandboxDescription, Usage
+from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Usage
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.execution import LocalSandbox, execute
@@ -130,6 +131,8 @@ class Slot:
         self._thread: threading.Thread | None = None
         self._outcome: Outcome | None = None
         self._locks: list[Lock] = []
+        self._occupied: Lease | None = None
+        self._runner, self._holding = asyncio.Runner(), AsyncExitStack()
         self._sandbox: Sandbox | None = None
         self._problem: str | None = None
         try:
@@ -225,6 +228,21 @@ class Slot:
         files = {name: (digest_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
         return Progress(output, usage, replace(outcome, kept={}), files)
 
+    def occupy(self, seconds: float) -> Lease:
+        """Hold cores and GPUs until `vacate`, for a lab's commands and the scripts that they have scored.
+
+        Raises:
+            InfrastructureFailure: They did not come free in so many seconds.
+        """
+        self._occupied = self._runner.run(self._holding.enter_async_context(_own_cores(self._plan, seconds)))
+        return self._occupied
+
+    def vacate(self) -> None:
+        """Give back what `occupy` took."""
+        if self._occupied is not None:
+            self._occupied = None
+            self._runner.run(self._holding.aclose())
+
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Return a piece of a kept file."""
         with (self._out / name).open("rb") as stream:
@@ -238,20 +256,34 @@ class Slot:
             self._locks.pop().release()
 
     def _run(self, request: ExecutionRequest) -> None:
+        if not isinstance(self._sandbox, LocalSandbox):
+            self._outcome = _failed(self._problem or "the node has no sandbox")
+            return
         try:
-            self._outcome = asyncio.run(self._on_own_cores(request))
+            self._outcome = asyncio.run(_executed(self._sandbox, self._plan, self._occupied, request, self._relay))
         except (BotError, OSError) as error:
             self._outcome = _failed(str(error))
 
-    async def _on_own_cores(self, request: ExecutionRequest) -> Outcome:
-        """Run it in this thread, which Ray's bookkeeping gave it, on cores and GPUs that no other bot of the node uses."""
-        if not isinstance(self._sandbox, LocalSandbox):
-            return _failed(self._problem or "the node has no sandbox")
-        with open_gpus() as gpus, stop_signal() as stop:
-            own = gpus.all() if self._plan.gpus else ()
-            leases = Leases(leases_folder(), gpus=gpus)
-            async with leases.hold(self._plan.cpus, len(own), seconds=_CORES) as lease:
-                return execute(self._sandbox, replace(request, lease=lease), stop, self._relay)
+
+# Outside of the class: Ray would take it for an asynchronous one, and a home's methods would wait for each other.
+async def _executed(
+    sandbox: LocalSandbox, plan: SlotPlan, occupied: Lease | None, request: ExecutionRequest, relay: _Relay
+) -> Outcome:
+    """Run an execution in this thread, on cores that are held for it or already."""
+    own = _own_cores(plan, _CORES) if occupied is None else nullcontext(occupied)
+    with stop_signal() as stop:
+        async with own as lease:
+            return execute(sandbox, replace(request, lease=lease), stop, relay)
+
+
+@asynccontextmanager
+async def _own_cores(plan: SlotPlan, seconds: float) -> AsyncIterator[Lease]:
+    """Hold what Ray's bookkeeping gave a slot: cores and GPUs that no other bot of the node uses."""
+    with open_gpus() as gpus:
+        own = gpus.all() if plan.gpus else ()
+        leases = Leases(leases_folder(), gpus=gpus)
+        async with leases.hold(plan.cpus, len(own), seconds=seconds) as lease:
+            yield lease
 
 
 def node_folder() -> Path:

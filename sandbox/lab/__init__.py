@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from sandbox import Lease
 from state.errors import InfrastructureFailure
 from state.redaction import Redactor
 
-__all__ = ["CommandResult", "Lab", "LabDied", "LabLimits", "LabRequest"]
+__all__ = ["CommandResult", "Lab", "LabDied", "LabLimits", "LabPlace", "LabRequest"]
 
 
 class LabDied(InfrastructureFailure):
@@ -47,8 +48,18 @@ class LabRequest:
     """Takes the bot's own secrets out of logs and results."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that commands find beside the sandbox's own."""
+    lease: Lease = field(default=Lease(), compare=False)
+    """It lives where this is; its commands have leases of their own."""
     in_place: Sequence[Path] = ()
     """Folders and files that are found read-only where they lie on the host, as an installed program expects its own."""
+
+
+@dataclass
+class LabPlace:
+    """Where a lab's commands are to have their leases."""
+
+    node: str | None = None
+    """The node of a fleet that the lab lives on; None: on this machine, or nowhere yet."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +104,20 @@ class Lab(Protocol):
     async def wait_idle(self) -> None:
         """Return when no process runs any more; at once where the lab has ended."""
 
+    async def bring_home(self) -> None:
+        """Have `work` in the lab's folder be as it is now, where the lab lives on another machine.
+
+        Raises:
+            LabDied: That machine is lost.
+        """
+
     async def close(self) -> None:
         """End everything; the files stay."""
 
     @property
     def alive(self) -> bool:
         """Whether it can run commands."""
+
+    @property
+    def node(self) -> str | None:
+        """The node of a fleet that it lives on; None: it lives on this machine."""

@@ -7,15 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
 from sandbox.lab.keeper import Keeper, RunOrder
 from sandbox.lab.layout import check_lab, command_environment, prepare
 from sandbox.running import Running
+from sandbox.waiting import ended
 from sandbox.watcher import Watcher
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -71,24 +69,9 @@ class OpenLab:
         self, number: int, command: str, *, seconds: float, cpus: Sequence[int], gpus: Sequence[str] = ()
     ) -> CommandResult:
         """See `Lab`."""
-        cores = tuple(cpus) or tuple(sorted(os.sched_getaffinity(0)))
-        environment = command_environment(
-            self._request,
-            self._paths.programs,
-            self._paths.packages,
-            seconds=seconds,
-            cpus=len(cores),
-            gpus=gpus,
-        )
-        wanted = RunOrder(number, command, environment, cores, seconds)
+        wanted = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
         self._keeper.run(wanted)
-        running = asyncio.wrap_future(wanted.done)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._keeper.stop(number)
-            await _until_done(running)
-            raise
+        return await ended(asyncio.wrap_future(wanted.done), partial(self._keeper.stop, number))
 
     async def wait_idle(self) -> None:
         """See `Lab`."""
@@ -97,26 +80,37 @@ class OpenLab:
         except LabDied:
             return
 
+    async def bring_home(self) -> None:
+        """See `Lab`: it lives on this machine."""
+
     async def close(self) -> None:
         """See `Lab`."""
         self._keeper.close()
-        closing = asyncio.wrap_future(self._keeper.closed)
-        try:
-            await asyncio.shield(closing)
-        except asyncio.CancelledError:
-            await _until_done(closing)
-            raise
+        await ended(asyncio.wrap_future(self._keeper.closed))
 
     @property
     def alive(self) -> bool:
         """See `Lab`."""
         return self._keeper.alive
 
+    @property
+    def node(self) -> None:
+        """See `Lab`."""
+        return None
 
-async def _until_done(future: "asyncio.Future[_T]") -> None:
-    """Wait for it, however often one is asked to stop meanwhile."""
-    while not future.done():
-        try:
-            await asyncio.wait({future})
-        except asyncio.CancelledError:
-            continue
+
+def order_of(
+    request: LabRequest,
+    paths: SearchPaths,
+    number: int,
+    command: str,
+    seconds: float,
+    cpus: Sequence[int],
+    gpus: Sequence[str],
+) -> RunOrder:
+    """Return the order to run a command; see `Lab.run`."""
+    cores = tuple(cpus) or tuple(sorted(os.sched_getaffinity(0)))
+    environment = command_environment(
+        request, paths.programs, paths.packages, seconds=seconds, cpus=len(cores), gpus=gpus
+    )
+    return RunOrder(number, command, environment, cores, seconds)

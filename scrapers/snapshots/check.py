@@ -8,7 +8,7 @@ from scrapers.snapshots.answers import ANSWERS, SAMPLE, check_answers
 from scrapers.snapshots.archives import check_archive, is_archive
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import Community, read_community
-from scrapers.snapshots.files import DATA, check_links, escapes, resolve_inside, sha256_of, walk
+from scrapers.snapshots.files import DATA, GRADER, check_links, escapes, resolve_inside, sha256_of, walk
 from scrapers.snapshots.leaderboard import LEADERBOARD, read_leaderboard
 from scrapers.snapshots.leaks import check_leaks
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST, Manifest, read_manifest
@@ -17,7 +17,6 @@ from scrapers.snapshots.tables import ends_within_row, is_table
 from state.errors import Problem
 from state.words import did_you_mean, plural
 
-GRADER = "private/grade.py"
 _SHOWN = 5
 """Most snapshots named where a folder holds several."""
 _REQUIRED = (DESCRIPTION, SAMPLE, ANSWERS, LEADERBOARD)

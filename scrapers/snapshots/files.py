@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from scrapers.snapshots.problems import Problems
 
 DATA = "data"
+GRADER = "private/grade.py"
 
 
 def escapes(name: str) -> bool:

@@ -16,6 +16,7 @@ DOOMS = (("before", "node.ended", "2"), ("after", "run.ended", "1"))
 
 
 @pytest.mark.integration
+@pytest.mark.trial
 def test_a_run_killed_at_boundaries_ends_with_the_tree_of_one_that_was_not(tmp_path: Path) -> None:
     with ScriptedEndpoint(SteadyAnswers()) as endpoint:
         calm = World(tmp_path / "calm", endpoint, options=OPTIONS)

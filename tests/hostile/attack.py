@@ -105,6 +105,8 @@ class Attack:
     """Looks for more that may be wrong on the host."""
     lab: bool = False
     """Whether it is made in a lab, with the engine's end of its socket, instead of in an execution."""
+    at_server: bool = False
+    """Whether it takes long, and is aimed at that end alone, which is the same in each back end: in docker it is a trial."""
     reduced: bool = False
     """Whether it belongs to the smaller set that is also run as an ordinary user."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.image.engine import engine_address
 from tests import needs
-from tests.hostile.attack import BackEnd
+from tests.hostile.attack import BACK_ENDS, BackEnd
 from tests.hostile.suite import ATTACKS
 from tests.sandbox.test_ordinary_user import copy_distributions
 from tests.source_tree import ROOT
@@ -32,6 +32,11 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.parametrize(
+    "back_end",
+    [pytest.param(name, marks=pytest.mark.trial if name == "docker" else ()) for name in BACK_ENDS],
+    indirect=True,
+)
 def test_the_limits_hold_when_an_ordinary_user_starts_the_bot(back_end: BackEnd, folder: Path) -> None:
     needs.root()
     user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", *_groups(back_end), "env"]

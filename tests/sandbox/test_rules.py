@@ -155,7 +155,7 @@ def test_a_script_that_fills_the_disk_is_ended_and_one_that_wrote_little_is_not(
 
 
 @given(st.lists(st.binary(max_size=200) | st.sampled_from([b"loss: ", b"nan", b"\n", b"Epoch 3/", b"9" * 40])))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_no_output_makes_a_rule_fail_or_end_anything_for_another_reason(chunks: list[bytes]) -> None:
     rules = Rules(RuleSettings(), request())
     for position, chunk in enumerate(chunks):

@@ -77,12 +77,13 @@ def contender_of(settings: ReplaySettings) -> Contender:
     return Contender(settings.agent, variant_of(settings), settings.model)
 
 
-def read_bench(file: Path, configured: Path | None) -> Bench:
+def read_bench(file: Path, configured: Path | None, fleet: str | None = None) -> Bench:
     """Read a plan, and check all that it names; `with_folders` finds what was begun of it.
 
     Args:
         file: the plan.
         configured: bot.toml, if there is one.
+        fleet: as the option `--fleet`.
 
     Raises:
         ConfigurationError: something in the plan is wrong; the error holds every mistake.
@@ -90,7 +91,7 @@ def read_bench(file: Path, configured: Path | None) -> Bench:
     """
     plan, lines = read_toml(file, Plan, contradictions)
     out = plan.out or file.absolute().parent / f"{file.stem}-runs"
-    checked = _Checked(plan, out, configured)
+    checked = _Checked(plan, out, configured, fleet)
     if checked.mistakes:
         where = Where(file, lines)
         raise ConfigurationError([where.mistake("wrong", path, sentence) for path, sentence in checked.mistakes])
@@ -100,7 +101,7 @@ def read_bench(file: Path, configured: Path | None) -> Bench:
 class _Checked:
     """What a plan names, loaded; each mistake is a key and the rest of a sentence that begins with it."""
 
-    def __init__(self, plan: Plan, out: Path, configured: Path | None) -> None:
+    def __init__(self, plan: Plan, out: Path, configured: Path | None, fleet: str | None) -> None:
         self._plan = plan
         self.mistakes: list[tuple[KeyPath, str]] = []
         self._snapshots: list[Snapshot] = []
@@ -109,7 +110,7 @@ class _Checked:
         self._setups: list[Setup] = []
         for number, model in enumerate(plan.models or (None,)):
             try:
-                self._setups.append(Setup.of(plan.run, model, out, configured))
+                self._setups.append(Setup.of(plan.run, model, out, configured, fleet))
             except ConfigurationError:
                 raise
             except UsageError as error:

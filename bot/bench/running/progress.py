@@ -1,6 +1,6 @@
-"""The progress of a bench: on a terminal a table that is kept up to date, otherwise a line for each run that ends."""
+"""The progress of a bench: on a terminal tables that are kept up to date, otherwise a line for each run that ends."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
 
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.bench.contender import Contender
-from bot.bench.running.bench import Bench, PlannedRun, contender_of
+from bot.bench.running.bench import Bench, Key, PlannedRun, contender_of
 from bot.bench.running.spending import Spent, spent_by
 from bot.replay.progress_line import ProgressLine
 from bot.replay.run import Show
@@ -18,7 +18,9 @@ from bot.replay.several import Failed, Outcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, money, percent
 
-_COLUMNS = ("agent", "runs", "failed", "valid", "teams beaten", "medals", "time", "cost")
+_COLUMNS = ("runs", "failed", "valid", "teams beaten", "medals", "time", "cost")
+_MOST_LINES = 8
+"""Runs that are shown at work, and competitions: a terminal has room for no more."""
 
 
 class BenchProgress:
@@ -28,7 +30,8 @@ class BenchProgress:
         self._console, self._bench = console, bench
         self._models = len({run.settings.model for run in bench.runs}) > 1
         self._results: dict[Contender, list[RunResult | Failed]] = {contender_of(r.settings): [] for r in bench.runs}
-        self._now: ProgressLine | None = None
+        self._now: dict[Key, ProgressLine] = {}
+        self._of_competitions: dict[str, list[RunResult | Failed]] = {slug: [] for slug in bench.snapshots}
         self._spent = Spent()
         """By the runs that have ended."""
 
@@ -43,18 +46,19 @@ class BenchProgress:
 
     @contextmanager
     def started(self, run: PlannedRun) -> Iterator[Show]:
-        """Show the run's progress in one line below the table; without a terminal, only that it has begun."""
-        self._now = ProgressLine(self._console, self._title(run))
+        """Show the run's progress in a line below the tables; a pipe gets none."""
+        line = self._now[run.key] = ProgressLine(self._console, self._title(run))
         # On a pipe a line for each step of each run would be thousands.
-        show = Show(self._now.say if self._console.is_terminal else lambda _: None, self._now.attach)
+        show = Show(line.say if self._console.is_terminal else lambda _: None, line.attach)
         try:
             yield show
         finally:
-            self._now = None
+            del self._now[run.key]
 
     def ended(self, run: PlannedRun, outcome: Outcome) -> None:
         """Add what came of a run."""
         self._results[contender_of(run.settings)].append(outcome.result)
+        self._of_competitions[run.snapshot.card.slug].append(outcome.result)
         self._spent += spent_by(run)
         if not self._console.is_terminal:
             self._console.print(
@@ -67,13 +71,25 @@ class BenchProgress:
         return f"[{number}/{len(self._bench.runs)}] {run.snapshot.card.slug}, seed {run.settings.seed}: {name}"
 
     def __rich__(self) -> Group:
-        table = Table(*_COLUMNS)
+        by_agent = {one.title(with_model=self._models): results for one, results in self._results.items()}
+        # Competitions may be many: those are shown that are worked on.
+        begun = list(dict.fromkeys(slug for slug, _, _ in list(self._now)))[:_MOST_LINES]
+        by_competition = {slug: self._of_competitions[slug] for slug in begun}
+        lines = list(self._now.values())
+        more = [Text(f"and {len(lines) - _MOST_LINES} more")] if len(lines) > _MOST_LINES else []
+        tables = [self._table("agent", by_agent, len(self._results))]
+        if by_competition:
+            tables.append(self._table("competition", by_competition, len(self._of_competitions)))
+        return Group(*tables, Text(self._totals()), *lines[:_MOST_LINES], *more)
+
+    def _table(self, what: str, rows: Mapping[str, Sequence[RunResult | Failed]], parts: int) -> Table:
+        """Return a table with a row for some of the equal parts of the bench."""
+        table = Table(what, *_COLUMNS)
         for column in table.columns[1:]:
             column.justify = "right"
-        each = len(self._bench.runs) // max(1, len(self._results))
-        for contender, results in self._results.items():
-            table.add_row(*map(Text, (contender.title(with_model=self._models), *_figures(results, each))))
-        return Group(table, Text(self._totals()), *((self._now,) if self._now else ()))
+        for name, results in rows.items():
+            table.add_row(*map(Text, (name, *_figures(results, len(self._bench.runs) // parts))))
+        return table
 
     def _totals(self) -> str:
         budget = self._bench.plan.budget
@@ -87,7 +103,7 @@ class BenchProgress:
 
 
 def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, ...]:
-    """Return the cells of one contender's row, after its name."""
+    """Return the cells of a row, after its name."""
     found = [one for one in results if isinstance(one, RunResult)]
     costs = [one.llm.cost_usd for one in found if one.llm.cost_usd is not None]
     return (

@@ -1,9 +1,9 @@
 """What runs have used of a bench's budget, and whether it covers the next ones."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from bot.bench.running.bench import PlannedRun
+from bot.bench.running.bench import Key, PlannedRun
 from bot.bench.running.plan import BenchBudget
 from bot.replay.prepare import finished_result
 from bot.report.words import duration, money
@@ -44,6 +44,17 @@ def spent_by(run: PlannedRun) -> Spent:
     except InfrastructureFailure:
         return Spent(run.settings.seconds, run.settings.max_cost or 0.0)
     return Spent(sum(one.wall_seconds for one in ledgers), sum(one.cost_usd for one in ledgers))
+
+
+def reserved(runs: Iterable[PlannedRun], under_way: Container[Key]) -> Spent:
+    """Return what runs have used, and of those under way what they may use, as each may yet use all of it."""
+    total = Spent()
+    for run in runs:
+        used = spent_by(run)
+        if run.key in under_way:
+            used = Spent(max(used.seconds, run.settings.seconds), max(used.usd, run.settings.max_cost or 0.0))
+        total += used
+    return total
 
 
 def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:

@@ -14,10 +14,10 @@ from bot.coder.gateway.dialects import Name as DialectName
 from bot.coder.gateway.exchange import Exchange
 from bot.coder.gateway.http import Connection, Request
 from bot.coder.gateway.ledger import Exchanges
-from bot.coder.listening import Listener
 from bot.models import Item
 from bot.models.ask import Asker
 from sandbox.lab.forwarder import PORT
+from sandbox.lab.listening import Listener
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
 
 __all__ = ["DialectName", "Gateway"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import h11
 
 from bot.coder.gateway.checks import Refused
-from bot.coder.listening import receive
 from bot.models.quoting import line
+from sandbox.lab.listening import receive
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of a request's body."""

@@ -1,7 +1,7 @@
 """The engine's side of the command `lab`, for one lab."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status, Wait
@@ -36,6 +36,8 @@ class Commands:
     lease: LabLease
     ideas: Callable[[], Sequence[tuple[str, Item]]]
     """Returns the pool's ideas for this draft, as of the clock, a line each."""
+    bring_home: Callable[[], Awaitable[None]]
+    """Has work/ be here as it is in the lab."""
     shown: list[Item] = field(default_factory=list)
     """Ideas that were shown since the last observation."""
     turn: int = 0
@@ -124,6 +126,7 @@ class Commands:
 
     async def _run(self, script: str, infer: str | None, note: str) -> str:
         async with self.lease.hold() as lease:
+            await self.bring_home()
             own = lease if self.lease.shared_with_scores else None
             return await self.looks.score(script, note, own, infer=infer)
 

@@ -32,8 +32,8 @@ from bot.coder.lab.calls import (
     Status,
     Wait,
 )
-from bot.coder.listening import Listener, receive
 from bot.models.quoting import clean, line
+from sandbox.lab.listening import Listener, receive
 
 __all__ = ["LabServer"]
 

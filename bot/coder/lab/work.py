@@ -59,7 +59,7 @@ _OVERTAKEN = (
 )
 _EARLIEST_WARNING, _LATEST_WARNING = 300.0, 60.0
 _INTERRUPTED = (
-    "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was left, and "
+    "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was {left}, and "
     "background jobs are gone]"
 )
 _ENDING = (
@@ -130,7 +130,8 @@ class Work:
             lambda: sum(self._times()),
             self.folder / "logs",
         )
-        self.lease = LabLease(context.executor.leasing)
+        # An agent of the owner's is installed on this machine.
+        self.lease = LabLease(context.executor.leasing, here=self.coder is not None)
         self.commands = Commands(
             context,
             number,
@@ -139,6 +140,7 @@ class Work:
             self._turns_left,
             self.lease,
             self.assignment.ideas,
+            lambda: self.box.bring_home(),
         )
         async with AsyncExitStack() as stack:
             self.stack = stack
@@ -150,7 +152,7 @@ class Work:
                 await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", handler))
             stack.push_async_callback(self._stop_waiting)
             stack.push_async_callback(self.commands.cancel)
-            self.box = Box(context.executor, self._request())
+            self.box = Box(context.executor, self._request(), self.lease.place)
             stack.push_async_callback(self.box.close)
             try:
                 # Scores that an earlier start of the bot had begun, also in the background.
@@ -305,7 +307,8 @@ class Work:
                 facts: dict[str, Any] = {}
             elif interrupted:
                 scores = map(self.looks.answer, self.looks.nodes[begun["nodes"] :])
-                text = "\n".join([_INTERRUPTED, *(one for one in scores if one not in self.commands.news)])
+                told = _INTERRUPTED.format(left="copied back last" if self.lease.elsewhere else "left")
+                text = "\n".join([told, *(one for one in scores if one not in self.commands.news)])
                 facts = {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from bot.evaluation.blending.spaces import calibrated, enter, line_space, sums_to_one
 from bot.evaluation.metrics.registry import prediction_bounds
@@ -38,6 +37,8 @@ def fit_step(
         score: of predictions of these rows, more is better.
         card: the task.
     """
+    from scipy.optimize import minimize  # its import takes long, and a worker that fits no line needs none
+
     space = line_space(card)
     if space is None:
         return None

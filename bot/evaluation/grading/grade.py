@@ -19,7 +19,7 @@ from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.scoring.truth import Truth
 from bot.evaluation.tables.untrusted_csv import fault_of_place, shown_name
 from scrapers.snapshots.card import TaskCard
-from scrapers.snapshots.check import GRADER
+from scrapers.snapshots.files import GRADER
 from state.clock import Clock, SystemClock
 from state.errors import InvalidSubmission, Problem, SnapshotError
 

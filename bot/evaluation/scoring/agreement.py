@@ -9,6 +9,9 @@ truth: of squared errors, what noise and bias add to each is added once to neith
 - a move of up to all of it, if such moves have been seen: between the scored run and the same script's runs on other rows
   (folds), or scripts that score the same within noise;
 - nothing beyond that is.
+
+A scored run that gave every row the same answer, as one that found no time to train does, is no measure: any other refit of
+its script is trusted.
 """
 
 import math
@@ -54,6 +57,8 @@ def agree(view: LabelledView, refitted: Path, scored: Path, predictions: Path, a
     """
     card, sample = view.card, view.data / "sample_submission.csv"
     own, new, *others = (read_predicted(path, sample, card) for path in (scored, refitted, *alike))
+    if _is_constant(own) and not _is_constant(new):
+        return Agreement(True, "the scored run gave every row the same answer")
     labels, predicted = _holdout(view, predictions)
     faults = []
     for what, distance, sure in _distances(card, own):
@@ -68,6 +73,10 @@ def agree(view: LabelledView, refitted: Path, scored: Path, predictions: Path, a
                 f"is {error:.3g}, and at most {most:.3g} is expected"
             )
     return Agreement(not faults, "; ".join(faults))
+
+
+def _is_constant(predictions: NDArray[Any]) -> bool:
+    return len(predictions) > 1 and bool((predictions == predictions[:1]).all())
 
 
 def _holdout(view: LabelledView, predictions: Path) -> tuple[NDArray[Any], NDArray[Any]]:

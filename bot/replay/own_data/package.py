@@ -3,16 +3,14 @@
 import ast
 import csv
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.engine.attempts import code
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
 from bot.evaluation.answers.blends import Recipe
-from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
+from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts
 from bot.execution.machine import Machine
 from bot.replay.own_data.growing import DECIMALS, WITHHELD
 from bot.report.solution import script_files, time_limit
@@ -23,8 +21,6 @@ from scrapers.snapshots.files import walk
 from state.words import plural
 
 _PREDICT = Path(__file__).with_name("predict.py.txt")
-_COMBINED = frozenset(("mean", "logit", "log", "rank", "vote", "ordinal"))
-"""Spaces of blends that predict.py knows."""
 _LEAST_SECONDS, _AMPLE = 300, 4
 """A script gets this time at least, and so many times what it had in the run: in too little it hands in plain answers."""
 _IMPORTED_AS = {
@@ -75,7 +71,7 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
         return "no script has a score"
     blended = blend_of(context.store, context.run_id, handed.node)
     recipe = None if blended is None else blended.recipe
-    if recipe is not None and recipe.space not in _COMBINED:
+    if recipe is not None and recipe.space not in COMBINED:
         return f"how its scripts are combined ({recipe.space}) is in recipe.json"
     view = (await context.executor.view("full")).data
     facts = _rows(view, context.card)
@@ -92,8 +88,8 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
     scripts = script_files(context, handed.node)
     facts |= _scripts(context, recipe, scripts)
     (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    (folder / "predict.py").write_text(_PREDICT.read_text(encoding="utf-8"), encoding="utf-8")
-    texts = [*(code(context, node) for node in scripts), _PREDICT.read_text(encoding="utf-8")]
+    (folder / "predict.py").write_text(predict_text(), encoding="utf-8")
+    texts = [*(code(context, node) for node in scripts), predict_text()]
     (folder / "requirements.txt").write_text(requirements(context.machine, texts), encoding="utf-8")
     readme = folder / "README.md"
     readme.write_text(
@@ -118,16 +114,9 @@ def requirements(machine: Machine, scripts: Iterable[str]) -> str:
     return "".join(f"{name}=={versions[name]}\n" for name in used)
 
 
-def combining(card: TaskCard) -> Mapping[str, Any]:
-    """Return what the metric says on combining predictions, as predict.py reads it."""
-    metric, bounds = METRICS[card.metric.name], prediction_bounds(card)
-    line = metric.spaces[0] in ("mean", "log")
-    return {
-        "sums_to_one": bounds is metric.rescaled,
-        "line_space": ("logit" if "logit" in metric.spaces else metric.spaces[0]) if line else None,
-        "bounds": [one if math.isfinite(one) else None for one in (bounds.low, bounds.high)],
-        "numbers": prediction_kind(card) == "number",
-    }
+def predict_text() -> str:
+    """Return predict.py."""
+    return _PREDICT.read_text(encoding="utf-8").replace("{{ combine }}", combine_text())
 
 
 def _imports(script: str) -> Iterable[str]:
@@ -152,7 +141,6 @@ def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
     place = next((path for path in walk(view) if ids[0] in (path.name, path.stem)), None) if of_files else None
     return {
         "id": card.id_column,
-        "columns": list(card.prediction_columns),
         "default": [first[name] for name in card.prediction_columns],
         "features": features,
         "files": None if place is None else place.parent.relative_to(view).as_posix(),
@@ -174,17 +162,9 @@ def _first_number(ids: Sequence[str]) -> int:
 
 def _scripts(context: RunContext, recipe: Recipe | None, scripts: Mapping[int, str]) -> dict[str, Any]:
     """Return which scripts are run, for how long, and how they are combined."""
-    blended: dict[str, Any] = {"space": None, "weights": dict.fromkeys(scripts.values(), 1.0)}
-    if recipe is not None:
-        blended = {
-            "space": recipe.space,
-            "weights": {name: recipe.weights[node] for node, name in scripts.items()},
-            "calibration": {step: list(values) for step, values in recipe.calibration.items()},
-            "by_column": {scripts[node]: list(weights) for node, weights in recipe.columns.items()},
-        }
     seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
     limits = {"seconds": seconds, "cpus": context.machine.cpus}
-    return {**blended, **combining(context.card), **limits}
+    return {**combining_facts(context.card, recipe, scripts), **limits}
 
 
 def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:

@@ -197,7 +197,7 @@ _amount = st.integers(0, 60)
 _work = st.tuples(_amount, st.lists(_amount, max_size=3), st.integers(0, 4), st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     caps=st.tuples(*[st.none() | st.integers(0, 150)] * 3),
     works=st.lists(_work, max_size=12),

@@ -105,7 +105,7 @@ def containers(folder: Path) -> list[str]:
         return [one.name for one in engine.containers.list(all=True, filters={"label": label})]
 
 
-@pytest.mark.parametrize("sandbox", ["process", "bubblewrap", "docker"])
+@pytest.mark.parametrize("sandbox", [pytest.param("process", marks=pytest.mark.trial), "bubblewrap", "docker"])
 def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_goes_on(
     tmp_path: Path, sandbox: str
 ) -> None:

@@ -8,11 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import run_folders
+from bot.replay.prepare import prepare
+from bot.replay.settings import ReplaySettings
+from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 from tests.bot.replay.conftest import Bot, bot, results, tiny
 from tests.bot.replay.scripted_answers import Answers
@@ -122,3 +127,17 @@ def test_a_run_that_another_bot_works_on_is_refused(bot: Bot, tiny: Path, tmp_pa
 def test_a_folder_without_runs_is_one_clear_sentence(bot: Bot, tmp_path: Path):
     with pytest.raises(UsageError, match="there is no run in"):
         bot("resume", tmp_path)
+
+
+def test_a_run_goes_on_on_the_fleet_that_it_began_with_unless_another_is_named(
+    bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    snapshot, now = Snapshot.load(tiny, METRIC_DIRECTIONS), datetime(2030, 1, 1, tzinfo=UTC)
+    begun = ReplaySettings(snapshot=tiny, cutoff=now, model="builtin", sandbox="process", cpus=1)
+    settings = [begun.model_copy(update={"fleet": fleet}) for fleet in ("auto", None)]
+    on_fleet, here = (run.folder.path for run in prepare([(snapshot, one) for one in settings], tmp_path, now))
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"a fleet is named \(auto\), and Ray is not installed"):
+        bot("resume", on_fleet)
+    with pytest.raises(UsageError, match=r"a fleet is named \(ray://there:1\)"):
+        bot("resume", here, "--fleet", "ray://there:1")

@@ -11,6 +11,7 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import Limits, run_script
 from bot.engine.strategy import Remaining, Script
 from bot.engine.tree import BASELINE
+from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models.recorded import RecordedModel
 from bot.notebooks.limits import NotebookLimits
@@ -57,18 +58,23 @@ with open("submission.csv", "w") as file:
 
 @asynccontextmanager
 async def notebook_run(
-    folder: Path, sandbox: Sandbox | None = None, limits: NotebookLimits | None = None
+    folder: Path,
+    sandbox: Sandbox | None = None,
+    limits: NotebookLimits | None = None,
+    *,
+    rows: int | None = None,
+    blender: Worker | None = None,
 ) -> AsyncIterator[RunContext]:
-    """Give a run of a competition that takes notebooks, begun or gone on with."""
+    """Give a run of a competition that takes notebooks, begun or gone on with; with a blender, its scripts are blended."""
     if not (folder / "tiny").exists():
-        manifest = write_tiny(folder / "tiny") / "snapshot.json"
+        manifest = write_tiny(folder / "tiny", **({} if rows is None else {"rows": rows})) / "snapshot.json"
         manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"kind": "code"}))
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
     clock, model = ReplayClock(snapshot.card.deadline), RecordedModel(folder)
     async with opened_on(
-        snapshot, folder, 20, clock, model, community=False, baseline=False, sandbox=sandbox
+        snapshot, folder, 20, clock, model, community=False, baseline=False, sandbox=sandbox, worker=blender
     ) as context:
-        yield replace(context, notebook_limits=limits or NotebookLimits())
+        yield replace(context, notebook_limits=limits or NotebookLimits(), blender=blender)
 
 
 async def score(context: RunContext, node: int, infer: str | None, solution: str = SOLUTION) -> None:

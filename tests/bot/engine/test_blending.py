@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.engine.attempts import load_tree
-from bot.engine.blending import blend_of
+from bot.engine.attempts import blend_of, load_tree
 from bot.engine.results import BLENDED, newest_blend
 from bot.engine.strategy import Action
 from bot.engine.suspicion import last_failures

@@ -78,7 +78,13 @@ def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_fo
     assert (again["llm"]["calls"], again["llm"]["cost_usd"]) == (len(rows(live, kept[0])), 0)
 
 
-@pytest.mark.parametrize(("option", "cap", "kind"), [("--max-tokens", 110_000, "tokens"), ("--max-cost", 1.1, "money")])
+@pytest.mark.parametrize(
+    ("option", "cap", "kind"),
+    [
+        pytest.param("--max-tokens", 110_000, "tokens", marks=pytest.mark.trial),
+        ("--max-cost", 1.1, "money"),
+    ],
+)
 def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch, option: str, cap: float, kind: str
 ) -> None:
@@ -110,16 +116,16 @@ def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
     assert scripts == [("valid",)] * 3
 
 
+class Looking(LabAnswers):
+    COMMANDS = ("ls /lab/knowledge; cat /lab/knowledge/index.md; echo x > /lab/knowledge/x", *LabAnswers.COMMANDS)
+
+
 def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Looking(LabAnswers):
-        COMMANDS = ("ls /lab/knowledge; cat /lab/knowledge/index.md; echo x > /lab/knowledge/x", *LabAnswers.COMMANDS)
-
     with ScriptedEndpoint(Looking()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         (result,) = results(bot("replay", tiny, "--model", "openai:scripted", *OPTIONS))
-        (without,) = results(bot("replay", tiny, "--model", "openai:scripted", "--knowledge", "none", *OPTIONS))
     shown = result["knowledge"]
     assert (shown["shown"], shown["younger"]) == ("clock", 0)
     assert "trees-before-networks-on-tables" not in shown["entries"], "it is younger than the competition"
@@ -131,6 +137,13 @@ def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it
     assert "ordered-target-encoding.md" in seen
     assert "Read-only file system" in seen
     assert bot("audit", result["run"]).exit_code == 0
+
+
+@pytest.mark.trial
+def test_a_lab_without_knowledge_finds_none(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedEndpoint(Looking()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        (without,) = results(bot("replay", tiny, "--model", "openai:scripted", "--knowledge", "none", *OPTIONS))
     assert without["knowledge"] == {"shown": "none", "entries": [], "younger": 0}
     ((task, seen),) = [
         (conversation[1]["content"], conversation[3]["content"]) for conversation in second_turns(without)

@@ -39,7 +39,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
         "--model",
         "builtin",
         "--steps",
-        "3",
+        "2",
         "--no-race",
         "--sandbox",
         "process",
@@ -82,6 +82,7 @@ class Looking(LabAnswers):
 
 
 @pytest.mark.integration
+@pytest.mark.trial
 def test_a_lab_finds_notes_among_the_communitys_files(
     bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

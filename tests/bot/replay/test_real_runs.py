@@ -9,7 +9,7 @@ from tests import needs
 from tests.bot.replay.conftest import Bot, results
 from tests.bot.replay.prompt_rules import check_prompts
 
-SLUGS = ("aerial-cactus-identification", "bike-sharing-demand")
+SLUGS = (pytest.param("aerial-cactus-identification", marks=pytest.mark.trial), "bike-sharing-demand")
 """Images, and rows in time. Tables have their real runs in `test_stream_runs` and in the rehearsals, texts in these."""
 SECONDS = 180
 

@@ -118,7 +118,7 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("agent", "steps"), [("comind", 2), ("aide", 3)])
+@pytest.mark.parametrize(("agent", "steps"), [("comind", 2), pytest.param("aide", 3, marks=pytest.mark.trial)])
 def test_the_same_seed_gives_the_same_tree_with_the_builtin_model_and_its_events_alone_tell_how_it_stands(
     bot: Bot, tiny: Path, agent: str, steps: int
 ):
@@ -185,7 +185,7 @@ print("validation log loss: 0.00000")
     with ScriptedEndpoint(lie) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         (result,) = results(
-            bot("replay", tiny, "--model", "openai:liar", "--steps", 2, "--sandbox", "process", "--json")
+            bot("replay", tiny, "--model", "openai:liar", "--steps", 2, "--no-race", "--sandbox", "process", "--json")
         )
     scores = {e["node"]: e["score"] for e in _events(result["run"], "node.ended")}
     assert scores[2] > 0.8, "random predictions have a log loss of about 1"
@@ -285,13 +285,13 @@ def test_a_wrong_option_is_one_clear_sentence(bot: Bot, tiny: Path, option: str,
 def test_several_runs_share_one_call_and_with_hardly_any_time_each_hands_in_what_its_baseline_wrote_first(
     bot: Bot, tiny: Path
 ):
-    options = ("--agent", "comind,aide", "--seeds", 2, "--model", "builtin", "--time", "11s", "--sandbox", "process")
+    options = ("--agent", "comind,aide", "--model", "builtin", "--time", "11s", "--sandbox", "process")
     done = bot("replay", tiny, *options, "--out", "all", "--json")
     assert done.exit_code == 0
     found = results(done)
-    assert [(r["agent"], r["seed"]) for r in found] == [("comind", 0), ("comind", 1), ("aide", 0), ("aide", 1)]
+    assert [(r["agent"], r["seed"]) for r in found] == [("comind", 0), ("aide", 0)]
     assert {(r["nodes"], r["chosen_node"], r["valid_submission"]) for r in found} == {(1, 1, True)}
-    assert len(list(Path("all").iterdir())) == 4
+    assert len(list(Path("all").iterdir())) == 2
 
 
 @pytest.mark.integration
@@ -324,12 +324,12 @@ def test_ctrl_c_ends_in_order_and_keeps_the_best_so_far(tiny: Path, tmp_path: Pa
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        give_up = time.monotonic() + 60
+        give_up = time.monotonic() + 300
         while answers.scripts == 0 and time.monotonic() < give_up:
             time.sleep(0.05)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=300)
     result = json.loads(out)
     assert result["stopped_by"] == "interrupted"
     assert result["valid_submission"]

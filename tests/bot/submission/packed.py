@@ -1,9 +1,14 @@
 """Packages made by hand: what a node's notebook predicts with, and scripts that predict well, fail, or write the wrong rows."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from bot.engine.dress_rehearsal import STEP, Rehearsed
-from bot.notebooks.notebook import NotebookScript
+from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.combining import combine_text, combining_facts
+from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.package import Facts, write_package
-from bot.notebooks.weights import lay_flat, weights_in
+from bot.notebooks.weights import lay_flat
 from bot.rehearsal.settings import SiteSettings
 from bot.submission.files import FILES
 from state.steps import finish_step, start_step
@@ -34,15 +39,28 @@ def pack(run: Live, node: int, code: str = INFER, *, slope: float = 0.2, acceler
     weights, flat = run.folder / f"weights{node}", run.folder / f"flat{node}"
     weights.mkdir()
     (weights / "slope.txt").write_text(str(slope))
-    files = weights_in(weights)
-    lay_flat(weights, files, flat)
-    slug = run.context.card.slug
-    script = NotebookScript(code, False, slug, files, 60.0)
+    files = lay_flat({"": weights}, flat)
+    _write(run, node, NotebookScript(code, False, run.context.card.slug, files, 60.0), flat, accelerator)
+
+
+def pack_blend(run: Live, node: int, slopes: Mapping[int, float], weights: Mapping[int, float]) -> None:
+    """Make the package of a blend of nodes, the mean of what they predict, each by its slope."""
+    names, flat, card = {one: f"node{one}" for one in slopes}, run.folder / f"flat{node}", run.context.card
+    for one, slope in slopes.items():
+        (run.folder / names[one]).mkdir()
+        (run.folder / names[one] / "slope.txt").write_text(str(slope))
+    files = lay_flat({f"{name}/": run.folder / name for name in names.values()}, flat)
+    facts = combining_facts(card, Recipe("mean", weights), names)
+    codes = dict.fromkeys(names.values(), INFER)
+    _write(run, node, NotebookBlend(codes, combine_text(), facts, card.slug, files, 60.0), flat)
+
+
+def _write(run: Live, node: int, script: Notebook, flat: Path, accelerator: str | None = None) -> None:
     facts = Facts(
         node=node,
-        runs="infer",
-        competition=slug,
-        weights=files,
+        runs="blend" if isinstance(script, NotebookBlend) else "infer",
+        competition=script.competition,
+        weights=script.weights,
         weights_from="refit",
         accelerator=accelerator,
         image=None,

@@ -1,4 +1,4 @@
-"""A run killed at every boundary of its end: blend, race, last choice, refits and handing in come out as if it was not."""
+"""A run killed at boundaries of its end: blend, race, last choice, refits and handing in come out as if it was not."""
 
 import json
 import re
@@ -22,8 +22,13 @@ PASSED = {
 """Boundaries that the run must have, or the test would show little."""
 
 
+STORED_LAST = ("race", "last choice", "refit", "confirmed")
+"""What is killed even where every third boundary is: the run's decisions, as they are stored, and the act."""
+
+
 @pytest.mark.integration
-def test_a_run_killed_at_every_boundary_of_its_end_ends_as_one_that_was_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.trial)])
+def test_a_run_killed_at_boundaries_of_its_end_ends_as_one_that_was_not(tmp_path: Path, every: int) -> None:
     calm, killed = tmp_path / "calm", tmp_path / "killed"
     _lived(calm, "scored")
     # What is expected of a script on a fold is what its scored run took: both have the same.
@@ -39,7 +44,9 @@ def test_a_run_killed_at_every_boundary_of_its_end_ends_as_one_that_was_not(tmp_
     assert named.keys() >= PASSED
     # What is stored after a boundary is what is stored before the next one, and each life begins by reading all that was stored
     # before: a step that has ended and one that has begun after it need no kill between them.
-    boundaries = [name for name in named.values() if not name.startswith("step.started")]
+    ends = [name for name in named.values() if not name.startswith("step.started")]
+    boundaries = [name for at, name in enumerate(ends) if at % every == 0 or name.endswith(STORED_LAST)]
+    assert len(boundaries) >= 8
     ended = _lived(killed, *(f"before {name}" for name in boundaries), "after run.ended", "ended")
     assert ended == undisturbed
 

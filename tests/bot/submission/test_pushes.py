@@ -1,5 +1,6 @@
 """A package on its way to Kaggle: weights, notebook, run, output and submission, each once, at the stand-in that runs it."""
 
+import csv
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -19,7 +20,7 @@ from sandbox.process import ProcessSandbox
 from state.notebooks import NotebookState, failures_of, notebook_states
 from state.progress import update_node
 from tests.bot.submission.desk_parts import RUN, SENDING, Ground, Live, ground, live
-from tests.bot.submission.packed import ALL_SHOWN, BROKEN, NOTHING, ONE_ROW, SLOW, pack
+from tests.bot.submission.packed import ALL_SHOWN, BROKEN, NOTHING, ONE_ROW, SLOW, pack, pack_blend
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
 
@@ -80,6 +81,29 @@ async def test_a_notebook_is_pushed_followed_and_submitted_as_files_are(run: Liv
     (notice,) = run.notices("notebook.pushed")
     assert stand.ref in notice.body
     run.assert_events_match_rows()
+
+
+async def test_the_notebook_of_a_blend_has_one_data_set_and_submits_what_its_scripts_predict_together(
+    run: Live,
+) -> None:
+    run.node(4, 0.5)
+    pack_blend(run, 4, slopes={2: 0.2, 3: -0.1}, weights={2: 0.75, 3: 0.25})
+    desk = run.desk()
+    await desk.consider()
+    await looked(run, desk)
+    run.site.settle()
+    await desk.scores.settle()
+    (row,) = run.submissions()
+    assert (row.status, row.score is None) == ("confirmed", False)
+    assert asked(run, "CreateDataset") == asked(run, "SaveKernel") == 1
+    with (run.folder / "submissions" / f"{row.file_sha}.csv").open() as file:
+        made = {one["id"]: float(one["label"]) for one in csv.DictReader(file)}
+    with (run.context.executor.settings.data / "test.csv").open() as file:
+        a = {one["id"]: float(one["a"]) for one in csv.DictReader(file)}
+    expected = [
+        0.75 * min(max(0.5 + 0.2 * a[id], 0.01), 0.99) + 0.25 * min(max(0.5 - 0.1 * a[id], 0.01), 0.99) for id in made
+    ]
+    assert list(made.values()) == pytest.approx(expected)
 
 
 async def test_nothing_is_pushed_without_the_owners_word(run: Live) -> None:

@@ -130,6 +130,7 @@ say("afterwards", ask(header("status")))
         {"places": "few", "afterwards": "status0"},
         limits={"seconds": 60, "memory_bytes": 1_000_000_000},
         lab=True,
+        at_server=True,
     ),
     Attack(
         "lab-descriptors",
@@ -211,6 +212,7 @@ say("short", ask(header("score", 10_000) + b"#"))
         },
         limits={"seconds": 60},
         lab=True,
+        at_server=True,
     ),
     Attack(
         "lab-slow-loris",
@@ -235,6 +237,7 @@ say("drips", "refused" if set(together(drip, range(16)).values()) == {"status2"}
         {"drips": "refused"},
         limits={"seconds": 110},
         lab=True,
+        at_server=True,
     ),
     Attack(
         "lab-json-bombs",
@@ -404,6 +407,7 @@ say("afterwards", ask(header("status")))
         {"score": "status0", "afterwards": "status0"},
         limits={"seconds": 110},
         lab=True,
+        at_server=True,
     ),
     Attack(
         "lab-socket-file",

@@ -12,6 +12,14 @@ from typing import Any
 
 import psutil
 
+PATIENT = {
+    "health_check_initial_delay_ms": 60_000,
+    "health_check_timeout_ms": 60_000,
+    "worker_register_timeout_seconds": 300,
+    # Ray's own 15 would starve scripts beside whatever else this machine does.
+    "worker_niceness": 0,
+}
+"""What keeps a node that is starved of processor time from being taken for dead; one that is gone refuses at once."""
 STORE = 80_000_000
 """Bytes of each node's object store, the least that Ray takes."""
 MEMORY = 2 * 1000**3
@@ -64,7 +72,7 @@ def small_cluster(*gpus: int) -> Iterator[Nodes]:
 
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
     folder.chmod(0o755)
-    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
+    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE, "_system_config": PATIENT}
     cluster = Nodes(Cluster(initialize_head=True, head_node_args=head), folder)
     try:
         for number, count in enumerate(gpus, 1):

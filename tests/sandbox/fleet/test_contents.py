@@ -84,8 +84,9 @@ def test_a_change_of_a_file_is_another_content(tmp_path):
     assert found.manifest(folder).digest != before.digest
 
 
-def test_an_address_is_auto_or_that_of_a_head():
+def test_an_address_is_auto_or_that_of_a_head_or_none():
     assert FleetSettings().at(None).address is None
     assert FleetSettings(address="auto").at("ray://head:10001").address == "ray://head:10001"
+    assert FleetSettings(address="auto").at("none").address is None
     with pytest.raises(UsageError, match="must be `auto`"):
         FleetSettings().at("head:6379")

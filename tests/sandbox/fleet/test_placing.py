@@ -14,8 +14,8 @@ from bot.doctor.fleet import check_fleet
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Limits, Sandbox, Usage
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.fleet.cluster import Cluster
-from sandbox.fleet.held import PlacedLease
-from sandbox.fleet.leases import Fleet
+from sandbox.fleet.held import HeldSlot, PlacedLease, slot_of
+from sandbox.fleet.leases import _IDLE, Fleet
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
 from state.errors import InfrastructureFailure
@@ -82,13 +82,14 @@ class Impatient:
 
 
 async def test_a_script_runs_on_a_node_as_it_does_here(place: Place, nodes: Nodes):
+    before = set(nodes.folder.glob("n*/fleet/cache/files/*"))
     async with place.lease() as lease:
         outcome = await place.sandbox.run(place.request("first", READS, lease))
     assert (outcome.reason, outcome.exit_code) == (ExitReason.FINISHED, 0), outcome
     assert "a table of its own weights 0" in outcome.output
     assert SECRET not in outcome.output + (place.folder / "first" / "log.txt").read_text()
     assert outcome.kept["submission.csv"].read_text() == "id,label\n" * 5
-    copies = list(nodes.folder.glob("n*/fleet/cache/files/*"))
+    copies = list(set(nodes.folder.glob("n*/fleet/cache/files/*")) - before)
     assert len(copies) == 3
 
     # The same data is not sent again, and a node's GPU is leased with the node.
@@ -99,7 +100,7 @@ async def test_a_script_runs_on_a_node_as_it_does_here(place: Place, nodes: Node
         assert (await place.sandbox.run(place.request("third", READS, with_gpu))).exit_code == 0
     kept = [(path, path.stat().st_mtime_ns) for path in copies]
     assert kept == [(path, path.stat().st_mtime_ns) for path in copies]
-    assert len(list(nodes.folder.glob("n*/fleet/cache/files/*"))) <= 6
+    assert len(set(nodes.folder.glob("n*/fleet/cache/files/*")) - before) <= 6
 
 
 async def test_a_watch_ends_what_runs_on_a_node(place: Place):
@@ -127,6 +128,19 @@ async def test_a_node_that_dies_costs_its_execution_alone(place: Place, nodes: N
         outcome = await asyncio.wait_for(running["n4"], 120)
         assert outcome.reason is ExitReason.INFRASTRUCTURE and "was lost" in str(outcome.detail)
         assert (await running["n3"]).reason is ExitReason.FINISHED
+
+
+async def test_who_waits_gets_the_slot_that_is_given_back(place: Place):
+    async def taken() -> HeldSlot | None:
+        async with place.lease(gpus=1) as lease:
+            return slot_of(lease)
+
+    async with place.lease(gpus=1) as lease:
+        waits = asyncio.create_task(taken())
+        assert not (await asyncio.wait({waits}, timeout=2))[0], "there is one GPU"
+        held = slot_of(lease)
+    given = await asyncio.wait_for(waits, _IDLE / 2)
+    assert given and held and given.handle is held.handle
 
 
 async def test_more_than_any_node_has_is_refused_at_once(place: Place):

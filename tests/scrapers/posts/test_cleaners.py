@@ -171,10 +171,3 @@ def test_a_child_ends_with_the_bot_whatever_it_is_at() -> None:
     while child.exists() and "zombie" not in (child / "status").read_text() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not child.exists() or "zombie" in (child / "status").read_text()
-
-
-def test_the_bots_own_process_loads_nothing_of_what_cleans() -> None:
-    parsers = ("bs4", "markdownify", "numpy")
-    code = f"import sys, bot.daemon.service, bot.replay.run; print(set({parsers!r}) & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

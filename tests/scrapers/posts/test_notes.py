@@ -249,7 +249,7 @@ async def test_no_more_than_so_many_files_are_read(tmp_path: Path) -> None:
 DAYS = st.none() | st.integers(1, 28)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     dated=st.lists(st.tuples(st.sampled_from([".md", ".txt", ".py", ".ipynb"]), DAYS), max_size=6),
     edits=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 700)), max_size=4),

@@ -107,6 +107,20 @@ def test_labels_are_written_where_the_metric_wants_labels(tmp_path: Path) -> Non
     assert (told.validation["kind"] == valid["kind"]).mean() > 0.7
 
 
+@pytest.mark.integration
+def test_a_column_is_read_as_in_training_whatever_other_rows_hold(tmp_path: Path) -> None:
+    rng = np.random.default_rng(RNG_SEED)
+    rooms, kind = rng.integers(1, 4, 400), rng.integers(0, 3, 400)
+    # Text in training alone, as one row is odd; numbers in training alone, as one row of the test is.
+    texts = np.where(np.arange(400) == 3, "unknown", rooms.astype(str))
+    numbers = np.where(np.arange(400) == 250, "none", kind.astype(str))
+    label = np.array(list("abc"))[(rooms + kind) % 3]
+    rows = pd.DataFrame({"id": np.arange(400), "rooms": texts, "of": numbers, "kind": label})
+    valid = lay_out(tmp_path, rows, "id", ["kind"], {"a": 0.3, "b": 0.3, "c": 0.4})
+    told = run(tmp_path, script(plain_config(TASK).using(("random forest", FEW_FOLDS))))
+    assert (told.validation[["a", "b", "c"]].idxmax(axis=1) == valid["kind"]).mean() > 0.95
+
+
 def hours(n: int = 1200) -> pd.DataFrame:
     """A count by hour whose two parts only train has."""
     rng = np.random.default_rng(RNG_SEED)

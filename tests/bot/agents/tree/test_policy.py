@@ -175,7 +175,7 @@ searches = st.builds(
 
 
 @given(trees(), searches, st.integers(0, 10_000))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_what_is_chosen_always_makes_sense(tree: Tree, search: TreeSearch, seed: int):
     found = actions(tree, search, seed=seed)
     assert found == actions(tree, search, seed=seed), "equal views and seeds, equal actions"
@@ -203,7 +203,7 @@ def test_what_is_chosen_always_makes_sense(tree: Tree, search: TreeSearch, seed:
 
 
 @given(trees(), searches, st.integers(0, 10_000), st.integers(1, 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_flipping_all_scores_and_the_direction_changes_nothing(tree: Tree, search: TreeSearch, seed: int, slots: int):
     flipped = Tree(
         tuple(
@@ -215,7 +215,7 @@ def test_flipping_all_scores_and_the_direction_changes_nothing(tree: Tree, searc
 
 
 @given(trees(), searches, st.integers(0, 10_000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_other_numbers_in_the_same_order_give_the_same_nodes(tree: Tree, search: TreeSearch, seed: int):
     renumbered = Tree(
         tuple(replace(n, id=7 * n.id + 3, parents=tuple(7 * p + 3 for p in n.parents)) for n in tree.nodes)

@@ -49,7 +49,14 @@ BOUNDARIES = [
 """Opened, turn begun and kept, look begun and scored, last look, closed; each is come to in the life after the one before."""
 
 
-@pytest.mark.parametrize(("name", "boundaries"), [("bubblewrap", BOUNDARIES), ("docker", BOUNDARIES[5::5])])
+@pytest.mark.parametrize(
+    ("name", "boundaries"),
+    [
+        ("bubblewrap", BOUNDARIES[2::3]),
+        pytest.param("bubblewrap", BOUNDARIES, marks=pytest.mark.trial),
+        pytest.param("docker", BOUNDARIES[5::5], marks=pytest.mark.trial),
+    ],
+)
 async def test_forty_turns_meet_all_that_can_go_wrong_and_kills_change_no_reply_and_no_node(
     tmp_path: Path, name: str, boundaries: list[tuple[str, str]]
 ) -> None:

@@ -14,11 +14,17 @@ from tests.bot.engine.parts import RUN, opened
 from tests.bot.evaluation.parts import read, write
 
 
+async def bring_home() -> None:
+    """Do nothing: this lab has no sandbox."""
+
+
 def lab(context: RunContext, number: int) -> Commands:
     with context.store.write() as tx:
         open_lab(tx, RUN, number, draft_id=None, parents=(), title="a test")
     looks = Looks(context, number, None, (), "a test", 6, lambda: 60.0, context.executor.folder.labs)
-    return Commands(context, number, looks, lambda: 60.0, lambda: 5, LabLease(context.executor.leasing), tuple)
+    return Commands(
+        context, number, looks, lambda: 60.0, lambda: 5, LabLease(context.executor.leasing), tuple, bring_home
+    )
 
 
 async def logged(commands: Commands, name: str, sure: float, against: str = "") -> tuple[int, str]:

@@ -127,6 +127,13 @@ def test_spoiled_refits_are_not_trusted(tmp_path: Path) -> None:
             assert not result.agrees and "at most" in result.message, (metric, name)
 
 
+def test_a_scored_run_that_gave_every_row_one_answer_is_no_measure(tmp_path: Path) -> None:
+    labels, predicted, scored, refitted = fitted(REGRESSORS["boosting"], quantities(0, 5.0), 0.7, 0)
+    flat = np.full(len(predicted), labels.mean()), np.full(len(scored), labels.mean())
+    assert compare(tmp_path / "model", "rmse", labels, *flat, refitted).agrees
+    assert not compare(tmp_path / "two", "rmse", labels, *flat, np.full(len(scored), 9 * labels.mean())).agrees
+
+
 def test_a_refit_that_lost_its_best_models_is_not_trusted_though_it_ranks_alike(tmp_path: Path) -> None:
     """As bike-sharing was handed in: the scored run's file had .412, the refit's .871, and its rank correlation was above .8."""
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""predict.py, which is shipped as text, combines predictions as the run's own blend does."""
+"""predict.py and the notebook of a blend, which are shipped as text, combine predictions as the run's own blend does."""
 
 import json
 import runpy
@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts, uncombined
 from bot.evaluation.blending.spaces import combine, enter
-from bot.replay.own_data.package import _PREDICT, _rows, combining
+from bot.notebooks.notebook import NotebookBlend
+from bot.replay.own_data.package import _rows, predict_text
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import SystemClock
 
@@ -34,8 +36,8 @@ def predicting(tmp_path_factory):
 def package_of(folder, **facts):
     """The functions of predict.py, as those of a package with these facts."""
     script = folder / "predict.py"
-    script.write_text(_PREDICT.read_text(encoding="utf-8"), encoding="utf-8")
-    written = {"id": "row", "columns": [], "next_id": 30, **facts}
+    script.write_text(predict_text(), encoding="utf-8")
+    written = {"keys": ["row"], "columns": [], "next_id": 30, **facts}
     (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
     return runpy.run_path(str(script))
 
@@ -50,6 +52,19 @@ WAYS = [
     ("accuracy", 1, "vote", {}),
     ("quadratic_weighted_kappa", 1, "ordinal", {"levels": [0.0, 1.0, 2.0], "thresholds": [0.4, 1.6]}),
 ]
+OWN = [0.1, 0.7, 0.3]
+"""Weights of a script by column."""
+
+
+def test_all_ways_are_tried_and_both_texts_hold_the_same_functions():
+    assert {space for _, _, space, _ in WAYS} == COMBINED
+    card = card_of("log_loss", 1)
+    facts = combining_facts(card, Recipe("mean", {1: 0.5, 2: 0.5}), {1: "a", 2: "b"})
+    notebook = NotebookBlend({"a": "", "b": ""}, combine_text(), facts, "own", (), 60.0)
+    assert combine_text() in predict_text()
+    assert f"{combine_text()}\n" in notebook.cells()
+    assert uncombined(card) is None
+    assert uncombined(card_of("map_at_k", 1)) == "fusion"
 
 
 @pytest.mark.parametrize(("metric", "columns", "space", "calibration"), WAYS)
@@ -65,11 +80,10 @@ def test_a_blend_of_new_rows_is_made_as_the_run_made_it(predicting, metric, colu
         for node in (1, 2)
     }
     first = data.draw(st.floats(0.05, 0.95))
-    recipe = Recipe(space, {1: first, 2: 1 - first}, calibration)
+    apart = columns > 1 and "scale" not in calibration
+    recipe = Recipe(space, {1: first, 2: 1 - first}, calibration, {1: [first] * columns, 2: OWN} if apart else {})
     own = combine(recipe, lambda node, into: enter(into, made[node], card), card)
-    facts = {
-        **combining(card), "space": space, "calibration": calibration, "by_column": {}, "weights": {"a": first, "b": 1 - first},
-    }  # fmt: skip
+    facts = json.loads(json.dumps(combining_facts(card, recipe, {1: "a", 2: "b"})))
     theirs = predicting["combined"]({"a": made[1], "b": made[2]}, facts)
     if kind is object:
         assert theirs.tolist() == own.tolist()

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -33,11 +34,8 @@ class Listener:
         Raises:
             OSError: The folder cannot be made or the socket cannot be opened.
         """
-        folder = self._path.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o755)
-        self._path.unlink(missing_ok=True)
-        self._listener = _listen(folder, self._path.name)
+        self._listener = listen(self._path)
+        self._listener.setblocking(False)
         self._accepting = asyncio.create_task(self._accept())
         return self
 
@@ -89,18 +87,41 @@ async def receive(connection: socket.socket, most: int) -> bytes:
         return b""
 
 
-def _listen(folder: Path, name: str) -> socket.socket:
-    """Return a socket that listens; its path goes through a descriptor, as the kernel takes 107 bytes of one."""
+def listen(path: Path) -> socket.socket:
+    """Return a socket that listens, in a folder that is made if need be; raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.chmod(0o755)
+    path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        listener.setblocking(False)
-        listener.bind(f"/proc/self/fd/{descriptor}/{name}")
-        (folder / name).chmod(0o666)
+        with _short(path) as name:
+            listener.bind(name)
+        path.chmod(0o666)
         listener.listen(_BACKLOG)
     except OSError:
         listener.close()
         raise
+    return listener
+
+
+async def connected(path: Path) -> socket.socket:
+    """Return a connection to a socket; raises OSError where nobody listens."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.setblocking(False)
+    try:
+        with _short(path) as name:
+            await asyncio.get_running_loop().sock_connect(connection, name)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Give a path through a descriptor, as the kernel takes 107 bytes of a socket's."""
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{path.name}"
     finally:
         os.close(descriptor)
-    return listener

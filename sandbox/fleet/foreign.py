@@ -1,0 +1,122 @@
+"""Folders that a lab writes in: their plain files alone, read without following any link, while it may go on to write."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from sandbox.disk import DEEPEST, open_folder
+from sandbox.fleet.contents import Entry, Manifest
+from sandbox.workspace import remove_tree
+
+_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class ForeignFolder:
+    """Reads one folder; a file that has not changed is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._digests: dict[tuple[str, int, int, int], str] = {}
+
+    def manifest(self, largest: int | None = None, most: int | None = None) -> Manifest:
+        """Return what the folder holds: folders and plain files.
+
+        Links (hard ones too), devices and what cannot be read are left out: what a link leads to is not the lab's.
+
+        Args:
+            largest: size (bytes) above which a file is only named, with an empty digest; None: there is none.
+            most: bytes that are read altogether, as a file may have holes; what is more is left out. None: all.
+        """
+        files, folders, room = list[Entry](), list[str](), float("inf") if most is None else most
+        for parent, inner, names, descriptor in os.fwalk(self._folder):
+            place = PurePosixPath(parent).relative_to(self._folder)
+            if len(place.parts) >= DEEPEST:
+                inner.clear()
+            for name in inner:
+                with suppress(FileNotFoundError):
+                    if stat.S_ISDIR(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
+                        folders.append(str(place / name))
+            for name in names:
+                if (found := self._entry(str(place / name), name, descriptor, largest, room)) is not None:
+                    files.append(found)
+                    room -= found.size if found.digest else 0
+        return Manifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
+
+    def _entry(self, path: str, name: str, parent: int, largest: int | None, room: float) -> Entry | None:
+        try:
+            descriptor = os.open(name, _PLAIN, dir_fd=parent)
+        except OSError:
+            return None  # a link, a closed file, or gone meanwhile
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not _is_plain(status):
+                return None
+            if largest is not None and status.st_size > largest:
+                return Entry(path, "", status.st_size)
+            if status.st_size > room:
+                return None
+            # Its owner can set back the time of a change, but not this one.
+            key = path, status.st_ino, status.st_size, status.st_ctime_ns
+            if key not in self._digests:
+                self._digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
+            return Entry(path, self._digests[key], status.st_size)
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        """Return a piece of a file; an empty one where it is no plain file any more."""
+        try:
+            with self._opened(path) as stream:
+                stream.seek(offset)
+                return stream.read(size)
+        except OSError:
+            return b""
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[BinaryIO]:
+        parent = open_folder(str(self._folder))
+        try:
+            *above, name = PurePosixPath(path).parts
+            for part in above:
+                inner = open_folder(part, parent)
+                os.close(parent)
+                parent = inner
+            descriptor = os.open(name, _PLAIN, dir_fd=parent)
+        finally:
+            os.close(parent)
+        with os.fdopen(descriptor, "rb") as stream:
+            if not _is_plain(os.fstat(descriptor)):
+                raise OSError(f"{path} is no plain file")
+            yield stream
+
+
+def make_alike(folder: Path, wanted: Manifest) -> None:
+    """Remove what a folder holds beyond a manifest, links first of all, and make the folders that it lacks.
+
+    No process may write in it. Raises OSError if the disk failed.
+    """
+    files, folders = {entry.path for entry in wanted.files}, set(wanted.folders)
+    folder.mkdir(parents=True, exist_ok=True)
+    for parent, inner, names in os.walk(folder):
+        place = Path(parent)
+        for name in list(inner):
+            path = place / name
+            if path.is_symlink():
+                path.unlink()
+            elif str(path.relative_to(folder)) not in folders:
+                remove_tree(path)
+            else:
+                continue
+            inner.remove(name)
+        for name in names:
+            path = place / name
+            if path.is_symlink() or str(path.relative_to(folder)) not in files:
+                path.unlink()
+    for name in wanted.folders:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+
+
+def _is_plain(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
