@@ -49,7 +49,10 @@ def test_a_run_on_real_data_survives_a_node_and_its_engine(bot: Bot, cluster: No
     spooky = needs.snapshots() / "spooky-author-identification"
     with ScriptedEndpoint(SteadyAnswers()) as endpoint:
         options = ("--model", "builtin", "--time", "20m", "--steps", "12", *PLACING)
-        world = World(tmp_path, endpoint, sandbox="bubblewrap", options=options, snapshots=[spooky])
+        # `bot` has this process, and so the cluster, work in tmp_path itself, where nothing may be left.
+        place = tmp_path / "world"
+        place.mkdir()
+        world = World(place, endpoint, sandbox="bubblewrap", options=options, snapshots=[spooky])
         lived_through(world, cluster)
         check(world, slots=SLOTS)
         assert not endpoint.requests
