@@ -71,7 +71,7 @@ image: setup ## image of the docker sandbox; needs an engine, and a registry or 
 image-of-systemd: $(VENV)/.dev
 	$(BIN)/python -m tests.systemd.container
 
-fleet: $(VENV)/.dev ## scripts and labs on the nodes of a Ray cluster, of which some die, and the bot too; on an idle machine, 10 minutes
+fleet: $(VENV)/.dev ## scripts and labs on the nodes of a Ray cluster, of which some die, and the bot too; on an idle machine, 20 minutes
 	$(BIN)/python -m pytest -m integration $(FLEET)
 
 trials: $(VENV)/.dev ## long trials: whole runs on real competitions, notebooks, kills everywhere; on an idle machine, 30 minutes

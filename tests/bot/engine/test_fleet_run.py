@@ -1,6 +1,7 @@
 """Replays on a cluster: a node dies in mid-script and the engine twice, and nothing is lost or done twice."""
 
 import json
+import re
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 from bot.execution.folder import run_folders
 from tests import needs
 from tests.bot.replay.conftest import Bot, bot
+from tests.bot.replay.scripted_answers import typed
 from tests.chaos.invariants import Memory, check
 from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.sandbox.fleet.nodes import Nodes, small_cluster
@@ -44,24 +46,59 @@ def test_a_run_on_a_fleet_survives_a_node_and_its_engine(cluster: Nodes, tmp_pat
         assert len(nodes.fetchall()) == STEPS
 
 
-def test_a_run_on_real_data_survives_a_node_and_its_engine(bot: Bot, cluster: Nodes, tmp_path: Path):
-    """Spooky-author-identification, whose scripts take longer the busier this machine is."""
+LETTERS = """
+import pandas as pd
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+train = pd.read_csv("data/train.csv")
+model = make_pipeline(TfidfVectorizer(analyzer="char", ngram_range=(1, 3)), LogisticRegression(C={c}, max_iter=300))
+model.fit(train["text"], train["author"])
+for name, out in (("test", "submission.csv"), ("validation", "validation_predictions.csv")):
+    rows = pd.read_csv(f"data/{{name}}.csv")
+    table = pd.DataFrame(model.predict_proba(rows["text"]), columns=model.classes_)
+    table.insert(0, "id", rows["id"])
+    table.to_csv(out, index=False)
+"""
+
+
+class SpookyCoder(SteadyAnswers):
+    """Scores a script, works for a while without scoring anything, and scores a better one."""
+
+    COMMANDS = (
+        typed("solution.py", LETTERS.format(c=1), "lab score solution.py --note weak"),
+        "touch second; sleep 30",
+        typed("solution.py", LETTERS.format(c=10), "lab score solution.py --note strong"),
+        "printf 'believed: letters\\nseen: letters\\n' | lab done",
+    )
+
+
+def test_labs_on_real_data_survive_two_nodes_and_their_engine(bot: Bot, cluster: Nodes, tmp_path: Path):
+    """Spooky-author-identification with four slots, of labs: a node dies in mid-script, another in mid-lab."""
     spooky = needs.snapshots() / "spooky-author-identification"
-    with ScriptedEndpoint(SteadyAnswers()) as endpoint:
-        options = ("--model", "builtin", "--time", "20m", "--steps", "12", *PLACING)
+    cluster.add("n4")
+    with ScriptedEndpoint(SpookyCoder()) as endpoint:
+        options = ("--coder", "lab", "--time", "20m", "--steps", "12", "--no-race", *PLACING)
         # `bot` has this process, and so the cluster, work in tmp_path itself, where nothing may be left.
-        place = tmp_path / "world"
-        place.mkdir()
-        world = World(place, endpoint, sandbox="bubblewrap", options=options, snapshots=[spooky])
-        lived_through(world, cluster)
+        world = World(tmp_path / "world", endpoint, sandbox="bubblewrap", options=options, snapshots=[spooky])
+        lived_through(world, cluster, in_lab=True)
         check(world, slots=SLOTS)
-        assert not endpoint.requests
     [folder] = run_folders([world.out])
+    with sqlite3.connect(folder.database) as rows:
+        turns = [text for (text,) in rows.execute("SELECT result FROM step WHERE name = 'lab.turn'")]
+        closed = {reason for (reason,) in rows.execute("SELECT reason FROM lab")}
+        scores = [score for (score,) in rows.execute("SELECT score FROM node WHERE status = 'valid'")]
+    assert sum("copied back last" in text for text in turns) >= 2, "no lab was opened again elsewhere"
+    assert closed == {"its coder was done"}
+    assert min(scores) < 0.55 < 0.6 < max(scores), "no lab was better than the baseline"
     assert bot("audit", folder.path).exit_code == 0
 
 
-def lived_through(world: World, cluster: Nodes) -> None:
+def lived_through(world: World, cluster: Nodes, *, in_lab: bool = False) -> None:
     """Kill a node in mid-script, then the engine twice; then let it come to its end, and see that all was done once.
+
+    With `in_lab` another node is killed before the engine, while a lab's coder works there and no script is scored.
 
     It is resumed without `--fleet`: which cluster it began on is recorded.
     """
@@ -69,19 +106,22 @@ def lived_through(world: World, cluster: Nodes) -> None:
         file.write("[fleet]\nfree_gb = 0.1\n")
     engines = [world.start()]
     try:
-        kill(world, cluster, engines)
+        kill(world, cluster, engines, in_lab=in_lab)
     finally:
         engines[-1].kill()
         engines[-1].wait()
 
 
-def kill(world: World, cluster: Nodes, engines: "list[subprocess.Popen[bytes]]") -> None:
+def kill(world: World, cluster: Nodes, engines: "list[subprocess.Popen[bytes]]", *, in_lab: bool) -> None:
     memory = Memory()
-    assert wait_until(lambda: ": draft" in world.log(), 300), world.log()
+    assert wait_until(lambda: bool(re.search(r": (draft|lab \d)", world.log())), 300), world.log()
     assert wait_until(lambda: bool(busy(cluster)), 300), world.log()
     [lost, *_] = busy(cluster)
     cluster.kill(lost)
     assert wait_until(lambda: "of the fleet was lost" in reasons(world), 120), world.log()
+    if in_lab:
+        assert wait_until(lambda: bool(thinking(cluster)), 300), world.log()
+        cluster.kill(thinking(cluster)[0])
 
     for _ in range(2):
         assert wait_until(lambda: bool(busy(cluster)), 300), world.log()
@@ -107,6 +147,12 @@ def kill(world: World, cluster: Nodes, engines: "list[subprocess.Popen[bytes]]")
 def busy(cluster: Nodes) -> list[str]:
     """Return the nodes on which a script of the search runs."""
     return [name for name in cluster.nodes if cluster.running(name)]
+
+
+def thinking(cluster: Nodes) -> list[str]:
+    """Return the nodes on which a lab is at its second command, and nothing is scored."""
+    labs = {name for name in cluster.nodes if list((cluster.folder / name).glob("fleet/slots/*/labs/lab/work/second"))}
+    return sorted(labs - set(busy(cluster)))
 
 
 def reasons(world: World) -> str:
