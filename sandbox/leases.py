@@ -9,10 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
+
 from sandbox import Lease, Sandbox
 from sandbox.gpu import Gpus
 from sandbox.lab import LabPlace
-from sandbox.locks import Lock, WaitingLine, take
+from sandbox.locks import Lock, WaitingLine, holders, take
 from sandbox.settings import SandboxSettings
 from sandbox.share import Share, share_of
 from state.errors import InfrastructureFailure
@@ -233,8 +235,10 @@ class Leases:
 
     def _why(self, kind: str) -> str:
         """Return obstacles other than leases, as the end of a sentence."""
-        if kind != "gpu":
-            return ""
+        if kind == "cpu":
+            held = holders(self._folder / f"cpu-{core}" for core in self._cores)
+            others = [_named(pid) for pid in held if pid != os.getpid()]
+            return f", which {' and '.join(others)} {'has' if len(others) == 1 else 'have'} now" if others else ""
         reasons = [f"{uuid} keeps memory of an execution that has ended" for uuid in self._withheld]
         if self._shares == 1:
             reasons += [
@@ -243,6 +247,17 @@ class Leases:
                 if gpu.uuid not in self._withheld and (found := self._gpus.processes(gpu.uuid))
             ]
         return f" ({'; '.join(reasons)})" if reasons else ""
+
+
+def _named(pid: int) -> str:
+    """Return what a person calls a process, such as `bot run (process 4242)`."""
+    try:
+        words = psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return f"process {pid}"
+    bot = next((at for at, word in enumerate(words) if Path(word).name == "bot"), None)
+    name = Path(words[0]).name if bot is None else " ".join(["bot", *words[bot + 1 : bot + 2]])
+    return f"{name} (process {pid})"
 
 
 def _all_or_none(

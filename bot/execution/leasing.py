@@ -57,7 +57,7 @@ class Leasing:
                 )
                 lease = await stack.enter_async_context(held)
             if waits:
-                self.say("running, after " + waits[-1])
+                self.say("running, after " + waits[-1].partition(",")[0])
             try:
                 yield lease
             finally:

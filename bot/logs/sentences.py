@@ -47,10 +47,13 @@ _SENTENCES = {
     "idea.closed": "idea {idea} is {state}",
     "ideas.proposed": "ideas were asked for ({name})",
     "knowledge.shown": "entries of the knowledge base were found for node {node} ({search})",
+    "kernel.reproduced": "{kernel} is {state} here (published {published}, measured {measured}): {reason}",
     "phase.began": "{sentence}",
     "lab.opened": "lab {lab} opens: {title}",
     "lab.turn": "lab {lab}, turn {turn}: {command}",
     "lab.note": "lab {lab} notes: {text}",
+    "lab.hint": "lab {lab} measured {hint_name} itself: {hint_score} ({hint_note})",
+    "lab.report": "lab {lab} has written its report",
     "lab.closed": "lab {lab} closes after {turns} turns: {reason}",
     "draft.added": "draft {draft}: {title}",
     "report.added": "report {report}: score {score}",
@@ -64,6 +67,15 @@ _SENTENCES = {
     "submission.doubtful": "submission {submission} may have been sent: {message}",
     "submission.refused": "submission {submission} was refused: {message}",
     "submission.withdrawn": "submission {submission} of node {node} is not sent: {message}",
+    "submission.relation_broken": "validation and public score disagree: {why}",
+    "notebook.uploading": "the notebook of node {node}: its weights go to the site",
+    "notebook.uploaded": "the notebook of node {node}: its weights are at the site",
+    "notebook.pushing": "the notebook of node {node} is being pushed as {ref}",
+    "notebook.pushed": "the notebook of node {node} runs at the site as {ref}, version {version}",
+    "notebook.ran": "the notebook of node {node} has run at the site",
+    "notebook.failed": "the notebook of node {node} is given up: {why}",
+    "notebook.refused": "the notebook of node {node} failed its rehearsal and is not pushed: {why}",
+    "notebook.removed": "the notebook of node {node}: what the site no longer needs was removed",
     "notification.added": "the owner is to be notified: {kind}",
     "notification.sent": "the owner was notified through {service}: {kind}",
     "notification.failed": "the owner could not be notified through {service}: {error}",
@@ -121,6 +133,9 @@ def sentence(type: str, fields: Mapping[str, Any]) -> str:
 class _Shown(dict[str, str]):
     def __init__(self, fields: Mapping[str, Any]) -> None:
         super().__init__({name: _word(value) for name, value in fields.items()})
+        for name, value in fields.items():
+            if isinstance(value, Mapping):
+                self.update({f"{name}_{key}": _word(inner) for key, inner in value.items()})
 
     def __missing__(self, name: str) -> str:
         return "?"

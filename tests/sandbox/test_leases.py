@@ -239,7 +239,9 @@ def test_root_and_ordinary_users_keep_out_each_other(open_folder: Path) -> None:
     both = [take(folder / "cpu-0"), take(folder / "cpu-1")]
     assert all(both)
     with nobody() as refused:
-        assert "did not come free" in refused.communicate("")[1]
+        told = refused.communicate("")[1]
+    assert "did not come free" in told
+    assert f"(process {os.getpid()}) has now" in told
 
 
 def test_the_shared_folder_is_everybodys_and_one_may_name_another(

@@ -1,11 +1,10 @@
 """The shell coder at work: one lab from its opening to its close, turn by turn, each turn a step."""
 
 import asyncio
-import shutil
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,12 +14,14 @@ from bot.coder.gateway import Gateway
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.box import Box
 from bot.coder.lab.cards import board
+from bot.coder.lab.closing import Closing
 from bot.coder.lab.commands import Commands
+from bot.coder.lab.conversation import COMMAND_SHOWN, Conversation
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.looks import Looks, NoLook, look_seconds
 from bot.coder.lab.news import LabNews
-from bot.coder.lab.opening import INFER, SCRIPTS, SOLUTION, Opening, command_seconds
-from bot.coder.lab.prompts import LabReply, LabTurn
+from bot.coder.lab.opening import Opening, command_seconds
+from bot.coder.lab.prompts import LabReply
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.session import Session
 from bot.coder.lab.settings import LabSettings
@@ -29,11 +30,8 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
-from bot.execution.record import GUARDED
 from bot.models import Item, Message
-from sandbox.collect import Collected, collect
 from sandbox.lab import CommandResult, LabLimits, LabRequest
-from sandbox.lab.remains import tidy_work
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
@@ -42,10 +40,6 @@ _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 """Replies without a command in a row that close a lab."""
 _CLOSING = 10.0
 """Seconds kept at a lab's end beside those of its last look."""
-_KEPT_TURNS = 8
-"""Turns that stay whole when a conversation has become too long."""
-_COMMAND_SHOWN = 300
-_SCRIPT_BYTES = 100_000
 _MOUNTED = ("bank", "community", "knowledge", "TASK.md", "folds.csv")
 """What of its folder a coder finds read-only, as far as it is there."""
 _TOLD = 5.0
@@ -72,10 +66,6 @@ _ENDING_ALONE = (
 _PROSE = "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```."
 _DONE = "When you have nothing left to do: `lab done`."
 _DONE_ALONE = "If you have nothing left to do, that is as it should be: three such replies in a row end your work."
-_EARLIER = (
-    "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
-    "logs/. Their commands began with:"
-)
 
 
 @dataclass
@@ -89,12 +79,6 @@ class Work:
     number: int
     coder: OwnCoder | None = None
     """The owner's agent that works in it; None: the shell coder."""
-    turns: list[tuple[str, str]] = field(default_factory=list)
-    left_out: int = 0
-    """Turns that are no longer sent, as the conversation became too long."""
-    summary: str | None = None
-    fresh: tuple[Item, ...] = ()
-    """What the last observation brought of dated things."""
     thought: float = 0.0
     """Seconds that the last reply took."""
     gateway: Gateway | None = None
@@ -117,8 +101,9 @@ class Work:
             )
         opening = Opening(context, self.settings, self.assignment, number, self.folder, owned=self.coder is not None)
         self.opened = await context.steps.once("lab.open", opening.write, node=number)
-        self.head = tuple(Message(one["role"], one["content"]) for one in self.opened["head"])
-        self.known = tuple(Item(id, datetime.fromisoformat(at)) for id, at in self.opened["known"])
+        self.conversation = Conversation(
+            tuple(Message(one["role"], one["content"]) for one in self.opened["head"]), _items(self.opened["known"])
+        )
         self.news = LabNews(context, self.folder / "community", self.opened["news"])
         self.looks = Looks(
             context,
@@ -130,6 +115,7 @@ class Work:
             lambda: sum(self._times()),
             self.folder / "logs",
         )
+        self.closing = Closing(context, number, self.folder, self.looks)
         # An agent of the owner's is installed on this machine.
         self.lease = LabLease(context.executor.leasing, here=self.coder is not None)
         self.commands = Commands(
@@ -201,7 +187,7 @@ class Work:
             coder,
             self.number,
             self.folder,
-            "\n\n".join(message.content for message in self.head),
+            "\n\n".join(message.content for message in self.conversation.head),
             self.assignment.alone,
             self.commands,
             self.news,
@@ -209,7 +195,7 @@ class Work:
             self.settings.turns,
             self._warning,
             look,
-            list(self.known),
+            list(self.conversation.known),
         )
 
     def _gateway(self, session: Session) -> Gateway:
@@ -238,7 +224,7 @@ class Work:
         return left - kept, kept
 
     def _turns_left(self) -> str:
-        used = len(self.turns) + self.left_out if self.gateway is None else self.gateway.exchanges
+        used = self.conversation.length if self.gateway is None else self.gateway.exchanges
         what = "replies" if self.gateway is None else "requests to your model"
         return f"{max(0, self.settings.turns - used)} {what}"
 
@@ -252,9 +238,9 @@ class Work:
 
     async def _converse(self) -> str:
         """Take turns until something ends the lab; return the reason."""
-        context, prose = self.context, 0
+        context, conversation, prose = self.context, self.conversation, 0
         while True:
-            turn = self.left_out + len(self.turns) + 1
+            turn = conversation.length + 1
             if self.commands.done:
                 return "its coder was done"
             if turn > self.settings.turns:
@@ -268,8 +254,9 @@ class Work:
             asked = time.monotonic()
             try:
                 async with asyncio.timeout(max(1.0, left)):
-                    prompt = LabTurn(self._shown_head, tuple(self.turns), self.known, self.fresh)
-                    reply = await context.asker.ask(prompt, role="coder", name=f"turn:{turn}", node=self.number)
+                    reply = await context.asker.ask(
+                        conversation.prompt(), role="coder", name=f"turn:{turn}", node=self.number
+                    )
             except TimeoutError:
                 return "its time was used up"
             except ModelRefused as error:
@@ -277,17 +264,9 @@ class Work:
             self.assignment.replied()
             self.thought = time.monotonic() - asked
             seen = await self._observe(turn, reply)
-            self.fresh = tuple(Item(id, datetime.fromisoformat(at)) for id, at in seen["items"])
             self.news.mark = seen["news"]
-            self.turns.append((reply.text, seen["text"]))
+            conversation.add(reply.text, seen["text"], _items(seen["items"]))
             prose = 0 if reply.command is not None else prose + 1
-
-    @property
-    def _shown_head(self) -> tuple[Message, ...]:
-        if self.summary is None:
-            return self.head
-        first = self.head[-1]
-        return (*self.head[:-1], replace(first, content=f"{first.content}\n\n{self.summary}"))
 
     async def _observe(self, turn: int, reply: LabReply) -> dict[str, Any]:
         """Return the observation on a reply: a step, whose command is never run twice."""
@@ -323,7 +302,7 @@ class Work:
                     context.run_id,
                     self.number,
                     turn,
-                    command=(reply.command or "")[:_COMMAND_SHOWN],
+                    command=(reply.command or "")[:COMMAND_SHOWN],
                     seconds=round(time.monotonic() - started, 3),
                     **facts,
                 )
@@ -417,20 +396,15 @@ class Work:
 
     async def _shorten(self, turn: int) -> None:
         """Replace old turns of a conversation that has become too long by a summary, which code writes in a step."""
-        size = sum(len(reply) + len(seen) for reply, seen in self.turns)
-        if size <= self.settings.context_characters or len(self.turns) <= _KEPT_TURNS:
+        conversation = self.conversation
+        if not conversation.is_too_long(self.settings.context_characters):
             return
 
         async def summarize() -> dict[str, Any]:
-            lines = [f"- {_first_line(reply)}" for reply, _ in self.turns[:-_KEPT_TURNS]]
-            earlier = "\n".join(lines[-60:])
-            lines = [_EARLIER, earlier, "", "# The board", *board(self.context, self.number)]
-            return {"text": "\n".join(lines)}
+            return {"text": conversation.summary(board(self.context, self.number))}
 
         made = await self.context.steps.once("lab.summary", summarize, node=self.number, attempt=turn)
-        self.summary = made["text"]
-        self.left_out += len(self.turns) - _KEPT_TURNS
-        del self.turns[:-_KEPT_TURNS]
+        conversation.shorten(made["text"])
 
     async def _stop_waiting(self) -> None:
         """Release the lease of background processes, which have ended."""
@@ -451,10 +425,11 @@ class Work:
         # Where the bot was away when the lab's time ended, what is kept for the last look is there all the same.
         self.opened["ends_at"] = max(self.opened["ends_at"], context.budget.elapsed.wall() + self._last_look())
         # A step, as what it reads may be gone once work/ is tidied.
-        last = partial(self._keep_submission, reason) if self.assignment.alone else self._last
+        closing = self.closing
+        last = partial(closing.keep_submission, reason) if self.assignment.alone else closing.last_look
         await context.steps.once("lab.last", last, node=self.number)
         # Before it counts as closed, as its children copy what is left.
-        await asyncio.to_thread(self._tidy)
+        await asyncio.to_thread(closing.tidy)
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
             if not self.looks.nodes and not self.assignment.alone:
@@ -464,53 +439,10 @@ class Work:
         context.say(f"lab {self.number} is closed: {reason}")
 
     def _unscored(self) -> bool:
-        """Return whether `work/solution.py` is a script that was not scored."""
-        if self.assignment.alone or not (self.folder / "work").is_dir():
-            return False
-        kept = self._collected().kept
-        texts = [kept[name].read_text(encoding="utf-8", errors="replace") if name in kept else None for name in SCRIPTS]
-        return texts[0] is not None and not self.looks.scored(texts[0], texts[1])
-
-    def _collected(self) -> Collected:
-        """Return `work/solution.py`, for a notebook with `infer.py`, as copies beside `work/`, by the careful reader."""
-        names = SCRIPTS if self.context.takes_notebooks else (SOLUTION,)
-        return collect(self.folder / "work", names, self.folder, cap=_SCRIPT_BYTES)
-
-    async def _last(self) -> dict[str, Any]:
-        """Spend the last look on `work/solution.py`, which no process can change any more."""
-        found = await asyncio.to_thread(self._collected)
-        answers = found.notes
-        try:
-            answers += await self.looks.finish_begun()
-            if (path := found.kept.get(SOLUTION)) is not None:
-                script = path.read_text(encoding="utf-8")
-                infer = found.kept[INFER].read_text(encoding="utf-8") if INFER in found.kept else None
-                answers.append(await self.looks.score(script, "as its lab left it", None, closing=True, infer=infer))
-        except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
-            answers.append(str(error))
-        return {"answers": answers}
-
-    def _tidy(self) -> None:
-        """Keep of the closed lab its logs and its work, bounded: folds, bank and posts lie with the run as well."""
-        for name in ("bank", "community", "knowledge"):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-        (self.folder / "folds.csv").unlink(missing_ok=True)
-        for name in ("logs", "work"):
-            tidy_work(self.folder / name)
-
-    async def _keep_submission(self, reason: str) -> dict[str, Any]:
-        """Store the submission of a coder that works alone, as the one that its node hands in."""
-        context, file = self.context, "submission.csv"
-        place = context.executor.submission_of(self.number, GUARDED).parent
-        place.mkdir(parents=True, exist_ok=True)
-        found = await asyncio.to_thread(collect, self.folder / "work", [file, SOLUTION], place)
-        error = None if file in found.kept else "; ".join(found.notes) or f"it left no {file}: {reason}"
-        if error is None:
-            error = await context.executor.form_fault(found.kept[file])
-        with context.store.write() as tx:
-            end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
-        return {}
+        """Return whether `work/solution.py` is a script that the last look would score."""
+        return not self.assignment.alone and self.closing.has_unscored()
 
 
-def _first_line(reply: str) -> str:
-    return " ".join(reply.split())[:_COMMAND_SHOWN]
+def _items(known: Sequence[Sequence[str]]) -> tuple[Item, ...]:
+    """Return dated things as they are stored in a step: id and time."""
+    return tuple(Item(id, datetime.fromisoformat(at)) for id, at in known)

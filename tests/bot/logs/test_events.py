@@ -1,16 +1,20 @@
 """Events of all runs are read in their order, of one competition or of all, and each is a sentence."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from bot.logs.events import EventLog
 from bot.logs.sentences import QUIET, TROUBLE, sentence
+from state.notebooks import REFUSED, REMOVED, Stage
 from state.progress import create_node, create_run, end_node
 from state.steering import add_note, set_control
 from state.store import Store
+from tests.source_tree import ROOT
 from tests.state.conftest import START, StandingClock
 
 
@@ -132,3 +136,19 @@ def test_a_sentence_is_one_line_however_long_or_incomplete_an_event_is() -> None
 
 def test_nothing_that_went_wrong_is_quiet() -> None:
     assert not QUIET & TROUBLE
+
+
+def test_every_event_that_is_recorded_is_a_sentence_or_quiet() -> None:
+    recorded = (
+        {
+            type
+            for folder in ("bot", "state", "sandbox")
+            for file in (ROOT / folder).rglob("*.py")
+            for type in re.findall(r'\.record\(\s*"([a-z_]+\.[a-z_]+)"', file.read_text())
+        }
+        | {f"notebook.{stage}" for stage in get_args(Stage)}
+        | {REFUSED, REMOVED}
+    )
+    assert len(recorded) > 50
+    # What has no sentence is shown as its type and its fields.
+    assert not [type for type in recorded - QUIET if sentence(type, {}).startswith(type)]
