@@ -13,7 +13,7 @@ from bot.execution.folder import RunFolder
 from bot.replay.runs_table import RunsTable
 from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import disbelief, interval, made_as, medal
+from bot.report.words import against_blind, disbelief, interval, made_as, medal
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 
@@ -75,6 +75,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         return
     if result.own_data:
         yield verdict_of(result)
+        if blind := against_blind(result):
+            yield blind
         yield f"expected on new rows (95%): {_expected(result)}"
         if result.baseline_handed_in:
             yield "no script was better than the safe baseline: more --time, or a language model with --model, may be"

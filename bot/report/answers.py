@@ -19,6 +19,8 @@ _SHOWN = 3
 def how_good(result: RunResult) -> Iterator[str]:
     """Yield the verdict, and the line of the leaderboard that comes next."""
     yield words.verdict(result)
+    if result.own_data and (blind := words.against_blind(result)):
+        yield blind
     if result.score is not None and result.n_teams > 1:
         better = [
             (name, line)

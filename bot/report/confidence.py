@@ -49,3 +49,12 @@ def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFin
         for found in node_findings(context.store, context.run_id, node.id):
             if node.id == chosen or found.is_doubt:
                 yield NodeFinding(**asdict(found), node=node.id)
+
+
+def blind_score(context: RunContext) -> float | None:
+    """Return what one and the same prediction for all validation rows scores, as a guard found; None where none did."""
+    for node in load_tree(context).candidates():
+        for found in node_findings(context.store, context.run_id, node.id):
+            if (score := found.evidence.get("blind")) is not None:
+                return float(score)
+    return None

@@ -212,6 +212,8 @@ class RunResult(LiveGrade):
     """None if the interval or the hidden score is unknown; a public score is not a hidden one."""
     guards: tuple[NodeFinding, ...] = ()
     """What guards found in the data and in the chosen node, and what did not pass in others."""
+    blind_score: float | None = None
+    """The best validation score of one and the same prediction for all rows; None: no guard has compared with it."""
     final_score: float | None = None
     """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
     code_length: int | None = None

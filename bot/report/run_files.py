@@ -24,7 +24,7 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.knowledge.retrieval import SHOWN
-from bot.report.confidence import expected_interval, findings_of_run
+from bot.report.confidence import blind_score, expected_interval, findings_of_run
 from bot.report.export import export_events, export_graph, export_prompts
 from bot.report.gains import figures_of, gains
 from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, write_result
@@ -190,6 +190,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         validation_interval_note=interval_note,
         score_in_interval=None if interval is None or hidden is None else interval[0] <= hidden <= interval[1],
         guards=(*findings_of_run(context, node), *late),
+        blind_score=blind_score(context),
         # A run that was stopped may go on, and goes on without knowing it.
         final_score=context.executor.final_score(node) if node is not None and ended.status == "finished" else None,
         code_length=None if node is None else _code_length(context, tree, node),

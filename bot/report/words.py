@@ -186,6 +186,16 @@ def medal(result: RunResult) -> Medal | None:
     return result.medal if result.n_teams > 1 and disbelief(result) is None else None
 
 
+def against_blind(result: RunResult) -> str | None:
+    """Compare the validation score with that of one and the same prediction for all rows; None where either is unknown."""
+    if result.blind_score is None or result.validation_score is None:
+        return None
+    return (
+        f"Validation {score(result.validation_score)}, where the best prediction that is the same for all rows scores "
+        f"{score(result.blind_score)}."
+    )
+
+
 def verdict(result: RunResult) -> str:
     """Sum up the run's outcome in one sentence."""
     if result.goes_on and result.score is None:

@@ -33,7 +33,7 @@ def too_good(guard: str, traces: Traces) -> Finding:
     if found is not None:
         return found
     sentence = f"{own:.1%} of what a blind guess gets wrong is still wrong"
-    return passed(guard, sentence, unexplained=round(own, 6), score_error=traces.error)
+    return passed(guard, sentence, unexplained=round(own, 6), blind=traces.blind, score_error=traces.error)
 
 
 def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> Finding | None:

@@ -70,11 +70,13 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(
     assert result["own_data"] and result["score"] is None and result["valid_submission"]
     low, high = result["validation_interval"]
     assert low <= result["validation_score"] <= high and result["validation_score"] > 0.6
+    assert result["blind_score"] == 0.5, "the area under the curve of no order"
     assert result["notes"]["read"] == 1
     made = table(run / "submission.csv")
     assert len(made) == 60 and set(made[0]) == {"row", "rose", "tulip"}
     page = (run / "report.html").read_text()
     assert "leaderboard" not in page.lower() and "team" not in page.split("<main>")[0]
+    assert "the same for all rows scores 0.5." in page
     assert "The validation score is" in page and "predict.py NEW.csv" in page
     assert bot("audit", run).exit_code == 0
 
