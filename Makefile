@@ -38,7 +38,7 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.reach
 
-# Most of these wait for a clock or a process: three times as many at a time as there are cores keep them busy, and one more. That one tries
+# Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, and one more. That one tries
 # the sandboxes and then attacks them: attacks look at the host before and after, and a limit that is tried must not have another one
 # beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, beside what boots
 # systemd.
@@ -52,7 +52,7 @@ CHECK := $(BIN)/python -m pytest -m 'integration and not trial' --durations
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
 	@mkdir -p .cache; failed=0; \
 	{ bad=0; for folder in $(APART); do $(CHECK) 15 $$folder $(addprefix --ignore ,$(FLEET)) || bad=1; done; exit $$bad; } >.cache/apart.log 2>&1 & apart=$$!; \
-	$(CHECK) 25 -n $$((3 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET)) || failed=1; \
+	$(CHECK) 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET)) || failed=1; \
 	wait $$apart || failed=1; cat .cache/apart.log; \
 	$(CHECK) 5 $(SYSTEMD) & beside=$$!; \
 	$(CHECK) 5 -n 2 $(WEEKS) || failed=1; \
