@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The command `lab`, for programs inside a lab: asks the engine, over the lab's socket, and prints its answer.
 
-It runs in a lab by itself, on Python 3.9 or later and its standard library.
+It runs in a lab by itself, on Python 3.9 or later and its standard library; an array of predictions needs numpy, which made it.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import io
 import json
 import os
@@ -15,9 +16,11 @@ import socket
 import stat
 import sys
 import time
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 SOCKET = "/lab/.engine/socket"
+FOLDS, SAMPLE = "/lab/folds.csv", "/lab/data/sample_submission.csv"
 SCRIPT_BYTES, FILE_BYTES, REPORT_BYTES = 100_000, 200_000_000, 50_000
 _HEADER_BYTES, _ANSWER_BYTES, _CHUNK = 64 * 1024, 256 * 1024, 1024 * 1024
 _BUSY_SECONDS, _SILENT_SECONDS = 60.0, 5.0
@@ -72,6 +75,9 @@ def run(options: argparse.Namespace) -> int:
         arguments = read_report(options.file)
     if path is None:
         return call(command, arguments, 0, None)
+    if path.endswith(".npy") and command == "log":
+        table = table_of(path)
+        return call(command, arguments, len(table), io.BytesIO(table))
     with open_plain(path, most) as file:
         size = os.fstat(file.fileno()).st_size
         if command == "score":
@@ -87,6 +93,35 @@ def score_both(path: str, infer: str, arguments: dict[str, Any]) -> int:
             check_text(file, one)
             sent += (last := file.read(SCRIPT_BYTES))
     return call("score", {**arguments, "infer_bytes": len(last)}, len(sent), io.BytesIO(sent))
+
+
+def table_of(path: str) -> bytes:
+    """Return the CSV table for an array of predictions: a row for each of folds.csv, a column for each that is predicted."""
+    import numpy
+
+    try:
+        with open_plain(path, FILE_BYTES) as file:
+            array = numpy.load(file, allow_pickle=False)
+        with Path(FOLDS).open(newline="") as folds, Path(SAMPLE).open(newline="") as sample:
+            (_, *keys, _), *rows = csv.reader(folds)
+            predicted = [name for name in next(csv.reader(sample)) if name not in keys]
+    except (OSError, ValueError, EOFError) as error:
+        raise Trouble(f"cannot take {path!r}: {error}", 2) from None
+    if array.ndim == 1:
+        array = array.reshape(-1, 1)
+    if array.shape != (len(rows), len(predicted)):
+        wanted = (
+            f"{(len(rows), len(predicted))}: a row for each of folds.csv, in its order, and {', '.join(predicted[:9])}"
+        )
+        raise Trouble(f"cannot take {path!r}: its shape is {array.shape}, and must be {wanted}", 2)
+    text = io.StringIO(newline="")
+    table = csv.writer(text)
+    table.writerow([*keys, *predicted])
+    values = array.tolist()
+    for row, (_, *key, fold) in enumerate(rows):
+        if fold != "-1":
+            table.writerow([*key, *values[row]])
+    return text.getvalue().encode()
 
 
 def call(command: str, arguments: dict[str, Any], size: int, file: BinaryIO | None) -> int:
@@ -299,7 +334,10 @@ def _parser() -> _Parser:
     )
     log.add_argument("name", metavar="NAME", help="of the experiment")
     log.add_argument(
-        "--oof", required=True, metavar="FILE", help="its out-of-fold predictions, as a CSV file of 200 MB at most"
+        "--oof",
+        required=True,
+        metavar="FILE",
+        help="its out-of-fold predictions of 200 MB at most: a CSV file, or an array (.npy) with a row for each of folds.csv",
     )
     log.add_argument("--note", default="", metavar="TEXT", help="what was tried")
     log.add_argument("--against", default="", metavar="NAME", help="compare it with this experiment, not with the best")

@@ -26,6 +26,12 @@ from tests.bot.engine.parts import RUN
 pytestmark = pytest.mark.integration
 
 
+AS_ARRAY = (
+    "import numpy as np; a = np.genfromtxt('oof.csv', delimiter=',', skip_header=1)[:, 1]; "
+    "np.save('oof', a); np.save('part', a[:9])"
+)
+
+
 @pytest.fixture(autouse=True)
 def walls() -> None:
     """These labs need bubblewrap."""
@@ -42,7 +48,10 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
         written(
             "oof.py", OUT_OF_FOLD, "python oof.py 0.01 && lab log 'ridge, weak' --oof oof.csv --note first; lab board"
         ),
-        sh("python oof.py 1 && lab log 'ridge, strong' --oof oof.csv; lab board"),
+        sh(
+            f"python oof.py 1 && python -c {AS_ARRAY!r}; lab log no --oof part.npy; "
+            "lab log 'ridge, strong' --oof oof.npy; lab board"
+        ),
         written("solution.py", SOLUTION, "lab score solution.py --note 'strong ridge'", 1.0),
         sh("lab score solution.py; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"),
         written("broken.py", "import nothing_such", "lab score broken.py"),
@@ -73,6 +82,10 @@ async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Pat
     assert "folds · ridge, weak" in seen[2]
     assert [hint["name"] for hint in row.hints] == ["ridge, weak", "ridge, strong"]
     assert seen[3].count("over 'ridge, weak' of lab 2, paired") == 2, "in the answer and on the board"
+    assert (
+        "its shape is (9, 1), and must be (" in seen[3]
+        and "a row for each of folds.csv, in its order, and label" in seen[3]
+    )
     weak, strong = (hint["score"] for hint in row.hints)
     assert strong < weak
     assert "node 2: log_loss" in seen[4]
