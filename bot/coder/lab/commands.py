@@ -16,6 +16,7 @@ from bot.evaluation.answers.board import thresholds
 from bot.models import Item
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.labs import add_hint, add_note, keep_report, lab
+from state.words import plural
 
 _MOST_HINTS, _MOST_NOTES = 200, 20
 _NOISE_SECONDS = 1.0
@@ -86,7 +87,7 @@ class Commands:
         lines = [
             f"{self.left():.0f} s of this lab left; {kept:.0f} s of the run are kept for handing in",
             *([self.looks.progress] if self.looks.progress else []),
-            f"{max(0, self.looks.allowed - 1 - self.looks.used)} looks left, and one for the end",
+            f"{plural(max(0, self.looks.allowed - 1 - self.looks.used), 'look')} left, and one for the end",
             f"{self.turns_left()} left",
         ]
         if best is not None:

@@ -35,6 +35,7 @@ from sandbox.lab import CommandResult, LabLimits, LabRequest
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
+from state.words import plural
 
 _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 """Replies without a command in a row that close a lab."""
@@ -373,7 +374,7 @@ class Work:
             line += f"your reply took {self.thought:.0f} s; "
         if not alone:
             line += f"scripts of up to {self._longest(left):.0f} s can be scored, with time for their run at the end; "
-            line += f"{looks} looks and one for the end; "
+            line += f"{plural(looks, 'look')} and one for the end; "
         line += f"reply {turn} of {self.settings.turns}]"
         if self.looks.progress:
             line += f"\n[{self.looks.progress}]"
