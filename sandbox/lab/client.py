@@ -97,15 +97,15 @@ def score_both(path: str, infer: str, arguments: dict[str, Any]) -> int:
 
 def table_of(path: str) -> bytes:
     """Return the CSV table for an array of predictions: a row for each of folds.csv, a column for each that is predicted."""
-    import numpy
-
     try:
+        import numpy
+
         with open_plain(path, FILE_BYTES) as file:
-            array = numpy.load(file, allow_pickle=False)
+            array = numpy.asarray(numpy.load(file, allow_pickle=False))
         with Path(FOLDS).open(newline="") as folds, Path(SAMPLE).open(newline="") as sample:
             (_, *keys, _), *rows = csv.reader(folds)
             predicted = [name for name in next(csv.reader(sample)) if name not in keys]
-    except (OSError, ValueError, EOFError) as error:
+    except (ImportError, OSError, ValueError, EOFError) as error:
         raise Trouble(f"cannot take {path!r}: {error}", 2) from None
     if array.ndim == 1:
         array = array.reshape(-1, 1)
