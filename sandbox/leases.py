@@ -234,7 +234,7 @@ class Leases:
         return set(self._withheld)
 
     def _why(self, kind: str) -> str:
-        """Return obstacles other than leases, as the end of a sentence."""
+        """Return which other process has the cores, or why a GPU without a lease is not to be had, as the end of a sentence."""
         if kind == "cpu":
             held = holders(self._folder / f"cpu-{core}" for core in self._cores)
             others = [_named(pid) for pid in held if pid != os.getpid()]
@@ -254,6 +254,8 @@ def _named(pid: int) -> str:
     try:
         words = psutil.Process(pid).cmdline()
     except psutil.Error:
+        words = []
+    if not words:  # it has just ended, or is another user's that hides it
         return f"process {pid}"
     bot = next((at for at, word in enumerate(words) if Path(word).name == "bot"), None)
     name = Path(words[0]).name if bot is None else " ".join(["bot", *words[bot + 1 : bot + 2]])

@@ -84,7 +84,7 @@ def holders(paths: Iterable[Path]) -> list[int]:
             fields = line.split()
             if fields[1] == "FLOCK" and int(fields[5].rpartition(":")[2]) in inodes:
                 found.add(int(fields[4]))
-    return sorted(found)
+    return sorted(pid for pid in found if pid > 0)  # one of a container's is not to be seen from another
 
 
 class WaitingLine:
