@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LETTING_GO = 2.0
+"""Seconds that a dead process's child may take on a busy machine to run its program."""
 
 
 class Lock:
@@ -55,6 +57,20 @@ def take(path: Path, *, shared: bool = False) -> Lock | None:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def take_soon(path: Path) -> Lock | None:
+    """Take the lock as soon as a dead holder has let go of it; None if a living one does not within seconds.
+
+    A process that is killed while it starts another leaves a copy of its descriptors there, until that one runs its program.
+
+    Raises:
+        OSError: As `take` does.
+    """
+    until = time.monotonic() + _LETTING_GO
+    while (lock := take(path)) is None and time.monotonic() < until:
+        time.sleep(0.05)
+    return lock
 
 
 def is_held(path: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Environment, Group, Record, environments_in
 from sandbox.launch import ended_with_us
-from sandbox.locks import take
+from sandbox.locks import take_soon
 from state.errors import InfrastructureFailure, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -204,7 +204,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 @contextmanager
 def _alone(folder: Path, name: str) -> Iterator[None]:
     """Keep other processes from making or removing it meanwhile."""
-    lock = take(folder / f".{name}.lock")
+    lock = take_soon(folder / f".{name}.lock")
     if lock is None:
         raise UsageError(f"another `bot env` makes or removes the environment {name}: wait for it, or end it")
     try:

@@ -24,7 +24,7 @@ from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.report.words import duration, money
 from sandbox.leftovers import left_by_killed
-from sandbox.locks import Lock, take
+from sandbox.locks import Lock, take_soon
 from state.errors import UsageError
 
 
@@ -85,7 +85,7 @@ def bench(
 def _locked(plan: Path) -> Lock:
     """Take the plan's lock, which ends with this process; raises UsageError if another process works on the plan."""
     try:
-        lock = take(plan.resolve())
+        lock = take_soon(plan.resolve())
     except OSError as error:
         raise UsageError(f"{plan} cannot be locked: {error.strerror or error}") from error
     if lock is None:

@@ -20,7 +20,7 @@ from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
 from sandbox.leftovers import left_by_killed
-from sandbox.locks import take
+from sandbox.locks import take_soon
 from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -46,7 +46,7 @@ def alone(folder: Path) -> Iterator[None]:
     Raises:
         UsageError: another daemon holds it.
     """
-    lock = take(folder / LOCK)
+    lock = take_soon(folder / LOCK)
     if lock is None:
         raise UsageError(works_already(folder))
     try:

@@ -100,12 +100,27 @@ class RunBudget:
             later: seconds until the run begins, for example to write its script.
         """
         left = max(0.0, self.left() - self.race_seconds(best_seconds) - later)
-        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + REFIT_SLACK * self.growth), self.longest)
+        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + self.again), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
             limit = min(limit, left - self.kept(best_seconds))
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
+
+    @property
+    def again(self) -> float:
+        """Seconds kept for running a script again on all rows, per second of its hold-out run."""
+        return REFIT_SLACK * self.growth
+
+    @property
+    def again_most(self) -> float:
+        """Most seconds kept for running again what a blend takes beyond its slowest script."""
+        return REFITS_SHARE * self.seconds
+
+    @property
+    def race_most(self) -> float:
+        """Most seconds kept for the race."""
+        return RACE_SHARE * self.seconds if self.races else 0.0
 
     def race_seconds(self, best_seconds: float | None) -> float:
         """Return the seconds kept for the race: none where the shortest that tells something would take more than its share.
@@ -113,10 +128,9 @@ class RunBudget:
         Args:
             best_seconds: how long the best node's hold-out run took; None without one.
         """
-        share = RACE_SHARE * self.seconds if self.races else 0.0
-        if best_seconds is None or RACED * best_seconds > share:
+        if best_seconds is None or RACED * best_seconds > self.race_most:
             return 0.0
-        return min(share, RACE_SECONDS + LONGEST_RACE * best_seconds)
+        return min(self.race_most, RACE_SECONDS + LONGEST_RACE * best_seconds)
 
     def race_room(self, best_seconds: float) -> float:
         """Return the seconds that a race which begins now may take: what is left over, kept for it or not, within its share."""
@@ -135,12 +149,20 @@ class RunBudget:
         Args:
             best_seconds: how long the best node's hold-out run took; None without one.
         """
-        one, due = REFIT_SLACK * self.growth * (best_seconds or 0.0), min(REFITS, self.refits())
-        return max(min(1, due) * one, min(due * one, REFITS_SHARE * self.seconds)) + self.rehearsal()
+        one, due = self.again * (best_seconds or 0.0), min(REFITS, self.refits())
+        return max(min(1, due) * one, min(due * one, self.again_most)) + self.rehearsal()
 
     def kept_for_end(self, best_seconds: float | None) -> float:
         """Return the seconds kept for the race and for running again what is handed in; `best_seconds` as in `kept`."""
         return self.race_seconds(best_seconds) + self.kept(best_seconds)
+
+    def kept_in_words(self, best_seconds: float | None) -> str:
+        """Return what is kept for the end, and for what, for a coder; empty for less than a second."""
+        again, race = self.kept(best_seconds), self.race_seconds(best_seconds)
+        if again + race < 1:
+            return ""
+        parts = f"{again:.0f} s for running again on all rows what is handed in, {race:.0f} s for comparing the best scripts"
+        return f"{again + race:.0f} s of the run are kept now for its end ({parts})"
 
     def refit_limit(self, limit: float, seconds: float) -> float:
         """Return the time limit of a refit: that of its hold-out run, by which the script plans, or more if more rows need it.

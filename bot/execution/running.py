@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bot.execution.folder import RunFolder
-from sandbox.locks import is_held, take
+from sandbox.locks import is_held, take_soon
 from state.errors import UsageError
 
 
@@ -15,7 +15,7 @@ def running(folder: RunFolder) -> Iterator[None]:
     Raises:
         UsageError: another process runs it.
     """
-    lock = take(folder.config)
+    lock = take_soon(folder.config)
     if lock is None:
         raise UsageError(f"{folder.path} is being run by another process")
     try:

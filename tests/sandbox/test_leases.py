@@ -16,7 +16,7 @@ import pytest
 
 from sandbox import Lease
 from sandbox.leases import Leases, leases_folder
-from sandbox.locks import is_held, take
+from sandbox.locks import is_held, take, take_soon
 from state.errors import InfrastructureFailure
 from tests import needs
 
@@ -192,6 +192,20 @@ async def test_a_lock_whose_file_was_removed_under_it_excludes_nobody_twice(tmp_
     second = take(tmp_path / "cpu-0")
     assert second is not None
     assert take(tmp_path / "cpu-0") is None
+
+
+def test_what_a_killed_process_leaves_to_a_child_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    lock = take(tmp_path / "lock")
+    assert lock is not None
+    child = os.fork()
+    if child == 0:  # it holds a copy of the descriptor, as one that is being started does
+        time.sleep(0.5)
+        os._exit(0)
+    os.close(lock._descriptor)  # as the kernel does for one that is killed
+    assert take(tmp_path / "lock") is None
+    held = take_soon(tmp_path / "lock")
+    assert held is not None and take_soon(tmp_path / "lock") is None
+    os.waitpid(child, 0)
 
 
 @pytest.mark.parametrize("make", [lambda path: path.symlink_to("/etc/passwd"), os.mkfifo, lambda path: path.mkdir()])

@@ -264,7 +264,10 @@ def start_of(parents: tuple[int, ...]) -> str:
 
 
 def _idea_line(idea: IdeaText, chosen: bool) -> str:
-    return f"{'*' if chosen else '-'} idea {idea.number} (support {idea.support:.1f} of 10): {idea.text}"
+    gains = ", ".join(f"{gain:+.3g}" for gain in idea.gains)
+    error = "" if idea.error is None else f" ± {idea.error:.2g}"
+    measured = f": gain {gains}{error}" if gains else ""
+    return f"{'*' if chosen else '-'} idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{measured}): {idea.text}"
 
 
 def _about_families(parents: tuple[int, ...], tree: Tree) -> str:

@@ -83,9 +83,9 @@ class Commands:
         """Return what is left of time, looks and replies, and the best score."""
         context = self.context
         best = load_tree(context).best()
-        kept = context.budget.kept_for_end(best_seconds(context, load_tree(context)))
+        kept = context.budget.kept_in_words(best_seconds(context, load_tree(context)))
         lines = [
-            f"{self.left():.0f} s of this lab left; {kept:.0f} s of the run are kept for handing in",
+            f"{self.left():.0f} s of this lab left" + (f"; {kept}" if kept else ""),
             *([self.looks.progress] if self.looks.progress else []),
             f"{plural(max(0, self.looks.allowed - 1 - self.looks.used), 'look')} left, and one for the end",
             f"{self.turns_left()} left",

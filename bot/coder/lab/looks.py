@@ -258,7 +258,6 @@ class Looks:
             lines.append(f"best of the run: {best_shown(context, best)}")
         if (share := share_line(context, node)) is not None:
             lines.append(share)
-        kept = context.budget.kept_for_end(done.seconds) if best is not None and best.id == node else 0.0
-        if kept >= 1:
-            lines.append(f"{kept:.0f} s of the run are kept now for handing in: the time left is less by that")
+        if best is not None and best.id == node and (kept := context.budget.kept_in_words(done.seconds)):
+            lines.append(f"{kept}: the time left is less by that")
         return "\n".join([*lines, looks, *score])

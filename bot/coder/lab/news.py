@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from sqlmodel import col, func, select
@@ -130,7 +131,7 @@ class LabNews:
         self.items += [Item(f"idea/{row.id}", row.known_at) for row in rows]
         if not rows:
             return []
-        named = "; ".join(f"{row.id} {line(row.text, 300)[:_IDEA].strip()}" for row in rows[:_IDEAS])
+        named = "; ".join(f"{row.id} {shorten(line(row.text, 300), _IDEA, placeholder=' …')}" for row in rows[:_IDEAS])
         return [f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added, `lab ideas` has them whole: {named}"]
 
     def _known(self, of: Callable[..., list[Any]]) -> list[Any]:

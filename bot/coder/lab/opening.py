@@ -55,7 +55,7 @@ class Opening:
         folder.parent.chmod(0o700)
         alone = self.assignment.alone
         community = Community() if alone else await asyncio.to_thread(write_community, context, folder / "community")
-        inherited = 0
+        inherited: list[str] = []
         if not alone:
             await asyncio.to_thread(write_bank, context, folder / "bank", kin(context, self.number))
         if self.assignment.codebase is not None:
@@ -84,7 +84,7 @@ class Opening:
             codebase=None
             if self.assignment.codebase is None
             else f"/lab/bank/node{self.assignment.codebase}/{SOLUTION}",
-            inherited=inherited,
+            inherited=tuple(inherited),
             board=() if alone else tuple(board(context, self.number)),
             cards=() if alone else lab_cards(context, self.number),
             failures=() if alone else failures(context),
@@ -99,6 +99,9 @@ class Opening:
             seconds=seconds,
             turns=self.settings.turns,
             looks=self.settings.looks,
+            again=context.budget.again,
+            again_most=context.budget.again_most,
+            race=context.budget.race_most,
             score_seconds=limit,
             command_seconds=command_seconds(seconds),
             ideas=not alone,
@@ -128,11 +131,11 @@ class Opening:
         await asyncio.to_thread(write_knowledge, found, self.folder / "knowledge")
         return found
 
-    def _inherit(self, node: int) -> int:
-        """Copy what the lab of a node left; return how many files that was, none where that lab is still open."""
+    def _inherit(self, node: int) -> list[str]:
+        """Copy what the lab of a node left, and return those files; none where that lab is still open."""
         context = self.context
         number = context.decisions.lab_of(node)
         before = None if number is None else lab(context.store, context.run_id, number)
         if before is None or before.ended_at is None:
-            return 0
+            return []
         return copy_work(self.folder.parent / f"lab{before.id}" / "work", self.folder / "work")

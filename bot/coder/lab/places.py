@@ -176,18 +176,19 @@ def write_bank(context: RunContext, folder: Path, nodes: Sequence[int]) -> None:
             (place / "score.txt").write_text(f"{shown(result.score, result.noise)}\n", encoding="utf-8")
 
 
-def copy_work(source: Path, target: Path) -> int:
-    """Copy what stayed of a closed lab's work beside what another's holds, and return how many files that was.
+def copy_work(source: Path, target: Path) -> list[str]:
+    """Copy what stayed of a closed lab's work beside what another's holds, and return the files, relative to it.
 
     Links are refused on the way, hard ones too: a file of the host, labels among them, could lie behind one.
     """
     files = sorted((p for p in source.rglob("*") if not p.is_dir()), key=lambda one: (len(one.parts), one))
-    copied = 0
+    copied = []
     for path in files[:_MOST_FILES]:
         relative = path.relative_to(source)
         if (target / relative.parts[0]).is_file():
             continue
         place = target / relative.parent
         place.mkdir(parents=True, exist_ok=True)
-        copied += len(collect(path.parent, [path.name], place, cap=KEPT_BYTES).kept)
+        if collect(path.parent, [path.name], place, cap=KEPT_BYTES).kept:
+            copied.append(str(relative))
     return copied

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bot.coder.lab.failures import Failure
+from bot.engine.budget import LONGEST_RACE, RACE_SECONDS, RACED
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item, Message
@@ -34,7 +35,7 @@ class LabTask(TemplatePrompt[None]):
     draft: str
     codebase: str | None
     """Path in the lab of the script that the draft starts from."""
-    inherited: int
+    inherited: tuple[str, ...]
     """Files that the lab of that script left, and that lie in the new one's work/."""
     board: tuple[str, ...]
     """What this lab's kin and the best of the run scored, a line each."""
@@ -55,6 +56,12 @@ class LabTask(TemplatePrompt[None]):
     """Of the lab."""
     turns: int
     looks: int
+    again: float
+    """Seconds that are kept for running a script again, per second of its scored run; 0: nothing is run again."""
+    again_most: float
+    """Most seconds that are kept for all that is run again beside the best script."""
+    race: float
+    """Most seconds of the race of the finalists; 0: there is none."""
     score_seconds: float
     """Time limit of a scored script."""
     command_seconds: float
@@ -71,6 +78,11 @@ class LabTask(TemplatePrompt[None]):
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
     own: bool = False
     """Whether it is for a coding agent of the owner's, which has its own way to run commands."""
+
+    def context(self) -> dict[str, object]:
+        """Return the template's variables."""
+        race = {"raced": RACED, "race_seconds": RACE_SECONDS, "longest_race": LONGEST_RACE}
+        return {**super().context(), **race}
 
     def parse(self, text: str) -> None:
         """Return nothing, as it is never sent by itself."""

@@ -1,6 +1,7 @@
 """CoMind's labs together: side by side without waiting for one another, each child with what its parent left."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class Coders:
         if number == 2:
             await self.all_open.wait()
         replies = [
-            sh(f"ls; echo 'lab {number}' >> notes.md; ln -s data/train.csv link.csv; lab board"),
+            sh(f"ls; echo 'lab {number}' >> notes.md; ln -s data/train.csv link.csv; lab board; lab ideas"),
             written("solution.py", SOLUTION, f"lab score solution.py --note 'lab {number}'", 0.01 * number),
         ]
         report = "seen: b matters\nwhy: it is the signal\ncondition: few rows"
@@ -114,8 +115,10 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
     assert parent == tree[rows[3].id].parents[0]
     head = model.heads[-1]
     assert f"/lab/bank/node{parent}/solution.py" in head
-    assert "(files: 1)" in head
+    assert "notes and tables: `notes.md`." in head
+    assert "1.5 T are kept for running it again at the end" in head
     first = model.seen[head][0]
     assert "notes.md" in first
     assert "link.csv" not in first
     assert f"node {parent}" in first
+    assert re.search(r"- idea \d+ \(support \d\.\d of 10, (not judged|claimed|draft measured)", first)

@@ -69,6 +69,16 @@ def test_time_is_kept_for_some_members_of_a_blend_within_a_tenth_of_the_run():
     assert blended.kept(2000.0) == pytest.approx(2100), "the best one in any case"
 
 
+def test_what_is_kept_is_told_in_its_parts_by_the_rule_that_a_coder_was_told():
+    budget = RunBudget(Elapsed(0.0), 3000.0, None, growth=1.5, races=True)
+    words = "s of the run are kept now for its end ({} s for running again on all rows what is handed in, {} s for comparing"
+    assert f"83 {words.format(8, 75)}" in budget.kept_in_words(5.0)
+    assert f"208 {words.format(58, 150)}" in budget.kept_in_words(37.0)
+    assert f"60 {words.format(60, 0)}" in budget.kept_in_words(38.0)
+    assert (budget.again, budget.again_most, budget.race_most) == (pytest.approx(1.575), 300.0, 150.0)
+    assert budget.kept_in_words(None) == ""
+
+
 def test_a_refit_has_the_limit_of_its_scored_run_or_more_where_its_rows_need_more():
     budget = RunBudget(Elapsed(0.0), 300.0, None, growth=1.5)
     assert budget.refit_limit(50.0, 5.0) == 50.0

@@ -35,7 +35,7 @@ def test_a_child_begins_with_scripts_notes_and_tables_and_its_own_solution(tmp_p
     tidy_work(source)
     target.mkdir()
     (target / "solution.py").write_text("its own")
-    assert copy_work(source, target) == 1
+    assert copy_work(source, target) == ["notes/more/seen.md"]
     assert names(target) == {"solution.py", "notes/more/seen.md"}
     assert (target / "solution.py").read_text() == "its own"
 
@@ -46,7 +46,7 @@ def test_a_folder_in_the_place_of_the_script_changes_nothing(tmp_path: Path) -> 
         folder.mkdir(parents=True)
     (source / "solution.py" / "x.py").write_text("x")
     (target / "solution.py").write_text("its own")
-    assert copy_work(source, target) == 0
+    assert copy_work(source, target) == []
 
 
 def test_a_closed_labs_work_keeps_no_link_and_nothing_that_is_large(tmp_path: Path) -> None:
