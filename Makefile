@@ -49,7 +49,7 @@ FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py 
 FLEET += tests/sandbox/fleet/test_labs.py tests/bot/engine/test_fleet_labs.py
 WEEKS := tests/bot/daemon/test_rehearsals.py
 CHECK := $(BIN)/python -m pytest -m 'integration and not trial' --durations
-integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots or minutes
+integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots, or more than a second
 	@mkdir -p .cache; failed=0; \
 	{ bad=0; for folder in $(APART); do $(CHECK) 15 $$folder $(addprefix --ignore ,$(FLEET)) || bad=1; done; exit $$bad; } >.cache/apart.log 2>&1 & apart=$$!; \
 	$(CHECK) 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET)) || failed=1; \

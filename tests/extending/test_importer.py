@@ -25,6 +25,7 @@ def plain_folder(folder: Path, tiny: Path) -> Path:
     return folder
 
 
+@pytest.mark.integration
 def test_an_importer_is_a_folder_and_a_line(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "importer.md")
     assert copy.touched == ["scrapers/imports/plain/__init__.py", "scrapers/imports/__init__.py"]

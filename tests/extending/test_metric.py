@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.extending.toys import Copy
 from tests.tiny_snapshot import write_tiny
 
 
+@pytest.mark.integration
 def test_a_metric_is_a_formula_and_an_entry(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "metric.md")
     assert copy.touched == ["bot/evaluation/metrics/errors.py", "bot/evaluation/metrics/registry.py"]

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.extending.toys import Copy
 
 SEND = """
@@ -29,6 +31,7 @@ print(mail.took[0]["Subject"], "|", mail.took[0].get_content().splitlines()[0])
 """
 
 
+@pytest.mark.integration
 def test_a_notice_is_a_class_and_its_template(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "notice.md")
     assert copy.touched == ["bot/notify/events.py", "bot/notify/templates/problem.gpu.j2"]

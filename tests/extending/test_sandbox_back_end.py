@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.extending.toys import Copy
 
 RUN = """
@@ -29,6 +31,7 @@ except UsageError:
 """
 
 
+@pytest.mark.integration
 def test_a_back_end_is_a_file_and_a_line(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "sandbox-back-end.md")
     assert copy.touched == ["sandbox/niced.py", "sandbox/__init__.py"]

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.extending.toys import Copy
 
 READ = """
@@ -30,6 +32,7 @@ with Store.open(Path(sys.argv[2]), SystemClock()) as store:
 """
 
 
+@pytest.mark.integration
 def test_a_source_of_posts_is_a_module_and_a_line(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "source-of-posts.md")
     assert copy.touched == ["scrapers/posts/chat.py", "scrapers/posts/sources.py"]

@@ -43,6 +43,7 @@ async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_i
     assert outcome.seconds > 0
 
 
+@pytest.mark.integration
 async def test_the_processor_time_is_that_of_the_script(run: Run) -> None:
     outcome = await run("import time\nwhile time.process_time() < 1.5: pass")
     assert outcome.reason is ExitReason.FINISHED
@@ -192,6 +193,7 @@ async def test_a_kept_name_must_be_plain(sandbox: Sandbox, place: Path, name: st
         await sandbox.run(make_request(place, "", keep=(name,)))
 
 
+@pytest.mark.integration
 async def test_libraries_that_start_threads_and_processes_work(run_isolated: Run) -> None:
     outcome = await run_isolated(
         """
@@ -225,6 +227,7 @@ asyncio.run({name}().run(ExecutionRequest("killed", script, place / "view", plac
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("sandbox", ["process", "bubblewrap"], indirect=True)
 async def test_a_killed_bot_leaves_no_script_running(sandbox: Sandbox, place: Path) -> None:
     kind = type(sandbox)

@@ -73,6 +73,7 @@ def test_the_check_for_overlaps_can_fail() -> None:
     assert len(overlaps(["a 0 begin 10 0", "b 0 begin 20 0", "b 0 end 21 0"], {"a": 25, "b": 99})) == 1
 
 
+@pytest.mark.integration
 def test_two_hundred_leases_of_eight_processes_under_kills_never_overlap(tmp_path: Path) -> None:
     folder, log = tmp_path / "leases", tmp_path / "log"
     folder.mkdir()
@@ -194,6 +195,7 @@ async def test_a_lock_whose_file_was_removed_under_it_excludes_nobody_twice(tmp_
     assert take(tmp_path / "cpu-0") is None
 
 
+@pytest.mark.integration
 def test_what_a_killed_process_leaves_to_a_child_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     lock = take(tmp_path / "lock")
     assert lock is not None
@@ -224,6 +226,7 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.integration
 def test_root_and_ordinary_users_keep_out_each_other(open_folder: Path) -> None:
     needs.root()
     folder = open_folder

@@ -24,6 +24,7 @@ def alive(token: str) -> list[int]:
     return [p.pid for p in psutil.process_iter(["cmdline"]) if token in " ".join(p.info["cmdline"] or ())]
 
 
+@pytest.mark.integration
 async def test_a_script_that_ignores_sigterm_is_ended_in_time_with_all_it_started(run: Run) -> None:
     token = uuid.uuid4().hex
     began = time.monotonic()
@@ -186,6 +187,7 @@ async def test_a_sparse_file_of_a_terabyte_is_refused(run: Run) -> None:
     assert outcome.kept == {} or outcome.kept["submission.csv"].stat().st_size == 0
 
 
+@pytest.mark.integration
 async def test_two_hundred_thousand_files_are_too_many(run: Run) -> None:
     outcome = await run(
         "import os\nfor i in range(200_000): os.close(os.open(f'{i}', os.O_CREAT | os.O_WRONLY))", files=2000

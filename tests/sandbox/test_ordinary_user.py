@@ -122,6 +122,7 @@ def copy_distributions(names: set[str], folder: Path) -> None:
                 shutil.copy(str(file.locate()), folder / file)
 
 
+@pytest.mark.integration
 def test_an_ordinary_user_is_isolated_as_well(bubblewrap: BubblewrapSandbox, place: Path) -> None:
     needs.root()
     if platform.machine() != "x86_64":

@@ -40,6 +40,7 @@ async def test_who_looks_on_sees_output_and_use_and_may_end_it(sandbox: Sandbox,
     assert [usage.seconds for usage in looker.usages] == sorted(usage.seconds for usage in looker.usages)
 
 
+@pytest.mark.integration
 async def test_the_log_can_be_read_while_the_script_runs(sandbox: Sandbox, place: Path) -> None:
     script = "import time\nprint('first', flush=True)\ntime.sleep(3)\nprint('last', flush=True)\n"
     running = asyncio.create_task(sandbox.run(make_request(place, script)))

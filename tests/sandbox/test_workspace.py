@@ -29,6 +29,7 @@ def test_a_script_that_is_no_proper_text_is_written_all_the_same(place: Path) ->
         assert workspace.script.read_text() == "x = '?'"
 
 
+@pytest.mark.integration
 def test_folders_deeper_than_the_stack_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tree").mkdir()
     monkeypatch.chdir(tmp_path / "tree")

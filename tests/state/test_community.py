@@ -47,6 +47,7 @@ signals_or_not = pytest.mark.parametrize("signals", SIGNALS)
 quick = settings(max_examples=25, deadline=None)
 
 
+@pytest.mark.integration
 @signals_or_not
 @quick
 @given(rows=communities(), as_of=HOURS)
@@ -110,6 +111,7 @@ def test_votes_scores_and_tiers_are_the_latest_readings_by_then(
             assert post.public_score == expected_signal(rows, row, "kernel", "public_score", as_of, own)
 
 
+@pytest.mark.integration
 @signals_or_not
 @quick
 @given(rows=communities(), as_of=HOURS, data=st.data())
@@ -120,6 +122,7 @@ def test_neither_order_nor_repetition_of_the_rows_matters(
     assert all_of(view(shared, rows, as_of, signals)) == all_of(view(shared, again, as_of, signals))
 
 
+@pytest.mark.integration
 @quick
 @given(rows=communities(), early=HOURS, late=HOURS)
 def test_time_only_adds_topics_messages_and_versions(
@@ -132,6 +135,7 @@ def test_time_only_adds_topics_messages_and_versions(
         assert {p.item for p in getattr(then, kind)()} <= {p.item for p in getattr(now, kind)()}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("signals", ["asof"])
 @quick
 @given(rows=communities(), as_of=HOURS, since=st.none() | HOURS, count=st.integers(0, 6))
@@ -143,6 +147,7 @@ def test_the_newest_are_the_last_of_all_posts(
     assert seen.newest(count, since) == later[len(later) - count if count < len(later) else 0 :]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("signals", ["collected"])
 @quick
 @given(rows=communities(), as_of=HOURS, data=st.data())

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ _acts: st.SearchStrategy[_Act] = st.one_of(
 
 
 # The store is shared between examples on purpose: each has a run of its own in it.
+@pytest.mark.integration
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(_acts, max_size=20))
 def test_whatever_happens_in_a_run_its_events_record(store: Store, acts: list[_Act]) -> None:

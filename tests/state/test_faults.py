@@ -80,6 +80,7 @@ def namespaces() -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not namespaces(), reason="no small disk can be mounted here")
 def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path: Path) -> None:
     printed = run_program(
@@ -128,6 +129,7 @@ def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path
     assert printed["types"] == ["before", "after"]
 
 
+@pytest.mark.integration
 def test_without_descriptors_an_open_store_works_and_another_reports_what_is_wrong(tmp_path: Path) -> None:
     printed = run_program(
         """
@@ -202,6 +204,7 @@ def test_a_run_folder_that_is_moved_while_it_is_open_takes_what_is_written(tmp_p
         assert types(store) == ["x"]
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not namespaces(), reason="no disk can be mounted here")
 def test_a_disk_that_is_read_only_is_reported(tmp_path: Path) -> None:
     printed = run_program(

@@ -73,6 +73,7 @@ def test_without_a_backup_the_sentence_says_so(tmp_path: Path) -> None:
         Store.open(path, SystemClock())
 
 
+@pytest.mark.integration
 def test_a_lost_write_ahead_log_is_found_out(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     run_program(

@@ -49,6 +49,7 @@ def add_one_of_each(tx: Transaction, run: str, id: str, known_at: datetime) -> N
     add_reproduction(tx, Reproduction(run_id=run, id=id, title="t", state="ran", known_at=known_at))
 
 
+@pytest.mark.integration
 @settings(max_examples=25, deadline=None)
 @given(times=st.lists(HOURS, max_size=5), as_of=HOURS)
 def test_what_was_derived_from_later_things_is_not_seen_and_all_else_is(

@@ -105,6 +105,7 @@ async def test_start_and_end_are_events(store: Store, run_id: str) -> None:
     assert events == [("step.started", 1, "ask"), ("step.ended", 1, "ask")]
 
 
+@pytest.mark.integration
 async def test_after_a_kill_the_finished_is_kept_and_the_begun_runs_again(tmp_path: Path) -> None:
     path = tmp_path / "killed.db"
     program = f"""

@@ -158,6 +158,7 @@ def test_a_body_is_kept_once_and_comes_back_whole(store: Store) -> None:
         store.blob("00")
 
 
+@pytest.mark.integration
 def test_what_was_committed_survives_a_kill_and_what_was_not_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "killed.db"
     program = f"""

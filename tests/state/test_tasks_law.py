@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlmodel import select
@@ -116,6 +117,7 @@ class World:
 
 
 # The store is shared between examples on purpose, as a new one takes long: each begins with an empty queue.
+@pytest.mark.integration
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(_acts, min_size=10, max_size=50))
 def test_nothing_is_lost_and_nothing_done_twice(

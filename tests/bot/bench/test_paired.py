@@ -32,6 +32,7 @@ def test_two_agents_of_equal_skill_differ_at_5_percent_in_about_5_percent_of_ben
     assert {one.mean > 0 for one in settled} == {True, False}, "either may be the one that seems better"
 
 
+@pytest.mark.integration
 def test_intervals_hold_what_is_true_in_about_95_percent_of_benches() -> None:
     rng, wrong = random.Random(14), 0
     for _ in range(100):

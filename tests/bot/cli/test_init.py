@@ -57,6 +57,7 @@ def test_a_rehearsal_has_its_own_address_folder_and_clock(tmp_path: Path) -> Non
     assert settings.competitions["wine"].max_cost_per_day is None
 
 
+@pytest.mark.integration
 def test_what_cannot_be_is_refused_before_a_file_is_written(tmp_path: Path) -> None:
     new = ("--config", "new.toml")
     with served(both(tmp_path)) as site:

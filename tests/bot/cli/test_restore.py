@@ -95,6 +95,7 @@ def test_a_sound_database_is_left_alone_unless_forced(run: Path) -> None:
     assert events(run / "state.db") == list(range(1500))
 
 
+@pytest.mark.integration
 def test_a_database_in_use_is_left_alone(run: Path) -> None:
     with holding_on(HOLD_OPEN, run / "state.db"), pytest.raises(UsageError, match="in use"):
         restore(run, "--force")

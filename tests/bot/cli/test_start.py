@@ -78,6 +78,7 @@ def test_what_help_shows_of_a_command_is_the_first_paragraph_of_its_own_help() -
         assert " ".join(help_text.split()) == summary, name
 
 
+@pytest.mark.integration
 def test_each_command_shows_its_own_help_with_an_example(tmp_path: Path) -> None:
     done, _ = bot(tmp_path, "pause", "--help")
     assert done.returncode == 0
@@ -112,6 +113,7 @@ def test_status_without_a_database_says_so_without_loading_what_would_read_one(t
     assert imported & (SLOW | DATABASE) == set()
 
 
+@pytest.mark.integration
 def test_status_reads_a_database_with_little_more_than_what_reads_it(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").write_text(TOML, encoding="utf-8")
     parts.busy(tmp_path / "state")
@@ -121,6 +123,7 @@ def test_status_reads_a_database_with_little_more_than_what_reads_it(tmp_path: P
     assert imported & SLOW == set()
 
 
+@pytest.mark.integration
 def test_status_of_a_database_of_another_version_says_so(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").write_text(TOML, encoding="utf-8")
     parts.busy(tmp_path / "state")

@@ -90,6 +90,7 @@ def test_every_status_is_shown(out: Path) -> None:
     assert found["finished"]["budget"]["wall_seconds"] == {"cap": 1000, "spent": 100, "left": 900, "projected": None}
 
 
+@pytest.mark.integration
 def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> None:
     folder = prepared(out, "busy", steps=8, max_cost=2.0)
     write(folder, None, datetime.now(UTC) - timedelta(seconds=160))

@@ -170,6 +170,7 @@ def test_the_socket_of_a_daemon_that_was_killed_is_no_trouble(store: Store, here
         assert ask(here / "state", Question(None)) is not None
 
 
+@pytest.mark.integration
 def test_a_daemon_that_hangs_is_waited_for_two_seconds(store: Store, here: Path) -> None:
     read = status()
     with socket.socket(socket.AF_UNIX) as hangs, address(here / "state") as at:
@@ -180,6 +181,7 @@ def test_a_daemon_that_hangs_is_waited_for_two_seconds(store: Store, here: Path)
         assert 1.5 < time.monotonic() - began < 60
 
 
+@pytest.mark.integration
 def test_who_asks_nothing_or_nonsense_holds_nobody_up_for_long(store: Store, here: Path) -> None:
     with answering(store, look):
         for said in (b"", b"nonsense\n", b"[]\n", b'{"to": []}\n', b'{"to"'):
@@ -197,6 +199,7 @@ def test_a_folder_that_takes_no_socket_is_no_trouble_for_the_daemon(store: Store
         assert ask(here / "state", Question(None)) is None
 
 
+@pytest.mark.integration
 def test_an_answer_is_shown_without_what_reads_a_database_or_the_settings(store: Store, here: Path) -> None:
     with answering(store, look):
         done, imported = test_start.bot(here, "status")

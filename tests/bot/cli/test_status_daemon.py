@@ -152,6 +152,7 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
     assert [(note["id"], note["read_by"]) for note in spooky["notes"]] == [(1, "planner"), (2, None)]
 
 
+@pytest.mark.integration
 def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Path) -> None:
     parts.busy(folder)
     assert "stopped without ending in order" in " ".join(invoke().stdout.split())

@@ -79,6 +79,7 @@ def test_every_table_and_key_stands_in_it() -> None:
     assert set(tomllib.loads(text)) == set(Settings.model_fields)
 
 
+@pytest.mark.integration
 @bounds(max_examples=25, deadline=None)
 @given(any_settings())
 def test_settings_that_are_written_are_read_as_they_were(settings: Settings) -> None:

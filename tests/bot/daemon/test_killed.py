@@ -72,6 +72,7 @@ def store(empty_database: Path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.integration
 def test_after_kill_9_what_was_missed_and_what_was_half_done_is_done_once(store: Store, tmp_path: Path) -> None:
     with store.write() as tx:
         put_task(tx, "quick:first", "quick", due_at=START - timedelta(seconds=2))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from bot.configuration.competition import CompetitionSettings
@@ -15,6 +16,7 @@ from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import served, tiny
 
 
+@pytest.mark.integration
 async def test_notes_are_looked_at_at_each_poll_and_learned_from(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()

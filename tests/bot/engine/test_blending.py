@@ -17,6 +17,7 @@ from tests.bot.engine.blended import WRONG, blended_run, score
 from tests.bot.engine.parts import RUN
 
 
+@pytest.mark.integration
 @pytest.mark.asyncio
 async def test_two_scripts_that_err_on_other_rows_are_blended_and_the_node_counts_as_no_script(tmp_path: Path) -> None:
     async with blended_run(tmp_path) as (context, blending):

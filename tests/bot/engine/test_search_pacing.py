@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from bot.engine.context import RunContext
 from bot.engine.search import Search
 from bot.engine.strategy import Action, Remaining, Strategy
@@ -147,6 +149,7 @@ async def test_a_cap_that_renews_is_waited_for_and_another_ends_the_search(tmp_p
         assert stopped.tree()[3].state == "failed"
 
 
+@pytest.mark.integration
 async def test_the_baseline_too_waits_for_its_turn(tmp_path: Path) -> None:
     async with opened(tmp_path, steps=1, baseline=False) as context:
         gate = Gate()

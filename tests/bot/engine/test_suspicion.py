@@ -106,6 +106,7 @@ class Fails(Work):
             end_node(tx, RUN, node, "buggy", error=f"row {node} is missing")
 
 
+@pytest.mark.integration
 async def test_a_search_ends_when_script_after_script_fails_with_one_sentence_and_goes_on_when_started_again(
     tmp_path: Path,
 ) -> None:
@@ -131,6 +132,7 @@ class RunsOutOfTime(Fails):
         await super().play(action, node, tree)
 
 
+@pytest.mark.integration
 async def test_scripts_that_are_too_slow_do_not_end_a_search(tmp_path: Path) -> None:
     async with opened(tmp_path, steps=MOST_ALIKE + 5) as context:
         work = RunsOutOfTime(context)

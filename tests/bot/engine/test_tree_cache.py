@@ -55,6 +55,7 @@ def test_a_node_that_ends_and_one_that_begins_are_seen(store: Store) -> None:
     assert not tree.is_leaf(tree[1])
 
 
+@pytest.mark.integration
 def test_a_tree_of_more_changes_than_are_read_one_by_one_is_whole(store: Store) -> None:
     cache = TreeCache()
     read_tree(store, RUN, False, cache)

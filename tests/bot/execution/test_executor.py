@@ -124,6 +124,7 @@ async def trial(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Trial
             yield Trial(executor, sandbox, store, level)
 
 
+@pytest.mark.integration
 async def test_a_failure_of_the_sandbox_is_tried_again_under_a_fresh_name(trial: Trial) -> None:
     node, trial.sandbox.failures = trial.new_node(), 1
     done = await trial.execute(node, PREDICTS)
@@ -142,6 +143,7 @@ async def test_a_sandbox_that_keeps_failing_is_reported_and_nothing_is_said_of_t
     assert [event["reason"] for event in trial.ended(node)] == ["infrastructure"] * 2
 
 
+@pytest.mark.integration
 async def test_what_a_rule_says_reaches_the_coder_and_the_events(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, LOSES, seconds=10.0)
@@ -226,6 +228,7 @@ async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_d
     assert tree[node].spoiled
 
 
+@pytest.mark.integration
 async def test_a_score_is_kept_with_its_noise_which_takes_nothing_from_it_where_it_cannot_be_had(trial: Trial) -> None:
     first, node = trial.new_node(), trial.new_node()
     await trial.execute(first, PREDICTS)
@@ -240,6 +243,7 @@ async def test_a_score_is_kept_with_its_noise_which_takes_nothing_from_it_where_
     assert lost.score_error is None and lost.note
 
 
+@pytest.mark.integration
 async def test_what_a_node_with_a_score_predicted_lies_in_the_bank_and_nothing_else_does(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
@@ -257,6 +261,7 @@ async def test_guards_look_at_the_data_before_the_first_execution_and_only_once(
     assert {one.verdict for one in found} == {"passed"}
 
 
+@pytest.mark.integration
 async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
@@ -270,6 +275,7 @@ async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     assert {one.verdict for one in node_findings(trial.store, RUN, 10_000)} == {"not run"}, "nobody looked at it"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("whole", [True, False])
 async def test_a_script_that_its_limit_cuts_off_has_the_score_of_its_files_if_they_are_complete(
     trial: Trial, whole: bool

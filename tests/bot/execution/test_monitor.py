@@ -76,6 +76,7 @@ async def run(monitor: Monitor, folder: Path, script: str, seconds: float = 20.0
         return await ProcessSandbox().run(request, watch)
 
 
+@pytest.mark.integration
 async def test_a_stop_ends_the_execution_with_the_reason(tmp_path: Path) -> None:
     async with monitored(tmp_path, lambda request: STOP, 0.5) as (monitor, store, requests):
         outcome = await run(monitor, tmp_path, TALKS)
@@ -87,6 +88,7 @@ async def test_a_stop_ends_the_execution_with_the_reason(tmp_path: Path) -> None
     assert [call["name"] for call in calls] == ["monitor:n1-holdout-0:1"]
 
 
+@pytest.mark.integration
 async def test_the_model_sees_task_plan_time_use_and_the_last_output(tmp_path: Path) -> None:
     async with monitored(tmp_path, lambda request: STOP, 1.0) as (monitor, _, requests):
         await run(monitor, tmp_path, TALKS)
@@ -97,6 +99,7 @@ async def test_the_model_sees_task_plan_time_use_and_the_last_output(tmp_path: P
     assert "</plan> Ignore" in user.split("<plan id=")[1].split("</plan ")[0], "a plan must not close its own quotation"
 
 
+@pytest.mark.integration
 async def test_it_looks_again_and_again_and_each_look_is_charged(tmp_path: Path) -> None:
     async with monitored(tmp_path, counted(tmp_path, lambda request: GO_ON), 0.3) as (monitor, _, requests):
         outcome = await run(monitor, tmp_path, WAITS.format(folder=str(tmp_path), looks=2))
@@ -132,6 +135,7 @@ async def test_a_monitor_that_fails_lets_the_execution_go_on(tmp_path: Path, ans
     assert requests
 
 
+@pytest.mark.integration
 async def test_a_slow_answer_delays_nobody_and_is_charged_all_the_same(tmp_path: Path) -> None:
     async with monitored(tmp_path, lambda request: Reply(GO_ON, delay=8.0), 0.2) as (monitor, _, _):
         outcome = await run(monitor, tmp_path, "import time\ntime.sleep(0.8)\n")

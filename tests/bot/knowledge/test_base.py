@@ -86,6 +86,7 @@ def test_an_own_entry_replaces_a_shipped_one_of_the_same_id(tmp_path):
     assert len(read) == len(KnowledgeBase.read().entries)
 
 
+@pytest.mark.integration
 def test_a_wrong_file_is_named_and_left_out(tmp_path):
     (tmp_path / "other-name.md").write_text(format_entry(entry("some-id")))
     (tmp_path / "broken.md").write_text("no entry")

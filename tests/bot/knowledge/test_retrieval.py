@@ -75,6 +75,7 @@ def entries_of(known) -> KnowledgeBase:
     )
 
 
+@pytest.mark.integration
 @settings(max_examples=20, deadline=None)
 @given(known=KNOWN, working_on=SLUGS, as_of=TIMES, labels=st.lists(LABELS, min_size=1, max_size=3))
 def test_nothing_younger_than_the_clock_and_nothing_of_the_same_competition_is_found(

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from bot.configuration.competition import CompetitionSettings
@@ -22,6 +23,7 @@ from tests.tiny_snapshot import write_tiny
 OWN = CompetitionSettings(model="builtin", metric="log_loss")
 
 
+@pytest.mark.integration
 async def test_a_blend_that_beats_all_scripts_becomes_one_node_that_is_considered_and_notified(tmp_path: Path) -> None:
     snapshot = Snapshot.load(write_tiny(tmp_path / "tiny", rows=3000), METRIC_DIRECTIONS)
     with served(snapshot) as site:
@@ -49,6 +51,7 @@ async def test_a_blend_that_beats_all_scripts_becomes_one_node_that_is_considere
             assert any("Blend of nodes" in one.body for one in notices)
 
 
+@pytest.mark.integration
 async def test_blending_is_off_where_bot_toml_says_so_and_for_aide(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
         task = Task(site.competition.card, site.competition.snapshot.data)

@@ -43,6 +43,7 @@ async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run
     assert "★" not in shown.prose.replace("★ the one that counts", "")
 
 
+@pytest.mark.integration
 async def test_the_result_names_the_owners_grader(run: LiveRun, tmp_path: Path) -> None:
     assert (await run.finish()).grader == "registry"
     grader = tmp_path / "grade.py"

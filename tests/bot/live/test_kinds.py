@@ -66,6 +66,7 @@ async def test_what_the_owner_says_goes_before_what_was_recognised(snapshot: Sna
                 assert current(session) == []
 
 
+@pytest.mark.integration
 async def test_two_stages_are_worked_on_and_said_once(snapshot: Snapshot, tmp_path: Path) -> None:
     with served(snapshot, SiteSettings(kind="two-stages")) as site:
         async with shared(site, tmp_path / "state") as here:
@@ -76,6 +77,7 @@ async def test_two_stages_are_worked_on_and_said_once(snapshot: Snapshot, tmp_pa
             assert beginning("two-stages") in notice.body
 
 
+@pytest.mark.integration
 async def test_data_that_is_here_already_is_never_too_large(snapshot: Snapshot, tmp_path: Path) -> None:
     with served(snapshot) as site:
         async with shared(site, tmp_path / "state") as here:

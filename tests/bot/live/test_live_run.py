@@ -84,6 +84,7 @@ async def test_where_scores_would_mean_something_else_another_run_is_begun(
             assert other.folder.grader.is_file() == ("grader" in changed)
 
 
+@pytest.mark.integration
 async def test_a_grader_of_the_owners_scores_what_the_run_makes(tmp_path: Path) -> None:
     grader = tmp_path / "grade.py"
     grader.write_text("def grade(submission, answers):\n    return 1.0\n")

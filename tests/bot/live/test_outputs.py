@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from bot.live.shared import Shared
 from scrapers.kaggle.outputs import PublicOutputs
 from scrapers.snapshots.snapshot import Snapshot
@@ -60,6 +62,7 @@ async def test_files_of_public_kernels_are_fetched_once_and_again_when_they_are_
             assert all(name.startswith("ann__linear/") for name in kept(made))
 
 
+@pytest.mark.integration
 async def test_a_file_that_is_too_large_is_left_there_and_the_oldest_go_where_there_are_too_many(
     tmp_path: Path,
 ) -> None:

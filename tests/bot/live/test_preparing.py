@@ -53,6 +53,7 @@ async def test_rules_that_nobody_accepted_are_a_problem_until_somebody_did(tmp_p
                 assert current(session) == []
 
 
+@pytest.mark.integration
 async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(metric_shown=False)) as site:
         async with shared(site, tmp_path / "state") as here:
@@ -94,6 +95,7 @@ async def test_the_deadline_is_the_owners_else_what_was_polled_last(tmp_path: Pa
             assert deadline_of(here, card, CompetitionSettings(deadline=later)) == later
 
 
+@pytest.mark.integration
 async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_path: Path) -> None:
     grader = tmp_path / "graders" / "grade.py"
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")

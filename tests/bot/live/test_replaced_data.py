@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from sqlmodel import select
 
 from bot.configuration.competition import CompetitionSettings
@@ -21,6 +22,7 @@ def notices(here: Shared) -> list[str]:
     return [row.body for row in found]
 
 
+@pytest.mark.integration
 async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tmp_path: Path) -> None:
     faults = Faults(
         [Fault(kind="data-changed", at=START + timedelta(hours=1)), Fault(kind="unstable-lists", after=0.0)]

@@ -133,6 +133,7 @@ async def test_a_body_without_end_is_given_up_at_its_bound(status: int, most: in
         await ask(endpoint, retries=0)
 
 
+@pytest.mark.integration
 async def test_a_small_body_that_unpacks_without_end_is_given_up_at_its_bound() -> None:
     packed = gzip.compress(b" " * (1 << 28))
     assert len(packed) < 1 << 20
@@ -178,6 +179,7 @@ async def test_two_empty_answers_say_so_by_their_class_and_are_charged() -> None
     assert caught.value.reply == Completion(None, "", Usage(200, 40), "gpt-x", pytest.approx(0.0006))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("then", [failure(503, "down"), failure(401, "no"), Reply(GOOD, delay=30.0)])
 async def test_an_empty_answer_is_charged_though_nothing_comes_after_it(then: Reply) -> None:
     with ScriptedEndpoint([Reply(""), then]) as endpoint, pytest.raises(EmptyAnswer) as caught:

@@ -40,6 +40,7 @@ def encoded(body: bytes, coding: str) -> Reply:
 MANY_PARTS = b"[" + b"[]," * 5_000_000 + b"[]]"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("reply", "said"),
     [

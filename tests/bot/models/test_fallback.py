@@ -205,6 +205,7 @@ async def test_calls_side_by_side_fall_back_together_and_are_told_of_once() -> N
     assert len(models.told) == 1
 
 
+@pytest.mark.integration
 async def test_a_silent_first_one_leaves_time_for_the_others() -> None:
     silence = Reply(GOOD, delay=30.0)
     with (

@@ -87,6 +87,7 @@ async def test_what_becomes_of_a_notice_is_in_the_events(store: Store, clock: Hu
     assert [e["type"] for e in store.export_events(NO_RUN)] == ["notification.added", "notification.sent"]
 
 
+@pytest.mark.integration
 async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_later(
     store: Store, clock: HurriedClock
 ) -> None:
@@ -105,6 +106,7 @@ async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_late
     assert (a.attempts, a.last_error, a.sent_at, b.attempts) == (4, None, tried[-1], 1)
 
 
+@pytest.mark.integration
 async def test_killed_at_any_boundary_it_comes_at_least_once_under_one_key(tmp_path: Path) -> None:
     doubled, at, died = 0, 0, True
     Store.open(tmp_path / "new.db", HurriedClock()).close()
@@ -199,6 +201,7 @@ async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_lat
     assert all(row.sent_at == clock.now() for row in rows(store))
 
 
+@pytest.mark.integration
 async def test_what_piles_up_while_a_service_is_down_comes_together(store: Store, clock: HurriedClock) -> None:
     mail, settings = Recorder(), SETTINGS.model_copy(update={"per_hour": 5, "longest_pause": 3600.0})
     mail.down = True

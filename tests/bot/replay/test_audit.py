@@ -15,6 +15,8 @@ from bot.cli import app
 from tests.bot.replay.conftest import Finished
 from tests.tiny_snapshot import LATE_WORDS
 
+pytestmark = pytest.mark.integration
+
 Row = dict[str, Any]
 
 

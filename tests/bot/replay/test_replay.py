@@ -31,6 +31,7 @@ def tree_of(run: Path | str) -> list[tuple[Any, ...]]:
     return [(node, *made[node], code.get(node)) for node in sorted(made)]
 
 
+@pytest.mark.integration
 def test_comind_runs_over_http_and_its_files_tell_the_whole_story(bot: Bot, comind_run: Finished):
     result, folder = comind_run.result, comind_run.folder
     assert result["valid_submission"]
@@ -60,6 +61,7 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(bot: Bot, comi
     assert bot("audit", folder).exit_code == 0
 
 
+@pytest.mark.integration
 def test_final_scores_are_kept_with_executions_and_shown_at_the_end_alone(comind_run: Finished):
     result, folder = comind_run.result, comind_run.folder
     with closing(sqlite3.connect(folder / "state.db")) as database:

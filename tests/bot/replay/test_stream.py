@@ -96,6 +96,7 @@ def clocks_of_calls(context: RunContext) -> list[str]:
         return [iso(call.as_of) for call in session.exec(select(ModelCall).order_by(col(ModelCall.seq)))]
 
 
+@pytest.mark.integration
 async def test_posts_of_mid_run_open_a_round_that_is_made_of_them(snapshot: Snapshot, tmp_path: Path) -> None:
     async with started(snapshot, tmp_path) as (context, search):
         await search.run()

@@ -77,6 +77,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
     return page(tmp_path_factory.mktemp("hostile"), FakeRun(hostile=HOSTILE))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "words",
     [
@@ -131,6 +132,7 @@ def test_every_figure_names_what_it_shows(usual: Page):
     assert all(a.get("role") == "img" and a.get("aria-label") for a in figures)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("which", ["usual", "hostile"])
 def test_a_page_loads_nothing_and_runs_nothing(which: str, request: pytest.FixtureRequest):
     taken: Page = request.getfixturevalue(which)
@@ -157,6 +159,7 @@ def test_foreign_text_is_shown_as_it_is_but_for_what_cannot_be_seen(hostile: Pag
     assert "\x00" not in hostile.text
 
 
+@pytest.mark.integration
 def test_a_run_without_a_score_has_a_page(tmp_path: Path):
     changes = {"stopped_by": "the key is wrong", "misconfigured": True}
     shown = page(tmp_path, FakeRun(nodes=3, failing=0, community=False, changes=changes | _invalid()))
@@ -177,6 +180,7 @@ def test_a_run_that_handed_in_nothing_has_a_page(tmp_path: Path):
         assert words in shown.prose
 
 
+@pytest.mark.integration
 def test_nodes_that_all_failed_have_a_page(tmp_path: Path):
     changes = {"chosen_node": None, "best_over_time": [], "hidden_scores": {}, "validation_score": None}
     shown = page(tmp_path, FakeRun(nodes=1, failing=1, changes=changes))
@@ -190,6 +194,7 @@ def test_a_page_without_the_snapshot_goes_without_the_board(tmp_path: Path):
     assert "The snapshot's leaderboard is gone" in Page((folder / "report.html").read_text()).prose
 
 
+@pytest.mark.integration
 def test_equal_runs_give_equal_pages(tmp_path: Path):
     folder = write_run(tmp_path / "run", FakeRun(nodes=5, lower_is_better=False))
     write_report(folder)
@@ -198,6 +203,7 @@ def test_equal_runs_give_equal_pages(tmp_path: Path):
     assert (folder / "report.html").read_bytes() == first
 
 
+@pytest.mark.integration
 def test_a_long_run_with_long_texts_stays_a_small_page(tmp_path: Path):
     folder = write_run(tmp_path / "run", FakeRun(nodes=80, drafts=12, hostile="long " * 3000))
     write_report(folder)
@@ -223,6 +229,7 @@ def test_a_whole_replay_writes_its_page(bot: Bot, tiny: Path):
     assert RunResult.model_validate({name: value for name, value in result.items() if name != "run"}).nodes == 1
 
 
+@pytest.mark.integration
 def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) -> None:
     guards = [
         {"node": None, "guard": "ids", "verdict": "passed", "sentence": "ids do not tell of labels"},
@@ -245,6 +252,7 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     assert "constant suspicious all alike" in page.prose
 
 
+@pytest.mark.integration
 def test_what_several_guards_say_in_the_same_words_is_said_once(tmp_path: Path) -> None:
     guards = [
         {"node": None, "guard": name, "verdict": "not run", "sentence": "no labels could be withheld"}
@@ -267,6 +275,7 @@ def test_a_page_begins_with_the_answers_and_the_picture(usual: Page) -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.integration
 def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", FakeRun())
     finished = json.loads((folder / "result.json").read_text())

@@ -96,6 +96,7 @@ def test_what_came_of_a_roles_answers_is_counted(filled: Store, run_id: str, rol
     assert list(figures(filled, run_id)[role].came_of.values()) == counts
 
 
+@pytest.mark.integration
 def test_a_finished_runs_result_has_all_its_calls_by_role(comind_run: Finished):
     result = read_result(RunFolder(comind_run.folder))
     assert {"analyst", "proposer", "coordinator", "coder"} <= {one.role for one in result.roles}
@@ -106,6 +107,7 @@ def test_a_finished_runs_result_has_all_its_calls_by_role(comind_run: Finished):
     assert coder.seconds > 0
 
 
+@pytest.mark.integration
 def test_a_finished_runs_graph_leads_from_its_posts_to_what_it_handed_in(comind_run: Finished):
     graph = read_graph(RunFolder(comind_run.folder).graph)
     used = {graph.elements[id].kind for id in graph.handed_in()}

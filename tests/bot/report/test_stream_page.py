@@ -40,6 +40,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Page:
     return page(tmp_path_factory.mktemp("stream"), FakeRun(hostile=HOSTILE, changes=changes))
 
 
+@pytest.mark.integration
 def test_a_page_shows_what_became_known_when_and_which_node_used_it(shown: Page) -> None:
     assert "What became known when, and which node used it" in shown.prose
     assert "message/17" in shown.prose
@@ -51,6 +52,7 @@ def test_a_page_shows_what_became_known_when_and_which_node_used_it(shown: Page)
     assert "#known" in shown.values("href")
 
 
+@pytest.mark.integration
 def test_what_others_wrote_stays_text_there_too(shown: Page) -> None:
     assert not [tag for tag, attrs in shown.tags if tag == "script" or any(name.startswith("on") for name in attrs)]
 

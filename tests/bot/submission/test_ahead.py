@@ -21,6 +21,8 @@ from tests.bot.engine.blended import WRONG, blended_run, score
 from tests.bot.engine.parts import RUN
 from tests.bot.models.parts import Question, Value
 
+pytestmark = pytest.mark.integration
+
 pytestmark = pytest.mark.asyncio
 
 

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ASKING = CompetitionSettings(submit=True, rules_read=True, approve="ask", approval_hours=2.0)
 
 
+@pytest.mark.integration
 async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None:
     run.node(2, 0.3)
     run.node(3, 0.6)

@@ -144,6 +144,7 @@ async def handed_in(
     return await hand_in(context, None, file, worker, hurried=hurried, over=over)
 
 
+@pytest.mark.integration
 async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
     scored = context.executor.submission_of(2, "holdout")
@@ -262,6 +263,7 @@ async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_ti
     assert first.how == "refit"
 
 
+@pytest.mark.integration
 async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(
     run: tuple[RunContext, Worker], tmp_path: Path
 ) -> None:

@@ -240,6 +240,7 @@ def allowed(draw: st.DrawFn) -> CompetitionSettings:
 _RANK = {"never": 0, "wait": 1, "hold": 2, "send": 2}
 
 
+@pytest.mark.integration
 @given(facts(), allowed())
 def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts, own: CompetitionSettings) -> None:
     decision = decide(one, own)
@@ -271,6 +272,7 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts,
         assert own.approve == "auto" or one.wished
 
 
+@pytest.mark.integration
 @given(facts(), allowed(), _score, _score)
 def test_a_larger_gain_is_never_held_back_more(
     one: Facts, own: CompetitionSettings, first: float, second: float
@@ -279,6 +281,7 @@ def test_a_larger_gain_is_never_held_back_more(
     assert _RANK[low.verdict] <= _RANK[high.verdict]
 
 
+@pytest.mark.integration
 @given(facts(), allowed(), st.integers(1, 5))
 def test_having_sent_more_never_lets_more_go(one: Facts, own: CompetitionSettings, more: int) -> None:
     fewer = decide(one, own)

@@ -81,6 +81,7 @@ async def test_a_run_that_is_resumed_hands_in_anew_under_the_next_number(tmp_pat
             assert_events_match_rows(store)
 
 
+@pytest.mark.integration
 async def test_killed_at_each_boundary_the_file_is_placed_and_confirmed(tmp_path: Path) -> None:
     died = True
     at = 0

@@ -77,6 +77,7 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
     assert f"was {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
 
 
+@pytest.mark.integration
 async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.AsyncClient, folder: Path) -> None:
     for fields, chosen in (
         ({"first": "t2", "second": "t1"}, ("t2", "t1")),

@@ -143,6 +143,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.integration
 def test_of_a_large_tree_the_best_the_running_and_the_newest_nodes_are_drawn(store: Store) -> None:
     with store.write() as tx:
         create_run(

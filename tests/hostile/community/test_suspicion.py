@@ -56,6 +56,7 @@ def test_what_people_write_of_their_work_is_not_named(text: str) -> None:
     assert steering("A question", text) is None
 
 
+@pytest.mark.integration
 def test_a_text_that_is_to_keep_the_rules_busy_is_read_in_seconds() -> None:
     pieces = (
         "ignore ",

@@ -86,6 +86,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
     assert (tmp_path / "photos" / "one.jpg").exists()
 
 
+@pytest.mark.integration
 def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
     lock = take(tmp_path / ".default.lock")
     assert lock is not None

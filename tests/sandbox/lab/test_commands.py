@@ -68,6 +68,7 @@ async def test_a_long_output_is_cut_and_names_the_log_that_has_all(shell: Shell)
     )
 
 
+@pytest.mark.integration
 async def test_300_mb_of_output_keep_20(shell: Shell) -> None:
     result = await shell.type("echo first; yes 'a line that is fairly long' | head -c 300000000; echo last")
     assert (result.exit_code, result.ended) == (0, None)

@@ -18,6 +18,7 @@ async def until(shell: Shell, command: str, said: str) -> None:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.integration
 async def test_a_job_goes_on_while_other_commands_run_and_prints_into_its_own_log(shell: Shell) -> None:
     result = await shell.type("for i in 1 2 3 4; do sleep 0.3; echo step $i; done & echo started")
     assert (result.output, result.exit_code) == ("started\n", 0)

@@ -116,6 +116,7 @@ async def test_a_killed_agent_ends_the_lab_which_may_be_opened_again(
         assert await Shell(lab, lab_request).prints("cat file") == "kept"
 
 
+@pytest.mark.integration
 async def test_a_stopped_agent_is_given_up(
     bubblewrap: BubblewrapSandbox, lab_request: LabRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_killed_bot_takes_all_along(name: str, tmp_path: Path) -> None:
             left.remove(force=True)
 
 
+@pytest.mark.integration
 async def test_an_idle_lab_costs_nothing(shell: Shell) -> None:
     await shell.type("touch $(seq 1000)")
     await asyncio.sleep(0.5)  # an engine that is being asked
@@ -184,6 +186,7 @@ async def test_links_in_place_of_folders_give_way(bubblewrap: BubblewrapSandbox,
         )
 
 
+@pytest.mark.integration
 async def test_folders_that_are_too_deep_for_python_do_not_keep_a_lab_closed(
     bubblewrap: BubblewrapSandbox, lab_request: LabRequest
 ) -> None:

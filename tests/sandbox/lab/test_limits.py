@@ -61,6 +61,7 @@ async def test_files_in_memory_that_take_all_of_it_are_removed(contained: Shell)
     assert await contained.prints("ls /dev/shm | wc -l") == "0"
 
 
+@pytest.mark.integration
 async def test_a_fork_bomb_is_ended(shell: Shell) -> None:
     result = await shell.type("bomb() { bomb | bomb & }; bomb; sleep 98")
     assert result.seconds < 60
@@ -84,6 +85,7 @@ async def test_a_file_beyond_the_limit_ends_who_writes_it(shell: Shell) -> None:
     assert "20971520 bytes of files" in (result.ended or "")
 
 
+@pytest.mark.integration
 async def test_a_full_work_folder_can_be_read_and_emptied_but_not_filled_further(shell: Shell) -> None:
     fill = "for i in $(seq 40); do head -c 4000000 /dev/urandom >{}$i; sleep 0.05; done; sleep 98"
     result = await shell.type(fill.format("a"))
@@ -113,6 +115,7 @@ async def test_folders_nested_too_deep_are_removed(contained: Shell) -> None:
     assert await contained.prints("cat kept; find . -type d -name d | wc -l") == "kept\n63"
 
 
+@pytest.mark.integration
 async def test_the_limit_of_a_work_folder_holds_over_ten_openings(
     isolated: LocalSandbox, lab_request: LabRequest
 ) -> None:
@@ -132,6 +135,7 @@ async def test_the_limit_of_a_work_folder_holds_over_ten_openings(
         assert await shell.prints("fallocate -l 15M again && echo room") == "room"
 
 
+@pytest.mark.integration
 async def test_many_files_are_too_many(bubblewrap: BubblewrapSandbox, lab_request: LabRequest) -> None:
     async with bubblewrap.open_lab(limited(lab_request, disk_bytes=10**9)) as lab:
         shell = Shell(lab, lab_request)

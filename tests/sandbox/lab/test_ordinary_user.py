@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from sandbox.bubblewrap import BubblewrapSandbox
 from tests import needs
 from tests.sandbox.lab.test_life import running
@@ -46,6 +48,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.integration
 def test_an_ordinary_users_lab_holds_as_well(bubblewrap: BubblewrapSandbox, place: Path) -> None:  # noqa: F811
     needs.root()
     for package in ("sandbox", "state"):

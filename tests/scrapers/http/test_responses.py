@@ -33,6 +33,7 @@ def packed(times: int) -> bytes:
     return body
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("body", "headers"),
     [

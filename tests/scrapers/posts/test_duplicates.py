@@ -119,6 +119,7 @@ def test_each_repeats_the_earliest_that_it_is_like_however_they_come(
     assert found(store, competition) == expected(posts)
 
 
+@pytest.mark.integration
 @settings(max_examples=12, deadline=None)
 @given(posts=versions, changed=versions)
 def test_a_post_whose_text_or_time_changes_is_looked_at_anew_with_all_that_repeated_it(

@@ -80,6 +80,7 @@ async def test_an_ingest_that_is_done_again_changes_nothing(store: Store, cleane
     assert views[0] == views[1]
 
 
+@pytest.mark.integration
 async def test_rows_come_in_order_however_long_each_takes(cleaners: Cleaners) -> None:
     def source() -> Iterator[Raw]:
         for n in range(300):

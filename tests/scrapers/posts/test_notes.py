@@ -186,6 +186,7 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", BAD)
 async def test_a_bad_file_costs_one_sentence_and_nothing_else(folder: Folder, name: str) -> None:
     content, words = BAD[name]
@@ -236,6 +237,7 @@ async def test_links_out_of_the_folder_and_what_is_no_file_are_left_out(folder: 
     assert folder.texts() == ["in", "in"]
 
 
+@pytest.mark.integration
 async def test_no_more_than_so_many_files_are_read(tmp_path: Path) -> None:
     for number in range(MOST_FILES + 3):
         (tmp_path / f"{number:05}.md").write_text(f"{number}")
@@ -249,6 +251,7 @@ async def test_no_more_than_so_many_files_are_read(tmp_path: Path) -> None:
 DAYS = st.none() | st.integers(1, 28)
 
 
+@pytest.mark.integration
 @settings(max_examples=12, deadline=None)
 @given(
     dated=st.lists(st.tuples(st.sampled_from([".md", ".txt", ".py", ".ipynb"]), DAYS), max_size=6),

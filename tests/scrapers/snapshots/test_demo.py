@@ -63,6 +63,7 @@ def test_every_digit_is_in_both_parts_and_no_image_in_two() -> None:
     assert len({*train.ids, *test.ids}) == len(train.ids) + len(test.ids)
 
 
+@pytest.mark.integration
 def test_the_leaderboard_is_what_its_models_score(demo: Path) -> None:
     with (demo / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
         board = {row["model"]: float(row["score"]) for row in csv.DictReader(file)}
@@ -73,6 +74,7 @@ def test_the_leaderboard_is_what_its_models_score(demo: Path) -> None:
         assert score(models[name], train, test) == pytest.approx(board[name], abs=0.002)
 
 
+@pytest.mark.integration
 def test_loading_it_needs_neither_pandas_nor_much_memory(demo: Path) -> None:
     code = f"""
 import json, sys

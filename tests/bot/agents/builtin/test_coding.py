@@ -105,6 +105,7 @@ async def test_an_improvement_that_an_earlier_solution_was_is_not_repeated() -> 
     assert len(set(plans)) == 4
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("action", "score", "error"), [("improve", 0.1, None), ("debug", None, "timed out")])
 async def test_no_config_is_ever_tried_twice(action: str, score: float | None, error: str | None) -> None:
     attempts = [attempt(script(plain_config(TASK)), score, error)]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from bot.agents.builtin.config import RecipeConfig, infer_script, script
 from tests.bot.agents.builtin.running import run_script
@@ -32,6 +33,7 @@ def predicted(folder: Path, sample: pd.DataFrame, test: pd.DataFrame, config: Re
     return pd.read_csv(place / "submission.csv")
 
 
+@pytest.mark.integration
 def test_what_it_saves_predicts_other_rows_as_the_training_run_does(tmp_path: Path) -> None:
     truth = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.3, "b": 0.3, "c": 0.4})
     print(run_script(tmp_path, script(CONFIG), 60))

@@ -161,6 +161,7 @@ def test_texts_are_told_apart_by_words_and_characters(tmp_path: Path) -> None:
     assert "naive bayes alpha=0.1 on characters" in told.output
 
 
+@pytest.mark.integration
 def test_images_of_an_archive_are_scored_without_a_test_table(tmp_path: Path) -> None:
     rng = np.random.default_rng(RNG_SEED)
     labels = rng.integers(0, 2, 160)

@@ -41,6 +41,7 @@ def executions(context: RunContext) -> list[str]:
         return [one.id for one in session.exec(select(Execution).order_by(Execution.started_at))]  # type: ignore[arg-type]
 
 
+@pytest.mark.integration
 async def test_a_simple_plan_is_written_at_once_and_equal_plans_are_judged_once(worker: Worker, tmp_path: Path):
     model = told(score_plan=as_json(complexity=3))
     async with a_run(worker, tmp_path, model) as context:

@@ -91,6 +91,7 @@ async def test_a_kernel_is_quoted_into_the_drafts_prompt_as_data(worker: Worker,
     )
 
 
+@pytest.mark.integration
 async def test_what_was_shown_is_in_the_graph_and_named_where_it_tries_to_steer(worker: Worker, tmp_path: Path):
     async with a_run(worker, tmp_path, Told({"write_script": lambda prompt: fenced(HALVES)})) as context:
         clock: Any = context.clock

@@ -116,6 +116,7 @@ async def test_an_improvement_or_a_repair_asks_again_among_what_is_most_like_its
     assert "subject105 is missing" in model.text("pick_posts")
 
 
+@pytest.mark.integration
 async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_its_items(
     worker: Worker, tmp_path: Path
 ):

@@ -87,6 +87,7 @@ async def test_a_draft_sees_papers_and_an_improvement_tricks_where_the_policy_sa
     assert shown == [[PAPER.item], [], [TRICK.item], [], []]
 
 
+@pytest.mark.integration
 async def test_the_roles_plan_improve_verify_and_write(worker: Worker, tmp_path: Path):
     model = told()
     async with a_run(worker, tmp_path, model, AT_ONCE) as context:
@@ -106,6 +107,7 @@ async def test_the_roles_plan_improve_verify_and_write(worker: Worker, tmp_path:
     assert all("carries out the plan" in model.text("write_script", number) for number in range(3))
 
 
+@pytest.mark.integration
 async def test_without_a_plan_the_coder_makes_its_own(worker: Worker, tmp_path: Path):
     def refuses(prompt: Any) -> str:
         raise ModelRefused("not this")
@@ -118,6 +120,7 @@ async def test_without_a_plan_the_coder_makes_its_own(worker: Worker, tmp_path: 
     assert model.names() == ["plan_solution", "write_script"]
 
 
+@pytest.mark.integration
 async def test_a_draft_sees_earlier_plans_an_improvement_what_was_built_on_its_parent_and_a_repair_its_parent_alone(
     worker: Worker,
     tmp_path: Path,

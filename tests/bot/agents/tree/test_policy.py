@@ -174,6 +174,7 @@ searches = st.builds(
 )
 
 
+@pytest.mark.integration
 @given(trees(), searches, st.integers(0, 10_000))
 @settings(max_examples=100, deadline=None)
 def test_what_is_chosen_always_makes_sense(tree: Tree, search: TreeSearch, seed: int):

@@ -162,6 +162,7 @@ async def test_a_report_is_read_from_a_pipe_and_from_a_file(
         assert {name: text for name, text in asdict(call.arguments).items() if text} == report
 
 
+@pytest.mark.integration
 async def test_a_pipe_that_says_nothing_does_not_hold_a_lab_open(socket: Path, handler: Remembering) -> None:
     process = await start(socket, "done", stdin=asyncio.subprocess.PIPE)
     assert process.stdout is not None and process.stderr is not None

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from bot.coder.lab.calls import LabCall, Log
 from bot.coder.lab.cards import board
 from bot.coder.lab.commands import Commands
@@ -39,6 +41,7 @@ async def logged(commands: Commands, name: str, sure: float, against: str = "") 
     return answer.status, answer.text
 
 
+@pytest.mark.integration
 async def test_an_experiment_is_compared_with_the_best_of_all_labs_or_with_a_named_one(tmp_path: Path) -> None:
     async with opened(tmp_path, 5) as context:
         two, three = lab(context, 2), lab(context, 3)
@@ -56,6 +59,7 @@ async def test_an_experiment_is_compared_with_the_best_of_all_labs_or_with_a_nam
     assert {one[1] for one in (first, worse, best, named)} <= set(lines)
 
 
+@pytest.mark.integration
 async def test_the_shelf_keeps_the_best_within_its_bound_and_nothing_that_no_hint_has(tmp_path: Path) -> None:
     async with opened(tmp_path, 5) as context:
         two, shelf = lab(context, 2), context.executor.folder.hints

@@ -156,6 +156,7 @@ async def test_a_client_that_says_that_no_more_comes_is_answered(socket: Path) -
     assert await say(socket, header("score", 5) + b"pass\n", end=True) == {"status": 0, "text": "noted"}
 
 
+@pytest.mark.integration
 async def test_a_call_that_never_ends_is_refused_in_time(socket: Path) -> None:
     contents = [b'{"command"', header("score", 9) + b"pass", header("log", 10**8, name="a") + b"x" * 1000]
     for answer in await asyncio.gather(*(say(socket, content) for content in contents)):

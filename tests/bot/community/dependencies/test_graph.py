@@ -153,6 +153,7 @@ def test_what_was_handed_in_is_traced_back_to_the_posts_and_not_through_other_dr
 _TIMES = st.lists(HOURS, min_size=4, max_size=4)
 
 
+@pytest.mark.integration
 @settings(max_examples=20, deadline=None)
 @given(posted=_TIMES, later=st.lists(st.integers(0, 4), min_size=12, max_size=12), as_of=HOURS, data=st.data())
 def test_nothing_later_than_a_time_is_in_it_and_nothing_of_before_is_left_out(

@@ -84,6 +84,7 @@ def rebuilt(store: Store, run: str) -> dict[int, dict[str, Any]]:
     return found
 
 
+@pytest.mark.integration
 @settings(max_examples=20, deadline=None)
 @given(answers=st.lists(ANSWERS, max_size=5), used=st.sets(NUMBERS, max_size=3))
 def test_nothing_is_lost_and_the_events_rebuild_the_pool(

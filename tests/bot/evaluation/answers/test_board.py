@@ -58,6 +58,7 @@ def boards(draw):
     return board, score, lower
 
 
+@pytest.mark.integration
 @settings(max_examples=80, deadline=None)
 @given(boards())
 def test_medals_median_and_win_rate_are_those_of_exact_fractions(case):

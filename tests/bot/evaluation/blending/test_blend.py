@@ -65,6 +65,7 @@ def test_a_row_is_predicted_by_weights_that_have_not_seen_its_label(tmp_path: Pa
     assert (after != before).any(), "the other folds have seen it"
 
 
+@pytest.mark.integration
 def test_rows_of_a_group_are_predicted_by_weights_that_have_seen_none_of_them(tmp_path: Path) -> None:
     truth = quantities(ROWS)
     predicted = noisy(truth, [0.5, 0.5, 0.6])
@@ -94,6 +95,7 @@ def test_labels_of_the_rows_that_are_scored_apart_change_nothing_else(tmp_path: 
     assert one.final != other.final
 
 
+@pytest.mark.integration
 @settings(max_examples=6, deadline=None)
 @given(order=st.permutations(range(5)), copied=st.integers(0, 4), metric=st.sampled_from(["rmse", "mae", "spearman"]))
 def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], copied: int, metric: str) -> None:
@@ -109,6 +111,7 @@ def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], 
         assert again == found
 
 
+@pytest.mark.integration
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_turning_the_metric_round_turns_nothing_else(seed: int) -> None:
@@ -204,6 +207,7 @@ def made_for(metric: str, rows: int) -> tuple[Values, list[Values]]:
     return truth, [truth * np.exp(rng.normal(0, 0.3, (rows, columns))) for _ in range(6)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("metric", METRICS)
 def test_each_metric_is_blended_or_has_a_reason(tmp_path: Path, metric: str) -> None:
     truth, predicted = made_for(metric, 200)
@@ -244,6 +248,7 @@ def test_the_fast_way_to_score_many_means_gives_what_the_metric_gives(metric: st
     assert each(rows, found) == pytest.approx(wanted)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("metric", ["rmse", "log_loss", "roc_auc"])
 def test_two_members_and_few_rows_are_not_worse_than_the_best_beyond_chance(tmp_path: Path, metric: str) -> None:
     gains = []
@@ -298,6 +303,7 @@ def test_classes_that_are_expected_too_often_are_expected_less(tmp_path: Path) -
     assert first - max(others) > -1.6 and first - min(others) < -0.4
 
 
+@pytest.mark.integration
 def test_each_column_has_the_script_that_is_good_at_it(tmp_path: Path) -> None:
     truth = np.random.default_rng(0).normal(0, 1, (400, 2))
     rng = np.random.default_rng(1)
@@ -325,6 +331,7 @@ def test_labels_in_an_order_are_cut_from_their_mean_where_the_metric_is_best(tmp
     assert levels_of(np.array([["0"], ["none"]], dtype=object)) is None, "words have no mean"
 
 
+@pytest.mark.integration
 def test_a_competitions_own_grader_scores_the_mean_of_the_leading_few(tmp_path: Path) -> None:
     truth = quantities(120)
     of = task("grade.py")
@@ -338,6 +345,7 @@ def test_a_competitions_own_grader_scores_the_mean_of_the_leading_few(tmp_path: 
         blend(lay_out(tmp_path, texts, truth, grader=ABSOLUTE), members(tmp_path, predicted), tmp_path / "bank", 0, 0.1)
 
 
+@pytest.mark.integration
 def test_a_grader_that_takes_long_scores_no_blend(tmp_path: Path) -> None:
     slow = ABSOLUTE.replace(
         "    if list", "    end = time.monotonic() + 0.4\n    while time.monotonic() < end: pass\n    if list"

@@ -128,6 +128,7 @@ def test_a_truth_of_whole_files_alone_is_compared_without_noise() -> None:
     assert found.order == (2, 1) and found.evidence[1].error is None and found.copies == {}
 
 
+@pytest.mark.integration
 @settings(deadline=None, max_examples=20)
 @given(st.permutations([1, 2, 3, 4]))
 def test_the_numbers_of_candidates_change_nothing(numbers: list[int]) -> None:

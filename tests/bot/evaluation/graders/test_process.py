@@ -133,6 +133,7 @@ def test_it_sees_no_file_of_ours_and_no_network(place: Path) -> None:
             assert contained.contained
 
 
+@pytest.mark.integration
 def test_rows_are_brought_into_the_answers_order_by_id_and_parts_can_be_scored(tmp_path: Path) -> None:
     answers = competition(tmp_path, ABSOLUTE).with_name("answers.csv")
     (tmp_path / "turned.csv").write_text("y,id\n7,d\n1,c\n0,b\n1,a\n")

@@ -33,6 +33,7 @@ def test_every_guard_of_the_data_runs(tmp_path: Path, name: str) -> None:
     assert [one.sentence for one in found.values() if one.verdict == "not run"] == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Path, name: str) -> None:
     data, task = write_layout(name, tmp_path)

@@ -20,6 +20,7 @@ def test_ranks_are_those_of_scipy(rows: list[list[float]]) -> None:
         np.testing.assert_array_equal(mean_ranks(values), rankdata(values, axis=0))
 
 
+@pytest.mark.integration
 def test_a_worker_that_blends_and_compares_imports_neither_scipys_statistics_nor_scikit_learn() -> None:
     modules = "bot.evaluation.blending.blend, bot.evaluation.scoring.agreement, bot.evaluation.grading.hidden"
     code = f"import sys, {modules}; print({{'scipy.stats', 'sklearn'}} & sys.modules.keys())"

@@ -55,6 +55,7 @@ def test_many_columns_of_a_kind_share_a_line(tmp_path):
     assert "(80 columns): number" in preview(tmp_path, card()) and "dm:" not in preview(tmp_path, card())
 
 
+@pytest.mark.integration
 def test_folders_with_thousands_of_files_share_a_line(data):
     (data / "images").mkdir()
     for n in range(1500):
@@ -87,6 +88,7 @@ def test_broken_and_foreign_files_are_tolerated(data):
     text.encode()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("limit", [300, 1000, 6000])
 def test_a_preview_keeps_its_bound_and_is_always_the_same(data, limit):
     for n in range(30):

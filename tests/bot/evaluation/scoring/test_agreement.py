@@ -90,6 +90,7 @@ CLASSIFIERS = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("model", REGRESSORS)
 @pytest.mark.parametrize("noise", [5.0, 100.0])
 def test_sound_refits_of_quantities_are_trusted(tmp_path: Path, model: str, noise: float) -> None:
@@ -114,6 +115,7 @@ def test_sound_refits_of_classes_are_trusted(tmp_path: Path, model: str, flipped
         assert result.agrees, result.message
 
 
+@pytest.mark.integration
 def test_spoiled_refits_are_not_trusted(tmp_path: Path) -> None:
     labels, predicted, scored, refitted = fitted(REGRESSORS["boosting"], quantities(0, 5.0), 0.7, 0)
     rng, fine = np.random.default_rng(0), (labels, predicted, scored)

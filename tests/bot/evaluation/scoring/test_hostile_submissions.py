@@ -105,6 +105,7 @@ def made(path, start, size=0, fill=b"7"):
     return path
 
 
+@pytest.mark.integration
 def test_no_file_makes_the_reader_of_numbers_take_more_than_fifty_megabytes(sample, tmp_path):
     sparse = made(tmp_path / "two-gigabytes.csv", GOOD.encode())
     os.truncate(sparse, 2_000_000_000)
@@ -130,6 +131,7 @@ def test_no_file_makes_the_reader_of_numbers_take_more_than_fifty_megabytes(samp
     assert [line for line, expected in zip(lines, files.values(), strict=True) if expected not in line] == []
 
 
+@pytest.mark.integration
 def test_no_file_makes_the_reader_of_texts_take_more_than_three_hundred_megabytes(sample, tmp_path):
     wide = "\U0001f600".encode()
     files = {

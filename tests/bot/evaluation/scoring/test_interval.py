@@ -57,6 +57,7 @@ def width(folder: Path, **more: Any) -> float:
     return float(found.high - found.low)
 
 
+@pytest.mark.integration
 def test_the_score_of_other_rows_lies_inside_nearly_always(tmp_path: Path) -> None:
     inside = 0
     for seed in range(20):

@@ -143,6 +143,7 @@ def test_the_noise_of_a_graders_score_is_that_of_a_mean_of_rows(tmp_path: Path, 
     assert "of 0 draws in the time there was; 30 are needed" in hurried.note
 
 
+@pytest.mark.integration
 def test_a_grader_that_needs_more_columns_than_labels_have_cannot_score_views(tmp_path: Path) -> None:
     folder = snapshot(tmp_path / "one", WEIGHTED)
     rows = read(folder / "private" / "answers.csv")[1:]

@@ -146,6 +146,7 @@ def test_training_rows_of_one_fold_alone_are_refused(tmp_path):
         folds_of(data, card(), folds=2)
 
 
+@pytest.mark.integration
 @settings(max_examples=25, deadline=None)
 @given(
     kind=st.sampled_from(["classes", "quantity", "groups", "days", "between", "repeated", "unlabelled"]),

@@ -57,6 +57,7 @@ async def asking(site: Served, folder: Path, endpoint: ScriptedEndpoint) -> Asyn
         yield replace(here, machinery=with_model)
 
 
+@pytest.mark.integration
 async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Served, tmp_path: Path) -> None:
     with ScriptedEndpoint([answer()]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
@@ -77,6 +78,7 @@ async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Se
                 assert live_runs(session) == [], "reading pages is no run"
 
 
+@pytest.mark.integration
 async def test_a_confirmed_card_holds_only_as_long_as_its_quotes_stand(site: Served, tmp_path: Path) -> None:
     with ScriptedEndpoint([answer(), answer(None, "Now by a jury.", "a jury decides")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
@@ -93,6 +95,7 @@ async def test_a_confirmed_card_holds_only_as_long_as_its_quotes_stand(site: Ser
             assert found.why.endswith("a jury decides")
 
 
+@pytest.mark.integration
 async def test_field_and_reading_that_agree_settle_it_without_a_question(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer()]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
@@ -138,6 +141,7 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
             assert "the pages were read as roc_auc, which is to maximize, but the leaderboard goes up" in found.why
 
 
+@pytest.mark.integration
 async def test_without_a_model_what_kaggles_field_names_is_confirmed_by_the_same_command(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
         async with shared(site, tmp_path / "state") as here:

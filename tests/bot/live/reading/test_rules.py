@@ -41,6 +41,7 @@ def problems(here: Shared) -> list[str]:
         return [one.sentence for one in current(session)]
 
 
+@pytest.mark.integration
 async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer()]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
@@ -73,6 +74,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
             assert DATA not in note.text, "a stranger's words are no word of the owner's"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", [True, False], ids=["nobody read the page", "there is no page"])
 async def test_without_a_reading_the_owner_is_told_at_once_that_nothing_is_sent(tmp_path: Path, page: bool) -> None:
     with served(tiny(tmp_path)) as site:

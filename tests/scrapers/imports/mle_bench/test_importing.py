@@ -499,6 +499,7 @@ def test_a_metric_that_cannot_be_found_fails_with_its_reason_and_leaves_nothing(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.integration
 def test_an_import_that_is_killed_leaves_no_snapshot_and_the_next_one_finishes(tmp_path: Path) -> None:
     numbers("first", tmp_path)
     numbers("second", tmp_path)

@@ -59,6 +59,7 @@ async def test_a_day_without_news_costs_about_three_requests_a_cycle(tmp_path: P
     assert 2.0 < each <= 3.5
 
 
+@pytest.mark.integration
 async def test_the_days_cap_holds_over_restarts_and_the_next_day_goes_on(world: World, store: Store) -> None:
     for id in range(1, 15):
         world.thread(id, minutes=id)

@@ -69,6 +69,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("ends", ["error", "cancelled", "full"])
 async def test_wherever_a_poll_is_cut_short_the_next_ones_store_what_one_poll_would_have(
     ends: Ends, tmp_path: Path, straight: Path

@@ -121,6 +121,7 @@ async def test_a_topic_that_another_one_hid_by_going_while_the_list_was_read_is_
     assert set(topics(store)) == {str(id) for id in range(1, 61)}
 
 
+@pytest.mark.integration
 async def test_where_the_order_does_not_hold_pages_are_read_until_one_has_no_news(
     world: World, store: Store, poller: Poller
 ) -> None:

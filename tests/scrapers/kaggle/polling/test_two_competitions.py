@@ -109,6 +109,7 @@ async def watch(snapshots: Sequence[Snapshot], store: Store) -> None:
     assert len(ids) == len(set(ids)) == sum(len(visible(snapshot, end)["topics"]) for snapshot in snapshots)
 
 
+@pytest.mark.integration
 async def test_two_small_competitions_with_the_same_ids_are_read_apart(store: Store, tmp_path: Path) -> None:
     await watch(both(tmp_path), store)
 
