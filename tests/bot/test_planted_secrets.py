@@ -111,6 +111,7 @@ def test_the_needles_are_found_where_nothing_was_redacted(tmp_path: Path) -> Non
     assert [one for one in needles() if one not in text] == []
 
 
+@pytest.mark.integration
 async def test_nothing_that_was_planted_reaches_the_disk(store: Store) -> None:
     folder = store.path.parent
     with open_logging("json", sys.stderr, store.redactor, file=LogFile(folder / "bot.log")) as logs:

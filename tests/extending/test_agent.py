@@ -9,6 +9,7 @@ from tests.extending.toys import Copy
 from tests.tiny_snapshot import write_tiny
 
 
+@pytest.mark.integration
 def test_an_agent_is_a_folder_and_a_line(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "agent.md")
     assert copy.touched == ["bot/agents/greedy/__init__.py", "bot/agents/__init__.py"]

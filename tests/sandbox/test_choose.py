@@ -76,6 +76,7 @@ def test_an_engine_of_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch
         choose("docker", trusted=True)
 
 
+@pytest.mark.integration
 def test_a_kernel_that_forbids_bubblewrap_is_named_with_the_way_to_allow_it() -> None:
     needs.bubblewrap()
     needs.root()

@@ -52,6 +52,7 @@ def temporary_folders(out: Path) -> list[Path]:
     return list(Path(os.environ.get("TMPDIR", "/tmp")).glob(f"bot-{label_of(out)}-*"))
 
 
+@pytest.mark.integration
 def test_what_a_killed_bot_left_is_removed_and_what_another_one_has_is_not(tmp_path: Path) -> None:
     dead, orphan = bot(tmp_path / "dead")
     alive, child = bot(tmp_path / "alive")

@@ -103,6 +103,7 @@ async def test_memory_of_a_child_counts(run: Run) -> None:
     assert outcome.seconds < 60
 
 
+@pytest.mark.integration
 async def test_memory_that_forked_workers_share_counts_once(run: Run) -> None:
     outcome = await run(
         """
@@ -226,6 +227,7 @@ async def test_a_line_of_five_megabytes_is_read_and_cut(run: Run) -> None:
     assert outcome.output.endswith("az\n")
 
 
+@pytest.mark.integration
 async def test_endless_printing_ends_at_the_time_limit_and_is_cut(run: Run) -> None:
     outcome = await run("while True: print('x' * 1000)", seconds=1, output_bytes=10_000)
     assert outcome.reason is ExitReason.TIMED_OUT

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from sandbox.bubblewrap import BubblewrapSandbox
 
 PROGRAM = """
@@ -29,6 +31,7 @@ print("OUTCOME", asyncio.run(BubblewrapSandbox().run(request)).output.split("\\n
 """
 
 
+@pytest.mark.integration
 def test_a_script_has_no_terminal_though_the_bot_has_one(bubblewrap: BubblewrapSandbox, place: Path) -> None:
     program = place / "program.py"
     program.write_text(PROGRAM)

@@ -61,6 +61,7 @@ def test_nothing_later_than_the_clock_is_seen(
     assert all_of(seen) == all_of(world_as_it_was)
 
 
+@pytest.mark.integration
 @signals_or_not
 @quick
 @given(rows=communities(), as_of=HOURS)

@@ -38,6 +38,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.integration
 def test_a_lock_held_for_too_long_is_reported_and_later_all_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with Store.open(path, SystemClock(), busy_seconds=0.05) as store:

@@ -52,6 +52,7 @@ def test_what_is_damaged_is_refused(tmp_path: Path, spoil: Callable[[Path], None
         Store.open(path, SystemClock())
 
 
+@pytest.mark.integration
 def test_every_page_counts(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     fill(path, 200)

@@ -3,6 +3,8 @@
 from datetime import date, timedelta
 from pathlib import Path
 
+import pytest
+
 from scrapers.kaggle.pacing import Meter
 from state.polling import RequestMeter
 from state.store import Store
@@ -21,6 +23,7 @@ def test_a_days_count_is_over_all_families_and_each_days_own(store: Store) -> No
     assert RequestMeter(store).counts(DAY - timedelta(days=1)) == {}
 
 
+@pytest.mark.integration
 def test_a_killed_process_has_counted_what_it_asked(tmp_path: Path) -> None:
     path = tmp_path / "bot.db"
     printed = run_program(

@@ -44,6 +44,7 @@ def test_of_two_who_want_to_send_one_gets_there(store: Store, run_id: str) -> No
         advance_submission(tx, run_id, "1", "sending")
 
 
+@pytest.mark.integration
 def test_what_was_refused_or_withdrawn_is_never_sent(store: Store, run_id: str) -> None:
     """Every way of up to three moves that the rules allow: after an end nothing follows."""
     statuses = get_args(SubmissionStatus)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def test_parents_are_drawn_by_rank_and_the_baseline_never_is() -> None:
     assert 400 / 7 * 0.6 < crossed < 400 / 7 * 1.4
 
 
+@pytest.mark.integration
 def test_a_rare_family_is_drawn_somewhat_more_often() -> None:
     def share(families: Sequence[str]) -> float:
         labs = [lab(2 + place, 0.5 + place / 100, family) for place, family in enumerate(families)]

@@ -81,6 +81,7 @@ def status(*arguments: str) -> str:
     return json.dumps(found)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("arguments", [(), ("--json",), (SPOOKY,), (NOMAD, "--json"), ("--config", "bot.toml")])
 def test_what_the_daemon_answers_is_what_its_database_says(
     store: Store, looks: list[Question], counted: Any, arguments: tuple[str, ...]

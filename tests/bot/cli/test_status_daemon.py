@@ -108,6 +108,7 @@ def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: 
     assert f"no rank on {NOMAD}" in daemon
 
 
+@pytest.mark.integration
 def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_there_are(folder: Path) -> None:
     with pytest.raises(UsageError, match=f"no folder {SPOOKY}, and no daemon's database"):
         invoke(SPOOKY)

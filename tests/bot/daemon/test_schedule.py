@@ -45,6 +45,7 @@ def hour_of(clock: Clock) -> datetime:
     return clock.now().replace(minute=0, second=0, microsecond=0)
 
 
+@pytest.mark.integration
 async def test_on_a_fast_clock_ticks_name_slots_of_that_clock_each_once() -> None:
     clock = FastClock(START, 7200.0)
     ticks, seen = ticks_of(clock, 7200.0), list[datetime]()
@@ -57,6 +58,7 @@ async def test_on_a_fast_clock_ticks_name_slots_of_that_clock_each_once() -> Non
     assert seen[-1] <= clock.now()
 
 
+@pytest.mark.integration
 async def test_a_tick_comes_with_the_beginning_of_its_slot_and_not_before() -> None:
     clock = FastClock(START, 7200.0)
     ticks, seen = ticks_of(clock, 7200.0), list[tuple[datetime, datetime]]()
@@ -173,6 +175,7 @@ async def test_a_tick_on_its_way_when_all_ends_has_not_failed(rounds: int, caplo
     assert (failures, caplog.text) == ([], "")
 
 
+@pytest.mark.integration
 async def test_a_loop_that_was_held_up_is_caught_up_with_once() -> None:
     seen: list[datetime] = []
     ticks = ticks_of(PutClock(), look=0.02)

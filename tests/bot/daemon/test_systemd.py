@@ -84,6 +84,7 @@ def test_nothing_happens_without_a_socket_or_with_one_that_is_gone(
     assert "'READY=1' could not be sent to systemd" in caplog.text
 
 
+@pytest.mark.integration
 def test_a_socket_that_nobody_reads_does_not_hold_the_daemon_up_for_long(tmp_path: Path) -> None:
     address = str(tmp_path / "full")
     with listening(address):

@@ -37,6 +37,7 @@ async def test_what_a_poll_finds_is_there_at_once_and_is_learnt_from_next(tmp_pa
             assert (learn.kind, learn.competition) == ("learn", slug)
 
 
+@pytest.mark.integration
 async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -80,6 +80,7 @@ def test_one_that_there_is_not_fails_and_the_others_are_looked_at(snapshot: Snap
     assert f"did you mean {SLUG}?" in (near.fix or "")
 
 
+@pytest.mark.integration
 def test_a_folder_of_notes_that_is_not_there_is_a_warning(snapshot: Snapshot, tmp_path: Path) -> None:
     with served(snapshot) as site:
         (missing,) = checked(site, notes=tmp_path / "none")

@@ -189,6 +189,7 @@ async def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: Ex
         assert "It {held} 3 GiB." in sentence
 
 
+@pytest.mark.integration
 async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_where_it_was_stopped(
     trial: Trial,
 ) -> None:
@@ -212,6 +213,7 @@ async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_wh
     assert from_events(trial.store.export_events(RUN)).ledger == from_rows(trial.store, RUN).ledger
 
 
+@pytest.mark.integration
 async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_doubt_is_kept(trial: Trial) -> None:
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)

@@ -127,6 +127,7 @@ FAILURES: dict[str, Answer] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("answer", FAILURES.values(), ids=FAILURES.keys())
 async def test_a_monitor_that_fails_lets_the_execution_go_on(tmp_path: Path, answer: Answer) -> None:
     async with monitored(tmp_path, counted(tmp_path, answer), 0.2) as (monitor, _, requests):

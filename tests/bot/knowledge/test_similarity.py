@@ -2,6 +2,7 @@
 
 import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ async def test_forms_of_a_word_are_the_same_word():
     assert (await WordSimilarity().scores("encodings", ["an encoding", "folds"]))[0] > 0
 
 
+@pytest.mark.integration
 @given(query=WORDS, texts=st.lists(WORDS, max_size=6))
 async def test_scores_lie_between_0_and_1_and_keep_the_order_of_texts(query, texts):
     asked, given_ = " ".join(query), [" ".join(words) for words in texts]

@@ -46,6 +46,7 @@ def test_a_standing_is_what_its_rank_is_worth(field: tuple[list[float | None], i
     assert found.medal == formulas.medal_at(own + 1, len(scores))
 
 
+@pytest.mark.integration
 @given(fields())
 def test_the_two_directions_are_mirrors_of_each_other(field: tuple[list[float | None], int]) -> None:
     scores, own = field
@@ -56,6 +57,7 @@ def test_the_two_directions_are_mirrors_of_each_other(field: tuple[list[float | 
     assert {name: -score for name, score in one.lines.items()} == dict(other.lines)
 
 
+@pytest.mark.integration
 @given(st.lists(st.floats(-9, 9), min_size=1, max_size=300, unique=True), st.data(), st.booleans())
 def test_without_ties_a_rank_is_worth_what_the_score_is_by_the_thresholds(
     scores: list[float], data: st.DataObject, lower: bool

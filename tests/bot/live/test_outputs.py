@@ -48,6 +48,7 @@ def kept(made: PublicOutputs) -> dict[str, str]:
     return {path.relative_to(made.folder).as_posix(): path.read_text() for path in sorted(made.folder.rglob("*.csv"))}
 
 
+@pytest.mark.integration
 async def test_files_of_public_kernels_are_fetched_once_and_again_when_they_are_run_anew(tmp_path: Path) -> None:
     with served(published(tmp_path)) as site:
         async with collecting(site, tmp_path) as (here, made):

@@ -37,6 +37,7 @@ async def test_a_competition_that_is_entered_and_certain_can_be_worked_on(tmp_pa
             assert notices(here.store) == []
 
 
+@pytest.mark.integration
 async def test_rules_that_nobody_accepted_are_a_problem_until_somebody_did(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(entered=False)) as site:
         async with shared(site, tmp_path / "state") as here:

@@ -220,6 +220,7 @@ def logged() -> Iterator[list[str]]:
     root.setLevel(before)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("behaviour", ["take", "500", "cut", "take, stall"])
 async def test_no_secret_is_in_any_log_event_row_error_or_name(
     behaviour: Behaviour, tmp_path: Path, logged: list[str], capfd: pytest.CaptureFixture[str]

@@ -42,6 +42,7 @@ def with_items(row: Row) -> bool:
     return bool(row["items"])
 
 
+@pytest.mark.integration
 def test_an_honest_run_passes(run: Path):
     done = audit(run)
     assert done.exit_code == 0
@@ -77,11 +78,13 @@ def test_a_wrong_time_is_found(run: Path):
     assert "but the prompt dates it" in audit(run).stdout
 
 
+@pytest.mark.integration
 def test_an_item_from_nowhere_is_found(run: Path):
     tamper(run, lambda row: row["items"].append({"id": "message/999", "time": "2020-01-01T00:00:00Z"}))
     assert "message/999 is in neither" in audit(run).stdout
 
 
+@pytest.mark.integration
 def test_another_clock_is_found(run: Path):
     def turn(row: Row) -> None:
         row["as_of"] = "2021-01-01T00:00:00Z"
@@ -108,6 +111,7 @@ def test_a_prediction_that_a_visible_post_prints_is_no_leak(run: Path, tiny: Pat
     assert audit(run).exit_code == 0
 
 
+@pytest.mark.integration
 def test_a_reproduction_that_is_dated_before_its_kernel_is_found(run: Path):
     with sqlite3.connect(run / "state.db") as database:
         made = database.execute(
@@ -162,11 +166,13 @@ def test_an_element_of_the_graph_that_is_antedated_is_found(run: Path):
     assert "but the file dates it 2019-01-01T00:00:00Z" in found
 
 
+@pytest.mark.integration
 def test_an_undated_node_of_a_dated_draft_is_found(run: Path):
     in_graph(run, lambda graph: graph["elements"]["node/2"].update(known_at=None))
     assert "graph.json: node/2 is dated before draft/1, which went into it" in audit(run).stdout
 
 
+@pytest.mark.integration
 def test_a_run_without_its_graph_is_not_proven(run: Path):
     (run / "graph.json").unlink()
     assert "graph.json cannot be read" in audit(run).stdout
@@ -211,6 +217,7 @@ def test_an_entry_that_should_not_have_been_shown_is_found(
     assert all(one in line for one, line in zip(found, told, strict=True))
 
 
+@pytest.mark.integration
 def test_an_entry_that_no_search_found_is_from_nowhere(run: Path):
     tamper(run, lambda row: row["items"].append({"id": "knowledge/an-entry", "time": "2019-01-01T00:00:00Z"}))
     assert "knowledge/an-entry is in neither" in audit(run).stdout

@@ -168,6 +168,7 @@ async def test_the_clock_of_a_run_without_steps_moves_with_its_time(snapshot: Sn
         assert clock.as_of() == clock.cutoff
 
 
+@pytest.mark.integration
 async def test_beside_a_lab_the_clock_moves_between_decisions_and_a_resumed_run_goes_on_from_there(
     snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ def test_without_drafts_there_is_nothing_to_draw():
     assert graph_drawing(build(Rows(nodes=SMALL.nodes[:1]), lower_is_better=True), {}, lambda score: score) is None
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.lists(st.integers(1, 40), max_size=3, unique=True), max_size=60),
     st.lists(st.lists(st.integers(1, 60), max_size=4, unique=True), min_size=1, max_size=40),

@@ -172,6 +172,7 @@ def _invalid() -> dict[str, Any]:
     return {"valid_submission": False, "score": None, "win_rate": 0.0, "message": "row 3: not a number"}
 
 
+@pytest.mark.integration
 def test_a_run_that_handed_in_nothing_has_a_page(tmp_path: Path):
     changes = {"chosen_node": None, "validation_score": None, "submission_exists": False, "hidden_scores": {}}
     shown = page(tmp_path, FakeRun(nodes=0, drafts=0, community=False, changes=_invalid() | changes))
@@ -187,6 +188,7 @@ def test_nodes_that_all_failed_have_a_page(tmp_path: Path):
     assert "there is nothing to compare" in shown.prose
 
 
+@pytest.mark.integration
 def test_a_page_without_the_snapshot_goes_without_the_board(tmp_path: Path):
     folder = write_run(tmp_path / "run", FakeRun(nodes=4))
     (folder / "snapshot").rename(tmp_path / "elsewhere")

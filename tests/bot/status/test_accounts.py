@@ -3,6 +3,8 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from bot.budgets.kinds import Kind
 from bot.budgets.run_budget import used
 from bot.budgets.settings import BudgetSettings, Caps
@@ -29,6 +31,7 @@ def found(folder: Path, clock: StandingClock) -> dict[tuple[str, str], Account]:
         return {(one.level, one.name): one for one in accounts(session, ALLOWANCE, clock.now())}
 
 
+@pytest.mark.integration
 def test_each_level_has_its_own_and_the_lower_of_two_caps(tmp_path: Path) -> None:
     accounts_found = found(tmp_path, busy(tmp_path))
     money = {name: (one.figures[Kind.MONEY].spent, one.figures[Kind.MONEY].cap) for name, one in accounts_found.items()}

@@ -97,6 +97,7 @@ async def done(context: RunContext, nodes: set[int]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.integration
 async def test_while_a_coders_model_thinks_each_member_of_the_blend_is_run_on_all_data(folder: Path) -> None:
     async with blended(folder) as (context, worker), refits_ahead(context, worker, 0.01):
         seconds = holdout_seconds(context, 1)
@@ -108,6 +109,7 @@ async def test_while_a_coders_model_thinks_each_member_of_the_blend_is_run_on_al
         assert (made.how, made.note) == ("refit", "the blend, 2 of its 2 members refitted on all data")
 
 
+@pytest.mark.integration
 async def test_a_coder_who_replies_at_once_is_not_kept_waiting(folder: Path) -> None:
     async with blended(folder) as (context, worker):
         asker = Asker(Thinking(), context.store, RUN, context.clock, context.steps)
@@ -117,6 +119,7 @@ async def test_a_coder_who_replies_at_once_is_not_kept_waiting(folder: Path) -> 
         assert refitted(context.store, RUN) == set()
 
 
+@pytest.mark.integration
 async def test_nothing_is_run_while_another_role_is_asked_or_the_cores_are_in_use(folder: Path) -> None:
     async with blended(folder) as (context, worker), refits_ahead(context, worker, 0.01) as settle:
         async with asked(context, "analyst"):
@@ -130,6 +133,7 @@ async def test_nothing_is_run_while_another_role_is_asked_or_the_cores_are_in_us
         assert refitted(context.store, RUN) == set(), "none is begun any more"
 
 
+@pytest.mark.integration
 async def test_what_was_run_on_all_data_keeps_no_time_back(folder: Path) -> None:
     async with blended(folder) as (context, worker):
         due = {1, 2}
@@ -144,6 +148,7 @@ async def test_what_was_run_on_all_data_keeps_no_time_back(folder: Path) -> None
         assert before > 10.0 and budget.kept(10.0) == 0.0
 
 
+@pytest.mark.integration
 async def test_the_best_script_is_run_on_all_data_where_there_is_no_blend_but_never_the_safe_baseline(
     tmp_path: Path,
 ) -> None:

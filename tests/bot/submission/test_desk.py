@@ -229,6 +229,7 @@ async def test_what_is_known_of_the_site_forbids(run: Live, facts: dict[str, obj
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
 
+@pytest.mark.integration
 async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: Live) -> None:
     run.node(2, 0.4)
     run.node(3, 0.7)
@@ -309,6 +310,7 @@ async def test_what_a_guard_doubts_is_held_with_the_reason(run: Live) -> None:
     assert "5% is left where the others left half" in run.notices("approval.asked")[0].body
 
 
+@pytest.mark.integration
 async def test_what_is_to_be_approved_is_asked_once_and_goes_when_it_is(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk(ASKING)

@@ -42,6 +42,7 @@ def refit_sha(run: Live, node: int) -> str:
     return hashlib.sha256((run.run.executions / f"n{node}-full-0" / "submission.csv").read_bytes()).hexdigest()
 
 
+@pytest.mark.integration
 async def test_a_file_that_an_earlier_run_sent_is_not_sent_again(run: Live) -> None:
     run.node(2, 0.5)
     earlier(run, refit_sha(run, 2), public=0.4)

@@ -59,6 +59,7 @@ async def test_a_competition_is_paused_or_stopped_and_goes_on(
             assert last_event(session, "control.changed").data["by"] == BY
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("verdict", ["approved", "refused"])
 async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
     owner: httpx2.AsyncClient, folder: Path, verdict: str

@@ -63,6 +63,7 @@ def plain(text: str) -> str:
     return "".join(page_environment().from_string("{{ text }}").render(text=text).split())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_a_text_adds_no_element_and_no_attribute(
     day: tuple[Store, Views], harmless: dict[tuple[str, str], list[tuple[str, tuple[str, ...]]]], attempt: str

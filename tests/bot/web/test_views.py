@@ -56,6 +56,7 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
     assert 'class="line best"' in page.text
 
 
+@pytest.mark.integration
 async def test_one_competition_is_shown_with_all_that_is_known(owner: httpx2.AsyncClient) -> None:
     page = await owner.get(f"/competition/{SPOOKY}")
     assert "node 4 : improve, runs on holdout, when the daemon stopped" in text(page, "standing")

@@ -63,6 +63,7 @@ def test_what_was_begun_is_no_environment_yet(tmp_path: Path) -> None:
     assert environments_in(tmp_path) == ([], [])
 
 
+@pytest.mark.integration
 def test_what_is_written_into_while_it_is_removed_is_told_and_can_be_removed_again(tmp_path: Path) -> None:
     (tmp_path / "default" / "lib").mkdir(parents=True)
     (tmp_path / "default" / "pyvenv.cfg").touch()

@@ -99,6 +99,7 @@ async def test_secrets_stay_out_of_logs_and_results(bubblewrap: BubblewrapSandbo
     assert shell.log == "a [secret] b sk-9"
 
 
+@pytest.mark.integration
 async def test_only_one_command_runs_in_the_foreground(shell: Shell) -> None:
     first = asyncio.create_task(shell.type("sleep 1; echo first"))
     await asyncio.sleep(0.2)

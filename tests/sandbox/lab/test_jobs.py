@@ -40,6 +40,7 @@ async def test_jobs_that_print_a_lot_are_read_to_their_end(shell: Shell) -> None
     assert await shell.prints("cat finished; tail -1 /lab/logs/1.txt") == "done\n1000000"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "command",
     [
@@ -59,12 +60,14 @@ async def test_a_time_out_takes_the_whole_session_along(shell: Shell, command: s
     assert await shell.prints(COUNT) == "0"
 
 
+@pytest.mark.integration
 async def test_what_left_its_session_survives_a_time_out(shell: Shell) -> None:
     result = await shell.type("setsid sleep 98 & sleep 99", seconds=1)
     assert (result.timed_out, result.jobs) == (True, 1)
     assert await shell.prints(COUNT) == "1"
 
 
+@pytest.mark.integration
 async def test_an_earlier_job_survives_a_time_out(shell: Shell) -> None:
     await shell.type("sleep 98 &")
     result = await shell.type("sleep 99", seconds=1)

@@ -92,6 +92,7 @@ async def test_a_download_that_trickles_is_given_up_and_one_that_flows_is_not() 
     assert came > 20 * SLOWEST
 
 
+@pytest.mark.integration
 async def test_a_file_that_trickles_is_given_up_after_some_attempts(tmp_path: Path) -> None:
     with FileServer({"a": bytes(400_000)}, pause=0.05, piece=500, etags={"a": '"1"'}) as server:
         async with client_at(server.url("v1")) as client:

@@ -102,6 +102,7 @@ def expected(posts: list[Version]) -> dict[str, tuple[str | None, float | None]]
     return expected
 
 
+@pytest.mark.integration
 @settings(max_examples=20, deadline=None)
 @given(posts=versions, data=st.data())
 def test_each_repeats_the_earliest_that_it_is_like_however_they_come(

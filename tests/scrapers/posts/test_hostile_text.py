@@ -171,6 +171,7 @@ def test_a_notebook_of_64_megabytes_is_read_with_little_more_than_itself() -> No
     assert grown < 3 * length
 
 
+@pytest.mark.integration
 def test_reading_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -93,6 +93,7 @@ async def test_rows_come_in_order_however_long_each_takes(cleaners: Cleaners) ->
     assert all(row.markdown == f"**{row.id}**" for row in rows if isinstance(row, Message) and int(row.id) % 90)
 
 
+@pytest.mark.integration
 async def test_no_more_is_read_than_a_few_chunks_ahead(cleaners: Cleaners) -> None:
     taken = 0
 
@@ -109,6 +110,7 @@ async def test_no_more_is_read_than_a_few_chunks_ahead(cleaners: Cleaners) -> No
     await rows.aclose()
 
 
+@pytest.mark.integration
 async def test_a_post_that_ends_its_cleaner_is_stored_cut_down_and_named(store: Store, cleaners: Cleaners) -> None:
     raws = [a_message("10", 1, "<b>a</b>"), a_message("11", 2, "<b>DIE</b>"), a_message("12", 3, "<b>c</b>")]
     topic = Raw(Topic(competition="c", id="1", posted_at=START))

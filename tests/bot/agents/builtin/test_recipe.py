@@ -82,6 +82,7 @@ def log_loss(truth: pd.Series, told: pd.DataFrame) -> float:
     return float(-np.log(p[np.arange(len(p)), truth.map({"a": 0, "b": 1, "c": 2})]).mean())
 
 
+@pytest.mark.integration
 def test_the_baseline_predicts_classes_from_a_table(tmp_path: Path) -> None:
     valid = lay_out(tmp_path, leaves(), "id", ["kind"], {"a": 0.2, "b": 0.4, "c": 0.4})
     told = run(tmp_path, baseline_script(TASK, "").code)

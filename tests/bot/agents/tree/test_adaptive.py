@@ -53,6 +53,7 @@ async def test_a_simple_plan_is_written_at_once_and_equal_plans_are_judged_once(
     assert [prompt.draft.splitlines()[-1] for prompt in model.of("write_script")] == ["Plan it draft by draft."] * 2
 
 
+@pytest.mark.integration
 async def test_a_complex_plan_is_written_in_substeps_and_only_the_clean_full_run_is_scored(
     worker: Worker, tmp_path: Path
 ):
@@ -67,6 +68,7 @@ async def test_a_complex_plan_is_written_in_substeps_and_only_the_clean_full_run
     assert {role for name, role, _ in model.asked if name == "score_plan"} == {"analyzer"}
 
 
+@pytest.mark.integration
 async def test_a_substep_that_is_no_python_or_fails_is_rewritten_with_the_message(worker: Worker, tmp_path: Path):
     tries = iter(["rows = (", "print('look here')\nraise KeyError('rows')", "rows = 3"])
 
@@ -107,6 +109,7 @@ async def test_with_the_highest_threshold_nothing_is_judged_and_all_is_written_a
     assert model.names() == ["plan_solution", "write_script"]
 
 
+@pytest.mark.integration
 async def test_a_killed_run_goes_on_within_a_script_and_pays_and_runs_nothing_twice(worker: Worker, tmp_path: Path):
     def killed(prompt: WriteSubstep) -> str:
         if prompt.number == 2:

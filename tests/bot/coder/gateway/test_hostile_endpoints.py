@@ -58,6 +58,7 @@ async def drip(dialect: DialectName, wire: Wire) -> None:
 ENDLESS = [*((words, one) for one in ALL), *((one, ALL[0]) for one in (comments, one_event, silence, drip))]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("endless", "dialect"), ENDLESS)
 async def test_a_stream_without_end_is_ended_with_an_error_and_paid_within_the_cap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: DialectName, endless: Endless

@@ -299,6 +299,7 @@ async def test_a_flood_spends_no_more_than_the_cap_and_ends_with_a_sentence(tmp_
         assert (await it.ask()).status == 403 and len(it.upstream.came) == sent, "nothing more is sent"
 
 
+@pytest.mark.integration
 async def test_few_requests_of_a_lab_are_under_way_at_a_time(tmp_path: Path) -> None:
     running = most = 0
     four = asyncio.Event()

@@ -52,6 +52,7 @@ def test_it_is_better_than_its_best_member_and_its_score_is_that_of_rows_it_has_
     assert float(np.sqrt(((kept - truth)[:160] ** 2).mean())) == pytest.approx(found.score)
 
 
+@pytest.mark.integration
 def test_a_row_is_predicted_by_weights_that_have_not_seen_its_label(tmp_path: Path) -> None:
     truth = quantities(ROWS)
     predicted = noisy(truth, [0.5, 0.5, 0.6])
@@ -281,6 +282,7 @@ def test_two_members_and_few_rows_are_not_worse_than_the_best_beyond_chance(tmp_
     assert np.mean(gains) > -2 * np.std(gains) / np.sqrt(len(gains))
 
 
+@pytest.mark.integration
 def test_scripts_that_are_too_sure_are_made_less_so(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     logits = rng.normal(0, 1, (600, 3))
@@ -293,6 +295,7 @@ def test_scripts_that_are_too_sure_are_made_less_so(tmp_path: Path) -> None:
     assert np.allclose(kept.sum(axis=1), 1)
 
 
+@pytest.mark.integration
 def test_classes_that_are_expected_too_often_are_expected_less(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     logits = rng.normal(0, 1, (900, 3))
@@ -360,6 +363,7 @@ def test_one_script_is_no_blend(tmp_path: Path) -> None:
         blended(tmp_path, "rmse", quantities(60), noisy(quantities(60), [0.5]))
 
 
+@pytest.mark.integration
 def test_a_sample_of_many_rows_has_rows_of_each_fold(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(0, 1, (5_200, 8))
@@ -367,6 +371,7 @@ def test_a_sample_of_many_rows_has_rows_of_each_fold(tmp_path: Path) -> None:
     assert len(found.recipe.weights) == 3, "each as good as the others, by 1,000 rows"
 
 
+@pytest.mark.integration
 def test_a_sample_of_many_rows_has_rows_of_rare_classes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     truth = (rng.random((8_000, 8)) < 0.3).astype(float)

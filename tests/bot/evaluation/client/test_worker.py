@@ -49,6 +49,7 @@ async def test_calls_run_in_one_child_that_stays(worker, data, tmp_path):
     assert worker.pid == first != os.getpid()
 
 
+@pytest.mark.integration
 async def test_our_errors_come_back_as_what_they_were(worker, data, tmp_path):
     sample = data / "sample_submission.csv"
     with pytest.raises(InvalidSubmission, match=r"train\.csv"):
@@ -81,6 +82,7 @@ async def begun(call):
     return task
 
 
+@pytest.mark.integration
 async def test_a_killed_child_is_an_infrastructure_failure_and_the_next_call_starts_another(worker, data):
     first = await stopped(worker, data)
     call = await begun(worker.preview(**seen(data)))
@@ -91,6 +93,7 @@ async def test_a_killed_child_is_an_infrastructure_failure_and_the_next_call_sta
     assert worker.pid != first
 
 
+@pytest.mark.integration
 async def test_a_call_that_takes_too_long_is_ended(worker, data):
     first = await stopped(worker, data)
     with pytest.raises(InfrastructureFailure, match=r"longer than 0\.2 s"):
@@ -107,6 +110,7 @@ async def test_a_cancelled_call_leaves_no_child(worker, data):
     assert not Path(f"/proc/{first}").exists()
 
 
+@pytest.mark.integration
 async def test_a_child_is_gone_even_if_who_ends_it_is_cancelled(worker):
     await worker.call("os:getpid", int)
     child = Path(f"/proc/{worker.pid}")
@@ -189,6 +193,7 @@ def test_each_method_asks_a_function_that_takes_the_same_arguments_and_gives_the
         assert answer is None or signature.return_annotation in (answer, dict[str, Any], list[Finding]), name
 
 
+@pytest.mark.integration
 async def test_a_child_that_nobody_needs_is_ended_and_the_next_call_has_another(data):
     running = Worker(seconds=60, idle_seconds=0.05)
     try:

@@ -40,6 +40,7 @@ def deed(grader: GraderProcess, place: Path, name: str) -> float | None:
     return score_file(grader, submission(place / f"{name}.csv", name, 0, 0, 0), place / "answers.csv")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "score"),
     [

@@ -101,6 +101,7 @@ def test_sound_refits_of_quantities_are_trusted(tmp_path: Path, model: str, nois
             assert result.agrees, (metric, result.message)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("model", CLASSIFIERS)
 @pytest.mark.parametrize("flipped", [0.01, 0.3])
 def test_sound_refits_of_classes_are_trusted(tmp_path: Path, model: str, flipped: float) -> None:
@@ -148,6 +149,7 @@ def test_a_refit_that_lost_its_best_models_is_not_trusted_though_it_ranks_alike(
     assert not result.agrees and "squared rmsle" in result.message
 
 
+@pytest.mark.integration
 def test_spoiled_chances_are_not_trusted(tmp_path: Path) -> None:
     data = make_classification(1200, 12, n_informative=6, random_state=1)
     labels, predicted, scored, refitted = fitted(CLASSIFIERS["forest"], data, 0.7, 0, chances=True)

@@ -114,6 +114,7 @@ def twins(tmp_path_factory) -> tuple[Ground, Ground]:
     return made[0], made[1]
 
 
+@pytest.mark.integration
 def test_nothing_but_the_final_score_depends_on_the_labels_of_final(twins):
     seen = []
     for here in twins:

@@ -5,6 +5,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.live.reading.card import question_of
@@ -15,6 +17,7 @@ from tests.scrapers.kaggle.card.cases import DEFAULTS, load_cases
 READ_AT = datetime(2026, 11, 26, tzinfo=UTC)
 
 
+@pytest.mark.integration
 def test_nothing_is_settled_wrongly_and_all_but_a_few_answers_are_proposed() -> None:
     answers = json.loads((Path(__file__).parent / "read_cards.json").read_text(encoding="utf-8"))
     counted: Counter[str] = Counter()

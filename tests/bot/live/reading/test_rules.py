@@ -89,6 +89,7 @@ async def test_without_a_reading_the_owner_is_told_at_once_that_nothing_is_sent(
             assert problems(here) == []
 
 
+@pytest.mark.integration
 async def test_a_sentence_that_no_rule_has_is_not_told(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer("All bots are welcome.")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:

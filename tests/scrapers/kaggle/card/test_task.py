@@ -51,6 +51,7 @@ def same(card: TaskCard, of: TaskCard) -> None:
         assert DEFAULTS | card.metric.params == DEFAULTS | of.metric.params
 
 
+@pytest.mark.integration
 async def test_the_card_and_the_files_are_those_that_are_played_back(site: Served, tmp_path: Path) -> None:
     slug, metric = site.competition.card.slug, site.competition.card.metric
     async with reading(site, tmp_path / "live") as (competitions, data):

@@ -102,6 +102,7 @@ async def test_private_kernels_are_left_alone(world: World, store: Store, poller
     assert known(store) == {}
 
 
+@pytest.mark.integration
 async def test_votes_are_kept_where_they_differ_and_those_of_old_kernels_found_by_the_sweep(
     world: World, store: Store, poller: Poller
 ) -> None:

@@ -306,6 +306,7 @@ async def test_what_comes_while_messages_are_read_makes_the_topic_due_again(
     assert await poll(poller) == {"message new": ["101"]}
 
 
+@pytest.mark.integration
 async def test_topics_that_do_not_move_are_read_again_the_rarer_the_older_they_are(world: World, store: Store) -> None:
     settings = PollingSettings(rereads_at_once=1)
     world.thread(1, minutes=-40 * 1440)
