@@ -114,7 +114,7 @@ class RunBudget:
 
     @property
     def again_most(self) -> float:
-        """Most seconds kept for running again what a blend takes beyond its slowest script."""
+        """Most seconds kept for running several scripts again, unless the best one alone takes more."""
         return REFITS_SHARE * self.seconds
 
     @property
@@ -158,11 +158,12 @@ class RunBudget:
 
     def kept_in_words(self, best_seconds: float | None) -> str:
         """Return what is kept for the end, and for what, for a coder; empty for less than a second."""
-        again, race = self.kept(best_seconds), self.race_seconds(best_seconds)
-        if again + race < 1:
-            return ""
-        parts = f"{again:.0f} s for running again on all rows what is handed in, {race:.0f} s for comparing the best scripts"
-        return f"{again + race:.0f} s of the run are kept now for its end ({parts})"
+        purposes = {
+            "running again on all rows what is handed in": self.kept(best_seconds),
+            "comparing the best scripts": self.race_seconds(best_seconds),
+        }
+        parts = [f"{seconds:.0f} s for {purpose}" for purpose, seconds in purposes.items() if seconds >= 1]
+        return f"kept now for the run's end: {' and '.join(parts)}" if parts else ""
 
     def refit_limit(self, limit: float, seconds: float) -> float:
         """Return the time limit of a refit: that of its hold-out run, by which the script plans, or more if more rows need it.

@@ -259,5 +259,5 @@ class Looks:
         if (share := share_line(context, node)) is not None:
             lines.append(share)
         if best is not None and best.id == node and (kept := context.budget.kept_in_words(done.seconds)):
-            lines.append(f"{kept}: the time left is less by that")
+            lines.append(f"{kept}; the time left is less by that")
         return "\n".join([*lines, looks, *score])

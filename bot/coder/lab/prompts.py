@@ -59,7 +59,7 @@ class LabTask(TemplatePrompt[None]):
     again: float
     """Seconds that are kept for running a script again, per second of its scored run; 0: nothing is run again."""
     again_most: float
-    """Most seconds that are kept for all that is run again beside the best script."""
+    """Most seconds that are kept for running several scripts again, unless the best one alone takes more."""
     race: float
     """Most seconds of the race of the finalists; 0: there is none."""
     score_seconds: float
