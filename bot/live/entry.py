@@ -53,6 +53,8 @@ _ANOTHER_RUN = "another run was begun"
 _IN_ORDER = "its search is ended in order"
 _AFTERWARDS = timedelta(days=7)
 """How long after the end the bot waits for private scores."""
+_LOOKS = 3
+"""Fewest times that it looks for them, however late the first: one answer may lack what the next shows."""
 _AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
 
 
@@ -71,6 +73,7 @@ class Entry:
         self._unused.set()
         self._changed = asyncio.Event()
         self._again = False
+        self._looks = 0
 
     async def work(self) -> None:
         """Work on the competition until it is over or stopped; failures are reported, and tried again later."""
@@ -255,6 +258,7 @@ class Entry:
         if row is None or card is None:
             self._set("over", "it is over, and nothing was done")
             return True
+        self._looks += 1
         await self._read_the_end()
         result = await self._finish(row, None)
         self._problem_over()
@@ -266,7 +270,7 @@ class Entry:
         with self._shared.store.write() as tx:
             notify(tx, over.notice(row.id))
         late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
-        if private or late or not result.submissions:
+        if private or not result.submissions or (late and self._looks >= _LOOKS):
             self._set("over", "")
             return True
         self._set("over", "waiting for private scores")

@@ -52,3 +52,18 @@ async def test_a_pending_one_among_settled_ones_is_not_overlooked(world: World, 
     await poller.poll(SLUG, "submissions")
     world.submissions[1] = sent(8)
     assert (await poller.poll(SLUG, "submissions")).ids("submission changed") == ["8"]
+
+
+async def test_what_an_answer_lacks_stays_as_it_was_shown(world: World, store: Store, poller: Poller) -> None:
+    world.submissions = [sent(7)]
+    await poller.poll(SLUG, "submissions")
+    for name in ("status", "publicScore", "date", "description"):
+        world.submissions = [{**sent(7), name: None}]
+        assert not await poller.poll(SLUG, "submissions"), name
+        world.submissions = [{other: value for other, value in sent(7).items() if other != name}]
+        assert not await poller.poll(SLUG, "submissions"), name
+    world.submissions = [{**sent(7, "PENDING"), "publicScore": ""}]
+    await poller.poll(SLUG, "submissions")
+    world.submissions = [sent(7, score="0.6")]
+    await poller.poll(SLUG, "submissions")
+    assert statuses(store, 7) == [("COMPLETE", "0.5"), ("COMPLETE", "0.6")]
