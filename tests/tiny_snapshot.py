@@ -10,6 +10,7 @@ from typing import Any
 
 DEADLINE = "2020-03-01T00:00:00Z"
 SLUG = "tiny-table"
+TITLE = "Tiny table"
 LATE_WORDS = "after the deadline we may tell you that the ninth column times the moon phase wins everything here"
 
 
@@ -48,7 +49,7 @@ def _manifest(hashes: dict[str, str]) -> dict[str, Any]:
     return {
         "format": 1,
         "slug": SLUG,
-        "title": "Tiny table",
+        "title": TITLE,
         "url": "https://example.org/tiny",
         "category": "tabular-classification",
         "metric": {"name": "log_loss", "direction": "minimize", "params": {}},

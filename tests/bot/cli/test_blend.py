@@ -9,7 +9,7 @@ import pytest
 
 from bot.execution.folder import RunFolder
 from state.errors import UsageError
-from tests.bot.replay.conftest import Bot, bot, results, tiny
+from tests.bot.replay.conftest import Bot, begin_quickly, bot, draw_no_page, results, tiny
 from tests.bot.replay.scripted_answers import Answers
 from tests.made_once import made_once
 from tests.scripted_endpoint import ScriptedEndpoint
@@ -21,13 +21,15 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def runs(tmp_path_factory: pytest.TempPathFactory, bot: Bot, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(tmp_path_factory: pytest.TempPathFactory, bot: Bot) -> Path:
     """Return a folder with AIDE's runs of two seeds, and in `other` one that withheld other rows."""
 
     def make(place: Path) -> None:
         snapshot = write_tiny(place / "tiny-table")
-        with ScriptedEndpoint(Answers()) as endpoint:
-            monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(Answers()) as endpoint:
+            draw_no_page(patch)
+            begin_quickly(patch)
+            patch.setenv("OPENAI_BASE_URL", endpoint.url)
             common = ("--agent", "aide", "--model", "openai:scripted", "--sandbox", "process", "--out")
             for more in (
                 (place / "runs", "--seeds", 2, "--steps", 3),

@@ -19,13 +19,13 @@ from bot.replay.prepare import prepare
 from bot.replay.settings import ReplaySettings
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
-from tests.bot.replay.conftest import Bot, bot, results, tiny
+from tests.bot.replay.conftest import Bot, bot, light, results, tiny
 from tests.bot.replay.scripted_answers import Answers
 from tests.chaos.invariants import events
 from tests.chaos.world import wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
 
-__all__ = ["bot", "tiny"]
+__all__ = ["bot", "light", "tiny"]
 
 OPTIONS = (
     "--model",
@@ -67,6 +67,7 @@ def killed(tiny: Path, place: Path, *options: str) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_a_killed_run_goes_on_and_one_that_never_began_is_run(bot: Bot, tiny: Path, tmp_path: Path):
     killed_replay(tiny, tmp_path, "--seeds", "2")
     done = bot("resume", tmp_path / "runs", "--json")
@@ -78,6 +79,7 @@ def test_a_killed_run_goes_on_and_one_that_never_began_is_run(bot: Bot, tiny: Pa
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_a_run_goes_on_after_its_folder_and_its_snapshot_were_moved(bot: Bot, tiny: Path, tmp_path: Path):
     shutil.copytree(tiny, tmp_path / "old" / "tiny-table")
     killed_replay(tmp_path / "old" / "tiny-table", tmp_path)
@@ -93,6 +95,7 @@ def test_a_run_goes_on_after_its_folder_and_its_snapshot_were_moved(bot: Bot, ti
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_the_time_in_which_nobody_worked_is_no_part_of_a_run(bot: Bot, tiny: Path, tmp_path: Path):
     began = time.monotonic()
     killed_replay(tiny, tmp_path)
@@ -107,6 +110,7 @@ def test_the_time_in_which_nobody_worked_is_no_part_of_a_run(bot: Bot, tiny: Pat
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_a_run_that_another_bot_works_on_is_refused(bot: Bot, tiny: Path, tmp_path: Path):
     killed_replay(tiny, tmp_path)
     command = [sys.executable, "-m", "bot", "resume", str(tmp_path / "runs")]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from state.errors import UsageError
-from tests.bot.replay.conftest import Bot, bot, results, tiny
+from tests.bot.replay.conftest import Bot, begin_quickly, bot, results, tiny
 from tests.scrapers.imports.mle_live.hand_written import (
     DISCUSSION_LIST,
     DISCUSSIONS,
@@ -103,7 +103,8 @@ def test_a_check_of_the_snapshot_says_what_was_dated(folders: list[str], tmp_pat
 
 
 @pytest.mark.integration
-def test_a_replay_says_what_was_dated(bot: Bot, tiny: Path, tmp_path: Path):
+def test_a_replay_says_what_was_dated(bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    begin_quickly(monkeypatch)
     write_kind(tmp_path / "live/tiny-table/discussions", by_id(DISCUSSION_LIST), DISCUSSIONS)
     arguments = [tmp_path / "live", "--tasks", tiny, "--out", tmp_path / "made", "--undated-at", "deadline"]
     assert bot("snapshot", "import", "mle-live", *arguments).exit_code == 0
@@ -136,10 +137,12 @@ def test_each_shape_is_the_same_in_each_layout_and_is_imported_checked_replayed_
     bot: Bot,
     tiny: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     written: Callable[[Path, str], Path],
     layout: Callable[[Path, str], Path],
     shown: bool,
 ):
+    begin_quickly(monkeypatch)
     made, other = tmp_path / "made", tmp_path / "other"
     for write, out in ((written, made), (layout, other)):
         root = write(tmp_path / f"for {out.name}", tiny.name)

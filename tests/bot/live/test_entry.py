@@ -23,6 +23,9 @@ from state.submissions import intend_submission, submissions_of
 from state.tables import Node, Notification, Run
 from tests.bot.live.site_parts import shared
 from tests.bot.rehearsal.parts import Served, served, tiny
+from tests.bot.replay.conftest import light
+
+__all__ = ["light"]
 
 GRADER = """
 from sklearn.metrics import log_loss
@@ -79,6 +82,7 @@ def notices(here: Shared) -> list[str]:
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +113,7 @@ async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 async def test_a_grader_that_scores_no_view_is_a_notice_once_and_nothing_is_made_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

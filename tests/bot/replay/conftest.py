@@ -5,19 +5,23 @@ A run takes seconds, and many assertions can read one; nothing in the folder of 
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from bot.agents.builtin import BUILT_IN, baseline_script
 from bot.cli import app
-from tests.bot.replay.scripted_answers import Answers
+from bot.engine.strategy import Script
+from bot.evaluation.client.worker import Worker
+from bot.execution.task import TaskText
+from tests.bot.replay.scripted_answers import SCRIPT, Answers
 from tests.bot.replay.stream_parts import STEPS, StreamAnswers, write_streamed
 from tests.made_once import made_once
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
-from tests.tiny_snapshot import write_tiny
+from tests.tiny_snapshot import TITLE, write_tiny
 
 Bot = Callable[..., Result]
 
@@ -78,6 +82,40 @@ def finish(answers: Callable[[Request], Reply | str], place: Path, snapshot: Pat
 def finished(place: Path) -> Finished:
     """Return the run that came to its end in a folder."""
     return Finished(*json.loads((place / "printed.json").read_text()))
+
+
+def draw_no_page(patch: pytest.MonkeyPatch) -> None:
+    """Have runs of this process draw no page, which takes seconds."""
+
+    async def draw_nothing(worker: Worker, folder: Path, database: Path) -> None:
+        pass
+
+    patch.setattr(Worker, "write_report", draw_nothing)
+
+
+def begin_quickly(patch: pytest.MonkeyPatch) -> None:
+    """Have runs of this process on the tiny table begin with a script that imports little; others begin as they do."""
+
+    def baseline(task: TaskText, preview: str) -> Script:
+        if task.title != TITLE:
+            return baseline_script(task, preview)
+        return Script(plan="A safe baseline: a weak linear model.", code=SCRIPT.format(c=1e-4), action="draft")
+
+    for place in ("bot.replay.run", "tests.bot.live.site_parts"):
+        patch.setattr(f"{place}.BUILT_IN", replace(BUILT_IN, baseline=baseline))
+
+
+@pytest.fixture
+def pageless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that do not look at a run's page."""
+    draw_no_page(monkeypatch)
+
+
+@pytest.fixture
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that look neither at a run's page nor at its baseline: most of a short run's seconds are theirs."""
+    draw_no_page(monkeypatch)
+    begin_quickly(monkeypatch)
 
 
 @pytest.fixture

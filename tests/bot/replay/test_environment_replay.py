@@ -52,6 +52,7 @@ def answer(request: Request) -> Reply | str:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("docker", marks=pytest.mark.trial)])
+@pytest.mark.usefixtures("light")
 def test_nodes_use_the_environment_and_eight_gigabytes(
     bot: Bot, tiny: Path, environments: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

@@ -23,6 +23,7 @@ def models(folder: str) -> set[str]:
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -43,6 +44,7 @@ def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_a_run_without_any_endpoint_ends_with_the_built_in_model_where_it_is_allowed(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -15,7 +15,7 @@ from tests.bot.replay.conftest import Bot, results
 from tests.bot.replay.scripted_answers import LabAnswers
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("light")]
 
 OPTIONS = ("--sandbox", "bubblewrap", "--steps", 4, "--time", "20m", "--no-race", "--json")
 CALL_TOKENS = 20_500

@@ -83,6 +83,7 @@ class Looking(LabAnswers):
 
 @pytest.mark.integration
 @pytest.mark.trial
+@pytest.mark.usefixtures("light")
 def test_a_lab_finds_notes_among_the_communitys_files(
     bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(
     assert right > 28
 
 
+@pytest.mark.usefixtures("light")
 def test_a_zip_with_a_sample_submission_is_solved_and_can_be_resumed(bot: Bot, tiny: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "tiny.zip", "w") as archive:
         for name in ("train", "test", "sample_submission"):

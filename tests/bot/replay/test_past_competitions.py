@@ -83,6 +83,7 @@ def lines(data: Path) -> TaskCard:
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("light")
 def test_a_competition_whose_answers_have_other_names_is_graded_by_its_own_grader(bot: Bot, tmp_path: Path) -> None:
     rows = [(f"r{n}", round(n / 60, 4), "x" if n % 2 else "y") for n in range(60)]
     write_competition(
@@ -140,6 +141,7 @@ OTHERS = (lines, layouts.scalar_coupling, layouts.text_normalization)
 
 @pytest.mark.integration
 @pytest.mark.parametrize("replayed", [REPLAYED, pytest.param(OTHERS, marks=pytest.mark.trial)], ids=["some", "others"])
+@pytest.mark.usefixtures("light")
 def test_competitions_of_every_layout_are_imported_and_checked_and_some_replayed_and_graded(
     bot: Bot, tmp_path: Path, replayed: Sequence[Layout]
 ) -> None:

@@ -42,6 +42,7 @@ def test_scripts_pass_the_debug_run_and_are_scored_where_a_target_is_rare(bot: B
     assert tried[:3] == ["holdout", "sample", "holdout"], "the baseline has no debug run"
 
 
+@pytest.mark.usefixtures("light")
 def test_a_truth_that_cannot_be_scored_is_reported_when_the_run_begins(bot: Bot, tmp_path: Path) -> None:
     snapshot = relabelled(tmp_path / "s", "roc_auc", lambda n: 1)
     done = bot("replay", snapshot, "--model", "builtin", "--steps", 1, "--sandbox", "process")

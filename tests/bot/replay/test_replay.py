@@ -22,6 +22,8 @@ from tests.bot.replay.scripted_answers import Answers
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
 from tests.state.derive import from_events, from_rows
 
+pytestmark = pytest.mark.usefixtures("light")
+
 
 def tree_of(run: Path | str) -> list[tuple[Any, ...]]:
     """Return what must repeat: each node's action, parents and code, from the events."""

@@ -42,6 +42,7 @@ def test_the_built_in_model_scores_itself_and_the_hidden_test_grades_it(bot: Bot
     assert "Validation scores are self-reported" in page and reason in page
 
 
+@pytest.mark.usefixtures("pageless")
 def test_where_nothing_can_be_learnt_a_valid_file_is_handed_in_all_the_same(bot: Bot, tmp_path: Path) -> None:
     snapshot = unsplittable(tmp_path / "s", readable=False)
     options = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--json")

@@ -81,6 +81,7 @@ def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one_and_its_clo
     assert bot("audit", run).exit_code == 0
 
 
+@pytest.mark.usefixtures("pageless")
 def test_a_recording_gives_the_same_tree_and_the_same_times_without_the_endpoint(
     bot: Bot, snapshot: Path, streamed_run: Finished
 ) -> None:
@@ -100,6 +101,7 @@ def _without_seconds(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("pace", ["stream", pytest.param("all", marks=pytest.mark.trial)])
+@pytest.mark.usefixtures("light")
 def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
     bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch, pace: str
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
     assert bot("audit", result["run"]).exit_code == 0
 
 
+@pytest.mark.usefixtures("light")
 def test_a_run_without_steps_moves_its_clock_with_the_time(
     bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
