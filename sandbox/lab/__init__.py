@@ -77,6 +77,8 @@ class CommandResult:
     """A sentence on a limit that has ended processes, or on how the lab died, since the command before."""
     jobs: int
     """Processes that go on in the background."""
+    running: tuple[str, ...] = ()
+    """Some of them by their command lines, which are foreign text, and with their seconds."""
 
 
 class Lab(Protocol):

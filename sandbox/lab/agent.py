@@ -30,6 +30,8 @@ CHUNK = 1 << 16
 """Most bytes in a frame."""
 TAIL = 1 << 17
 """Bytes of the end of an output that are passed on, however much is left out before them."""
+NAMES, NAME = 5, 60
+"""Most processes that are named when a command has ended, and most characters of a command line."""
 COMMAND_FD = 250
 """Where a command's shell reads what it is to do."""
 WORK = "/lab/work"
@@ -42,6 +44,9 @@ _BREATH = 0.002
 _ROUNDS = 200
 _PAUSE = 0.01
 _REFUSED = 126
+_LOOKED_AT = 50
+_WAITING = ("bash", "sh", "timeout", "nohup", "setsid", "tee", "sleep", "tail")
+"""Programs that are not named: they wait for those that are."""
 _SET_DUMPABLE, _SET_SECCOMP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 4, 22, 36, 38
 _FILTER_MODE = 2
 
@@ -56,6 +61,8 @@ class _Process(NamedTuple):
     pid: int
     group: int
     session: int
+    started: int
+    """In ticks of the clock since the machine started."""
 
 
 @dataclass
@@ -274,7 +281,8 @@ class Agent:
         self._drain(command.output)
         if command.number in self._outputs:
             self._flush(command.output)
-        about = {"code": code, "jobs": len(_processes())}
+        left = _processes()
+        about = {"code": code, "jobs": len(left), "running": _named(left)}
         self._send(EXITED, command.number, json.dumps(about).encode())
 
     def _kill_session(self, number: int) -> None:
@@ -335,7 +343,24 @@ def _scan() -> Iterator[_Process]:
         except OSError:
             continue
         if fields[0] not in {b"Z", b"X"}:
-            yield _Process(int(name), int(fields[2]), int(fields[3]))
+            yield _Process(int(name), int(fields[2]), int(fields[3]), int(fields[19]))
+
+
+def _named(processes: list[_Process]) -> list[str]:
+    """Return the command lines of some processes with their seconds, the oldest first; none that only waits for another."""
+    now, found = time.clock_gettime(time.CLOCK_BOOTTIME), dict[str, str]()
+    for one in sorted(processes, key=lambda one: one.started)[:_LOOKED_AT]:
+        try:
+            with Path(f"/proc/{one.pid}/cmdline").open("rb") as file:
+                program, *words = file.read(CHUNK).decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        name = program.rpartition("/")[2]
+        line = " ".join([name, *words]).strip()[:NAME]
+        # Of several that are alike, as a pool's are, one is named.
+        if name not in {"", *_WAITING} and line not in found:
+            found[line] = f"{line} ({max(0.0, now - one.started / os.sysconf('SC_CLK_TCK')):.0f} s)"
+    return list(found.values())[:NAMES]
 
 
 def _signal(send: Callable[[int, int], None], target: int, sign: signal.Signals) -> None:

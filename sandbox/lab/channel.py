@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,6 +30,7 @@ class Exited(BaseModel):
 
     code: int = Field(ge=0, le=255)
     jobs: int = Field(ge=0, le=1_000_000)
+    running: list[Annotated[str, Field(max_length=agent.NAME + 30)]] = Field(max_length=agent.NAMES)
 
 
 def order(do: str, **details: Any) -> bytes:

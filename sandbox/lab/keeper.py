@@ -419,6 +419,7 @@ class Keeper:
             timed_out=killed and not command.ended,
             ended=notice,
             jobs=self._jobs,
+            running=tuple(command.exited.running) if self._jobs else (),
         )
         command.done.set_result(result)
 

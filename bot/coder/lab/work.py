@@ -342,7 +342,11 @@ class Work:
         if waited >= _TOLD:
             parts.append(f"it waited {waited:.0f} s for the cores before that")
         if result.jobs:
-            parts.append(f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running")
+            named = ", ".join(" ".join(one.split()) for one in result.running)
+            parts.append(
+                f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running"
+                + (f": {self.context.store.redactor.text(named)}" if named else "")
+            )
         facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
         return f"{text}\n[{'; '.join(parts)}]".lstrip("\n"), facts
 

@@ -72,7 +72,7 @@ async def test_an_agent_that_says_nonsense_at_once_opens_no_lab(
         (f"send({agent.IDLE}, 7); time.sleep(9)", "nobody waits for"),
         (f"send({agent.LEFT_OUT}, 1, b'-5'); time.sleep(9)", "a count that is none"),
         (f"send({agent.EXITED}, 1, b'[]'); time.sleep(9)", "mistakes in how a command ended"),
-        (f'send({agent.EXITED}, 1, b\'{{"code": -1, "jobs": "0"}}\'); time.sleep(9)', "2 mistakes"),
+        (f'send({agent.EXITED}, 1, b\'{{"code": -1, "jobs": "0"}}\'); time.sleep(9)', "3 mistakes"),
         (f"while True: send({agent.OUTPUT}, 1, bytes(60_000))", "more output than was asked for"),
         (f"send({agent.CLOSED}, 1); send({agent.OUTPUT}, 1, b'x'); time.sleep(9)", "nobody waits for"),
     ],

@@ -1,6 +1,7 @@
 """Tests of what goes on in the background, and of what a time-out takes along."""
 
 import asyncio
+import re
 import time
 
 import pytest
@@ -32,6 +33,21 @@ async def test_an_idle_lab_waits_for_nothing(shell: Shell) -> None:
     await asyncio.wait_for(shell.lab.wait_idle(), 60)
     assert (await shell.type("true")).jobs == 0
     await asyncio.wait_for(shell.lab.wait_idle(), 60)
+
+
+async def test_jobs_are_named_by_their_command_lines_without_what_only_waits_for_them(shell: Shell) -> None:
+    program = "import time; time.sleep(98)"
+    await shell.type(f"for i in 1 2; do timeout 200 python3 -c '{program}' & done; sleep 97 &")
+    deadline = time.monotonic() + 10
+    while not (result := await shell.type("true")).running:
+        assert time.monotonic() < deadline
+    (named,) = result.running
+    assert re.fullmatch(rf"python3 -c {re.escape(program)} \(\d+ s\)", named)
+    long, deadline = "x" * 1000, time.monotonic() + 10
+    await shell.type(f"for i in 1 2 3 4 5 6 7; do python3 -c 'import time; time.sleep(98)' $i {long} & done")
+    while len((result := await shell.type("true")).running) < 5:
+        assert time.monotonic() < deadline
+    assert len(result.running) == 5 and all(len(one) < 80 for one in result.running)
 
 
 async def test_jobs_that_print_a_lot_are_read_to_their_end(shell: Shell) -> None:
