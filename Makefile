@@ -40,8 +40,8 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 
 # Most of these wait for a clock or a process: twice as many at a time as there are cores keep them busy, and one more. That one tries
 # the sandboxes and then attacks them: attacks look at the host before and after, and a limit that is tried must not have another one
-# beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, beside what boots
-# systemd.
+# beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, and what boots
+# systemd to after it.
 APART := tests/sandbox tests/hostile
 SYSTEMD := tests/systemd
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
@@ -54,9 +54,8 @@ integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the imag
 	{ bad=0; for folder in $(APART); do $(CHECK) 15 $$folder $(addprefix --ignore ,$(FLEET)) || bad=1; done; exit $$bad; } >.cache/apart.log 2>&1 & apart=$$!; \
 	$(CHECK) 25 -n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET)) || failed=1; \
 	wait $$apart || failed=1; cat .cache/apart.log; \
-	$(CHECK) 5 $(SYSTEMD) & beside=$$!; \
 	$(CHECK) 5 -n 2 $(WEEKS) || failed=1; \
-	wait $$beside || failed=1; exit $$failed
+	$(CHECK) 5 $(SYSTEMD) || failed=1; exit $$failed
 
 docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, and the table of attacks
 	$(BIN)/python -m tests.commands
