@@ -91,7 +91,7 @@ _SURPRISES: tuple[tuple[str, tuple[int, int], str], ...] = (
         "torch.optim's",
     ),
 )
-"""Package, the first version that it holds for, and the surprise."""
+"""Package, the first version that it holds for, and the surprise: `gone: ` begins what raises an error that names it."""
 _SAME = {"xgboost-cpu": "xgboost"}
 
 

@@ -1,6 +1,7 @@
 """What is said of newer versions is so: each thing is tried on the version that is installed."""
 
 import warnings
+from dataclasses import replace
 from importlib import metadata
 
 import numpy as np
@@ -18,7 +19,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import OneHotEncoder
 
+from bot.coder.lab.prompts import LabTask
+from bot.coder.prompts import WriteScript
 from bot.execution.surprises import surprises
+from tests.bot.models.test_foreign_text import PROMPTS
 
 X, Y = np.arange(60.0).reshape(30, 2), np.arange(30) % 3
 FRAME = pd.DataFrame({"a": [1, 2, 3], "b": [1.0, None, 3.0], "s": ["x", "y", None]})
@@ -133,3 +137,14 @@ def test_pillow_gives_arrays_that_are_read_only():
 def test_the_first_argument_of_a_neural_regressor_is_its_loss():
     assert any("hidden_layer_sizes" in one for one in installed("scikit-learn", (1, 7)))
     refused(lambda: MLPRegressor((8,), max_iter=2).fit(X, X[:, 0]))
+
+
+def test_who_sees_errors_at_once_is_not_told_what_is_gone() -> None:
+    told = surprises(["numpy 2.4.6", "pandas 3.0.1", "scikit-learn 1.8.0"])
+    gone = [one for one in told if ": gone: " in one]
+    assert len(gone) > 3
+    (lab,) = (prompt for prompt in PROMPTS if isinstance(prompt, LabTask))
+    (script, *_) = (prompt for prompt in PROMPTS if isinstance(prompt, WriteScript))
+    for prompt, lacks in ((lab, gone), (script, [])):
+        text = replace(prompt, machine=replace(prompt.machine, surprises=told)).messages()[-1].content
+        assert [one for one in told if one not in text] == lacks

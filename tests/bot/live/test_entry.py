@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -161,6 +162,35 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
         again = Entry(entry.slug, own, here)
         await again.work()
         assert (again.state, run_of(here, run_id).status) == ("stopped", "finished")
+
+
+async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away_for_a_month(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tiny(tmp_path)) as site:
+        site.clock.pass_by(days=1000)
+        async with shared(site, tmp_path / "state") as here:
+            entry = Entry(site.competition.slug, CompetitionSettings(model="builtin", metric="log_loss"), here)
+            shown = SimpleNamespace(
+                score=0.5, score_kind="public", rank=None, n_teams=0, medal=None, submissions=(object(),)
+            )
+            pauses = list[float]()
+
+            async def pause(seconds: float) -> None:
+                pauses.append(seconds)
+
+            async def nothing(*_: object) -> SimpleNamespace:
+                return shown
+
+            monkeypatch.setattr("bot.live.entry.live_run_of", lambda *_: SimpleNamespace(id="run"))
+            monkeypatch.setattr("bot.live.entry.notify", lambda *_: None)
+            for name, instead in (("_read_the_end", nothing), ("_finish", nothing), ("_pause", pause)):
+                monkeypatch.setattr(entry, name, instead)
+            monkeypatch.setattr(entry, "_card", lambda: site.competition.snapshot.card)
+            assert [await entry._end() for _ in range(3)] == [False, False, True]
+            assert len(pauses) == 2
+            shown.score_kind = "private"
+            assert await entry._end()
 
 
 async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_may_pass(
