@@ -221,8 +221,13 @@ def _keep(context: RunContext, tx: Transaction, document: Document, findings: Fi
 
 
 def _brief(task: TaskText) -> TaskText:
-    """Return the task with the beginning of its description."""
-    return replace(task, description=task.description[:_TASK_CHARACTERS])
+    """Return the task with the beginning of its description, which says where it was cut."""
+    whole = task.description
+    if len(whole) <= _TASK_CHARACTERS:
+        return task
+    return replace(
+        task, description=f"{whole[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]} [... the rest is left out here]"
+    )
 
 
 def _tokens(prompt: ReadPosts) -> int:

@@ -4,7 +4,7 @@ import json
 from asyncio import CancelledError, Event, create_task, sleep
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,14 @@ class Analyst:
     seconds: float = 0.0
     hangs: Event | None = None
     asked: list[list[str]] = field(default_factory=list)
+    described: str = ""
     tokens: int = 0
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         assert isinstance(prompt, ReadPosts) and role == "analyst"
         items = [document.item for document in prompt.documents]
         self.asked.append(items)
+        self.described = prompt.task.description
         await sleep(self.seconds)
         if self.hangs is not None:
             self.hangs.set()
@@ -120,6 +122,14 @@ async def test_several_documents_are_read_by_one_call_and_none_twice(tmp_path: P
         texts = shown(context)
         assert {text.item.id for text in texts} == set(read)
         assert texts[0].fails == ("y",)
+
+
+async def test_a_long_description_is_cut_at_a_word_and_says_so(tmp_path: Path) -> None:
+    async with community(tmp_path, model := Analyst()) as (context, _):
+        whole = " ".join(f"word{number}" for number in range(400))
+        await read_batch(replace(context, task=replace(context.task, description=whole)), 1)
+        begun, mark, _ = model.described.partition(" [... the rest is left out here]")
+        assert mark and 1_400 < len(begun) <= 1_500 and whole.startswith(f"{begun} ")
 
 
 async def test_a_batch_keeps_within_its_tokens_and_the_run_within_all_of_them(tmp_path: Path) -> None:
