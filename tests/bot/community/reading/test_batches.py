@@ -4,7 +4,7 @@ import json
 from asyncio import CancelledError, Event, create_task, sleep
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -125,9 +125,10 @@ async def test_several_documents_are_read_by_one_call_and_none_twice(tmp_path: P
 
 
 async def test_a_long_description_is_cut_at_a_word_and_says_so(tmp_path: Path) -> None:
+    whole = " ".join(f"word{number}" for number in range(400))
+    (write_tiny(tmp_path / "tiny") / "description.md").write_text(whole)
     async with community(tmp_path, model := Analyst()) as (context, _):
-        whole = " ".join(f"word{number}" for number in range(400))
-        await read_batch(replace(context, task=replace(context.task, description=whole)), 1)
+        await read_batch(context, 1)
         begun, mark, _ = model.described.partition(" [... the rest is left out here]")
         assert mark and 1_400 < len(begun) <= 1_500 and whole.startswith(f"{begun} ")
 
