@@ -1,7 +1,7 @@
 """Sandbox: where generated code runs, its limits, and its outcome."""
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -51,9 +51,7 @@ class ExitReason(StrEnum):
     PROCESS_LIMIT = "process_limit"
     DISK_LIMIT = "disk_limit"
     KILLED_BY_RULE = "killed_by_rule"
-    """A rule found it hopeless, as with a loss that is not a number; `Outcome.detail` names the rule."""
-    KILLED_BY_MONITOR = "killed_by_monitor"
-    """The monitoring model ended it; `Outcome.detail` gives the reason."""
+    """A rule found it hopeless, such as a silent script; `Outcome.detail` names the rule."""
     STOPPED = "stopped"
     """Ended because the bot itself was asked to stop."""
     INFRASTRUCTURE = "infrastructure"
@@ -90,6 +88,10 @@ class Lease:
         return False
 
 
+_IDLE_PATIENCE = 20
+"""An idle execution may last so many times its limit, as it gets the processor late."""
+
+
 @dataclass(frozen=True)
 class ExecutionRequest:
     """One run of a script on one view: pure data, so that a retry or another machine can use it."""
@@ -119,6 +121,16 @@ class ExecutionRequest:
     """
     redactor: Redactor = field(default=Redactor(), compare=False, repr=False)
     """Removes the bot's own secrets, should the script get to know any, from its kept output."""
+    idle: bool = False
+    """Whether it gets only the processor time that nothing else wants; it may share its lease with commands of a lab.
+
+    Its `limits.seconds` are then those of the processor, of all its processes (BOT_CPU_LIMIT).
+    """
+
+    @property
+    def wall_seconds(self) -> float:
+        """The longest time from its start to its end, pauses not counted (BOT_TIME_LIMIT)."""
+        return self.limits.seconds * (_IDLE_PATIENCE if self.idle else 1)
 
 
 @dataclass(frozen=True)
@@ -214,6 +226,12 @@ class Sandbox(Protocol):
         Raises:
             UsageError: This back end has no labs.
             LabDied: It could not be opened.
+        """
+
+    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
+        """Keep idle executions off the cores of a lease while a lab's command runs there.
+
+        They are paused where a probe, before the first of them, has shown that their priority alone does not do that.
         """
 
     def describe(self) -> SandboxDescription:

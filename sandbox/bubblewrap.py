@@ -11,6 +11,7 @@ from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.execution import LocalSandbox, try_out
 from sandbox.gpu import leased_devices, open_gpus
 from sandbox.identity import Identity, choose_identity
+from sandbox.idle import IdleTree, idle_command, until_light
 from sandbox.lab import LabRequest
 from sandbox.lab.agent import WORK as LAB_WORK
 from sandbox.lab.layout import AGENT, FILTER, limits_of, readable
@@ -18,7 +19,7 @@ from sandbox.launch import choose_cpus, clean_environment, path_of, shell_comman
 from sandbox.mounts import CODE, TMPFS, WORK, Visible, file_arguments, visible_paths
 from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
-from sandbox.tree import NamespaceTree
+from sandbox.tree import NamespaceTree, Tree
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace, inputs_of, start_of
 
@@ -88,6 +89,7 @@ class BubblewrapSandbox(LocalSandbox):
         workspace.code.chmod(0o755)  # another user must be able to read it, whatever our umask
         environment = clean_environment(request, tmp=TMPFS[0], cpus=len(cpus), path=path_of(self._python))
         limits = under_limits(request.limits, count_tasks=identity.counted, on_gpu=bool(request.lease.gpus))
+        limits += until_light() if request.idle else ""
         script = [str(self._python), "-P", "-s", f"{CODE}/{workspace.script.name}"]
         with ExitStack() as stack:
             argv, descriptors = bubblewrap_command(
@@ -104,14 +106,15 @@ class BubblewrapSandbox(LocalSandbox):
                 start=start,
                 tmpfs_bytes=request.limits.memory_bytes,
                 gpus=request.lease.gpus,
+                idle=request.idle,
                 options=_first_process(identity),
             )
             return LocalProgram(
-                argv,
+                idle_command(argv) if request.idle else argv,
                 environment,
                 folder=Path("/"),
                 cpus=cpus,
-                make_tree=lambda pid: NamespaceTree(pid, TMPFS),
+                make_tree=lambda pid: _tree(pid, idle=request.idle),
                 watcher=Watcher(request.limits, (workspace.work,)),
                 descriptors=descriptors,
             )
@@ -144,7 +147,7 @@ class BubblewrapSandbox(LocalSandbox):
                 {"PATH": self.search_paths.programs, "LANG": "C.UTF-8"},
                 folder=Path("/"),
                 cpus=sorted(os.sched_getaffinity(0)),
-                make_tree=lambda pid: NamespaceTree(pid, TMPFS),
+                make_tree=_tree,
                 watcher=watcher,
                 descriptors=descriptors,
                 talks=True,
@@ -153,6 +156,12 @@ class BubblewrapSandbox(LocalSandbox):
     def _refuse_shown(self, folder: Path) -> None:
         if shown := self._visible.shows(folder):
             raise PermissionError(f"the run folder {folder} lies in {shown}, which scripts can read")
+
+
+def _tree(pid: int, *, idle: bool = False) -> Tree:
+    """Return the processes below bwrap."""
+    tree = NamespaceTree(pid, TMPFS)
+    return IdleTree(tree) if idle else tree
 
 
 def _first_process(identity: Identity) -> Sequence[str]:
@@ -176,22 +185,14 @@ def bubblewrap_command(
     tmpfs_bytes: int,
     gpus: Sequence[str] = (),
     pinned: bool = True,
+    idle: bool = False,
     options: Sequence[str] = (),
 ) -> tuple[list[str], list[int]]:
     """Return the command line that runs a command contained, and the descriptors that bwrap reads, closed with the stack.
 
-    Args:
-        stack: Closed once it has been started.
-        command: What is run, by its paths inside.
-        identity: Whom it runs as; what it may write becomes that user's.
-        visible: Files of the host that it sees.
-        writable: Folders that it may write, by their paths inside.
-        readable: Folders and files that it may read, by their paths inside.
-        start: Path inside of the folder in which it starts.
-        tmpfs_bytes: Size of each of its file systems in memory.
-        gpus: UUIDs of the GPUs that it may reach.
-        pinned: Whether it stays on the cores that it was started on.
-        options: More for bwrap.
+    What it may write becomes the `identity`'s. Folders and files are given by their paths inside, where it starts too.
+    `tmpfs_bytes` is the size of each of its file systems in memory, `gpus` are UUIDs. `pinned`, it stays on the cores
+    that it was started on; `idle`, at the priority.
     """
     for folder in writable.values():
         identity.give(folder)
@@ -212,7 +213,9 @@ def bubblewrap_command(
         # Mapped, it is memory that nobody can count, as the filter refuses it elsewhere.
         descriptors.append(_passed(stack, b""))
         arguments += ["--ro-bind-data", str(descriptors[-1]), "/dev/zero"]
-    if program := seccomp_program(shared_memory=bool(gpus), pinned=pinned):
+    if idle:
+        arguments += ["--remount-ro", "/proc"]  # where it could give its session the usual weight again
+    if program := seccomp_program(shared_memory=bool(gpus), pinned=pinned, idle=idle):
         descriptors.append(_passed(stack, program))
         arguments += ["--seccomp", str(descriptors[-1])]
     # By descriptor: its command line shows nothing that is not meant for the script.

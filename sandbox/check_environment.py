@@ -18,7 +18,7 @@ _FOUND = "trials.jsonl"
 
 
 @dataclass(frozen=True)
-class Trial:
+class EnvironmentTrial:
     """One import or one fit."""
 
     what: str
@@ -30,7 +30,7 @@ class Trial:
 class Trials:
     """All trials."""
 
-    trials: Sequence[Trial]
+    trials: Sequence[EnvironmentTrial]
     error: str | None
     """Why it ended before everything was tried."""
 
@@ -47,7 +47,7 @@ def check_environment(sandbox: Sandbox, environment: Environment) -> Trials:
         request = ExecutionRequest("check", script, view, out, limits, keep=(_FOUND,))
         outcome = asyncio.run(sandbox.run(request))
         lines = outcome.kept[_FOUND].read_text(encoding="utf-8").splitlines() if _FOUND in outcome.kept else []
-    trials = [Trial(**json.loads(line)) for line in lines]
+    trials = [EnvironmentTrial(**json.loads(line)) for line in lines]
     if outcome.reason is ExitReason.FINISHED:
         return Trials(trials, None)
     return Trials(trials, outcome.detail or outcome.output.strip()[-1000:] or outcome.reason.value)

@@ -19,12 +19,8 @@ def choose(
 ) -> Sandbox:
     """Return a back end that works here.
 
-    Args:
-        name: Name of a back end, or `auto`: the first that works.
-        trusted: Whether all code comes from the built-in model, the only one that may run without isolation by default.
-        instance: See `LocalSandbox`, as for the next two.
-        settings: Settings of the sandbox.
-        environment: Packages for scripts.
+    With `auto` it is the first that works. `trusted`: all code comes from the built-in model, the only one that may run
+    without isolation by default.
 
     Raises:
         UsageError: It is not available; the text names what to install, allow or pass.

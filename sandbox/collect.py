@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandbox.disk import open_folder
+from state.files import replacing
 
 KEPT_BYTES = 200 * 1000**2
 """Largest kept file: a run's folder ends under 300 MB."""
@@ -29,11 +30,8 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
     Links (hard ones too), FIFOs, devices and folders are refused with a note: they could mean a file of the host, or
     block the reader.
 
-    Args:
-        work: The working folder, with no process left that could change it.
-        names: Plain names, without a slash.
-        out: Existing folder.
-        cap: Largest size in bytes.
+    No process is left that could change the folder, names have no slash, and `out` exists. `cap` is the largest size in
+    bytes.
 
     Raises:
         OSError: The disk failed.
@@ -55,14 +53,8 @@ def collect(work: Path, names: Iterable[str], out: Path, *, cap: int = KEPT_BYTE
 def collect_folder(work: Path, name: str, out: Path, mounted: Container[str] = ()) -> str | None:
     """Copy all plain files of a folder in the working folder to `out`, below the same name.
 
-    Args:
-        work: The working folder, with no process left that could change it.
-        name: Of the folder.
-        out: Existing folder, without one of that name.
-        mounted: Folders that were mounted there, by their paths in the working folder: they are left out.
-
-    Returns:
-        None if all was copied or there is nothing; else why nothing was, in words.
+    No process is left that could change the folder. `mounted` folders, by their paths in it, are left out. Returns why
+    nothing was copied, in words; None: all was, or there is nothing.
 
     Raises:
         OSError: The disk failed.
@@ -105,10 +97,8 @@ def _take(folder: int, name: str, out: Path, cap: int) -> str | None:
     with os.fdopen(source, "rb") as stream:
         if problem := _refusal(os.fstat(source), cap):
             return problem
-        partial = out / f".{name}.partial"
-        with partial.open("wb") as target:
+        with replacing(out / name) as partial, partial.open("wb") as target:
             shutil.copyfileobj(stream, target, 1 << 20)
-        partial.replace(out / name)
     return None
 
 
@@ -125,10 +115,3 @@ def _refusal(status: os.stat_result, cap: int) -> str | None:
 
 
 _KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "FIFO", stat.S_IFSOCK: "socket"}
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file that appears whole or not at all (UTF-8, lone surrogates replaced)."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8", errors="replace", newline="")
-    partial.replace(path)

@@ -15,6 +15,7 @@ from docker.errors import APIError, ImageNotFound
 from docker.utils.socket import STDOUT, frames_iter
 
 from sandbox import Breach, ExitReason, Limits, Usage
+from sandbox.idle import USUAL_SHARES
 from sandbox.image.engine import ENGINE_FAILURES, EngineError, attach, say
 from sandbox.launch import TASK_SLACK
 from sandbox.profile import INSTANCE
@@ -45,13 +46,7 @@ class Container:
     ) -> None:
         """Create it, attach to it, and only then start it, so that no output is missed.
 
-        Args:
-            engine: Connection of its own.
-            options: Options of the container (see `sandbox.profile`).
-            limits: Its limits.
-            watcher: Measures what it writes.
-            resources: Closed when it is gone, once it has been started.
-            talks: Whether it has an input.
+        `resources` are closed when it is gone, once it has been started; `talks`: it has an input.
 
         Raises:
             EngineError: It could not be started; nothing is left of it.
@@ -69,6 +64,8 @@ class Container:
         self._asked = threading.Event()
         self._crowded = 0
         self._name = str(options["name"])
+        self._idle = "cpu_shares" in options
+        self._paused = self._pause_wanted = False
         self._tasks = int(options["pids_limit"]) - TASK_SLACK
         _create(engine, options)
         try:
@@ -124,15 +121,32 @@ class Container:
         """Ask the engine for its usage, as often as somebody measures it.
 
         In a thread of its own: at a container's end the engine answers only after all output has been read, which is
-        done by the thread that measures.
+        done by the thread that measures. The same goes for a pause.
         """
         while self._asked.wait() and not self._over.is_set():
             self._asked.clear()
+            with contextlib.suppress(*ENGINE_FAILURES):
+                self._heed_pause()
             with contextlib.suppress(*ENGINE_FAILURES, psutil.Error):  # where it has ended, another thread sees it
                 if self._inside is None:
                     self._inside = psutil.Process(self._api.inspect_container(self._name)["State"]["Pid"])
                 self._used = self._api.stats(self._name, stream=False, one_shot=True)
             self._over.wait(_ASKED_EVERY)
+
+    def pause(self) -> None:
+        """Have the engine freeze it."""
+        self._pause_wanted = True
+        self._asked.set()
+
+    def resume(self) -> None:
+        """Have the engine let it go on."""
+        self._pause_wanted = False
+        self._asked.set()
+
+    def _heed_pause(self) -> None:
+        if (wanted := self._pause_wanted) != self._paused:
+            (self._api.pause if wanted else self._api.unpause)(self._name)
+            self._paused = wanted
 
     def kill(self) -> None:
         """Kill it with all its processes; its output must be read meanwhile.
@@ -145,6 +159,9 @@ class Container:
 
     def _kill(self) -> None:
         # An error means that the container has just ended, or the engine has, which only its next start can fix.
+        if self._idle:  # else its death would take minutes beside a busy command: it must give back its memory
+            with contextlib.suppress(*ENGINE_FAILURES):
+                self._api.update_container(self._name, cpu_shares=USUAL_SHARES)
         with contextlib.suppress(*ENGINE_FAILURES):
             self._api.kill(self._name)
 

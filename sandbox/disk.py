@@ -28,9 +28,7 @@ def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
 
     Links are never followed, on any level: a script could replace a folder by a link to the host's root.
 
-    Args:
-        folder: What to measure.
-        enough_files: Stop counting beyond this many entries.
+    Counting stops beyond `enough_files` entries.
     """
     return _opened_usage(str(folder), None, DEEPEST, enough_files)
 
@@ -72,11 +70,7 @@ def _usage(descriptor: int, levels: int, enough: int) -> DiskUsage:
 
 
 def open_folder(name: str, parent: int | None = None) -> int:
-    """Return a descriptor of a folder, which is no link, made readable first if its owner had closed it.
-
-    Args:
-        name: Its name in the parent, or its path.
-        parent: Descriptor of the parent, if any.
+    """Return a descriptor of a folder (in a parent's), which is no link, made readable first if its owner had closed it.
 
     Raises:
         OSError: It is gone, no folder, or somebody else's.

@@ -6,22 +6,26 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, SandboxDescription, Watch
-from sandbox.collect import Collected, collect, collect_folder, write_atomically
+from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, SandboxDescription, Watch
+from sandbox.collect import Collected, collect, collect_folder
 from sandbox.environments import Environment
 from sandbox.gpu import metered
+from sandbox.idle_probe import SMALL_SHARE, idle_share
 from sandbox.instance import owner
 from sandbox.lab import Lab, LabRequest
 from sandbox.lab.session import SearchPaths, opened
 from sandbox.launch import path_of
 from sandbox.memory import oom_kills
+from sandbox.quiet import PauseSignal, QuietCores
 from sandbox.running import Running
 from sandbox.settings import SandboxSettings
 from sandbox.supervise import StopSignal, Supervisor, stop_signal
@@ -30,9 +34,13 @@ from sandbox.waiting import ended
 from sandbox.watcher import Watcher
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
 from state.errors import UsageError
+from state.files import write_whole
 
 _FULL_DISK = 16 * 1024**2
 _TRIAL_SECONDS = 60.0
+_probing = threading.Lock()
+_shares: dict[tuple[type["LocalSandbox"], str | None], float] = {}
+"""Share of a core that an idle execution got beside another, by back end and runtime."""
 
 
 class LocalSandbox(ABC):
@@ -46,15 +54,14 @@ class LocalSandbox(ABC):
     ) -> None:
         """Take what its kinds need.
 
-        Args:
-            instance: The bot's instance, by which its processes and containers are recognised after a crash.
-            settings: Such as the image and the runtime of containers.
-            environment: Packages for scripts; None: the bot's own, or the image's.
+        By the instance its processes and containers are recognised after a crash. Packages for scripts are those of the
+        environment.
         """
         self._instance = instance
         self._settings = settings or SandboxSettings()
         self._environment = environment
         self._turns = itertools.count()
+        self._quiet = QuietCores()
 
     def problem(self) -> str | None:
         """Return in one sentence why it cannot be used here, found out by running it; None if it works."""
@@ -112,33 +119,67 @@ class LocalSandbox(ABC):
         """
         check_request(request)
         loop = asyncio.get_running_loop()
-        with stop_signal() as stop, ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
-            return await ended(loop.run_in_executor(thread, execute, self, request, stop, watch), stop.send)
+        with ExitStack() as stack:
+            stop, pause = stack.enter_context(stop_signal()), None
+            if request.idle and not await asyncio.to_thread(self._gives_way):
+                pause = stack.enter_context(self._quiet.signal(request.lease))
+            thread = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix=request.execution_id))
+            return await ended(loop.run_in_executor(thread, execute, self, request, stop, watch, pause), stop.send)
+
+    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
+        """See `Sandbox`."""
+        return self._quiet.keep(lease)
+
+    def _gives_way(self) -> bool:
+        """Return whether the priority of idle executions keeps them out of the way here, found out once."""
+        with _probing:
+            key = type(self), self._settings.runtime
+            if key not in _shares:
+                with _trial_folder() as folder:
+                    share = idle_share(partial(execute, self), folder)
+                if share is None:
+                    return False
+                _shares[key] = share
+            return _shares[key] < SMALL_SHARE
 
 
 def try_out(sandbox: LocalSandbox, script: str = "") -> tuple[bool, str]:
     """Run a script on a view with a file `probe`; return whether it ended well, and its output or the engine's error."""
-    with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder, stop_signal() as stop:
-        Path(folder).chmod(0o755)
-        view = Path(folder) / "view"
+    with _trial_folder() as folder, stop_signal() as stop:
+        view = folder / "view"
         view.mkdir()
         (view / "probe").write_text("seen")
         limits = Limits(_TRIAL_SECONDS)
-        request = ExecutionRequest(f"probe-{os.getpid()}", script, view, Path(folder) / "out", limits)
+        request = ExecutionRequest(f"probe-{os.getpid()}", script, view, folder / "out", limits)
         outcome = execute(sandbox, request, stop)
     if outcome.reason is ExitReason.FINISHED:
         return True, outcome.output
     return False, (outcome.detail or outcome.output or "it gave no reason").strip()
 
 
-def execute(sandbox: LocalSandbox, request: ExecutionRequest, stop: StopSignal, watch: Watch | None = None) -> Outcome:
+@contextmanager
+def _trial_folder() -> Iterator[Path]:
+    """Give a folder that every user can enter, and that is found again after a crash."""
+    with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def execute(
+    sandbox: LocalSandbox,
+    request: ExecutionRequest,
+    stop: StopSignal,
+    watch: Watch | None = None,
+    pause: PauseSignal | None = None,
+) -> Outcome:
     """Run an execution in this thread; the engine's own failures become an outcome."""
     for folder in (request.view, *request.mounts.values(), *request.inputs.values()):
         if not folder.is_dir():
             return _failure(f"There is no folder {folder} to mount.")
     try:
         with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
-            supervisor = Supervisor(request.limits, stop, watch, meter, request.out / LOG_NAME, request.redactor)
+            supervisor = Supervisor(request, stop, watch, meter, pause)
             return _execute(sandbox, request, workspace, supervisor)
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")
@@ -153,7 +194,7 @@ def _execute(sandbox: LocalSandbox, request: ExecutionRequest, workspace: Worksp
     if verdict.reason is ExitReason.INFRASTRUCTURE:
         return _failure(verdict.detail, ending.seconds)
     text = ending.output.text()
-    write_atomically(request.out / LOG_NAME, text)
+    write_whole(request.out / LOG_NAME, text)
     collected = _collect(workspace, request)
     return Outcome(
         reason=verdict.reason,

@@ -30,9 +30,8 @@ class Gpus:
     def __init__(self, nvml: Any = None, allowed: str | None = None) -> None:
         """Take the library, initialised.
 
-        Args:
-            nvml: The module `pynvml`; none where there is no driver.
-            allowed: The value of CUDA_VISIBLE_DEVICES, numbers or UUIDs, as a cluster sets it for its jobs.
+        Where there is no driver, there is no `pynvml`. `allowed` is the value of CUDA_VISIBLE_DEVICES, as a cluster
+        sets it.
         """
         self._nvml = nvml
         self._handles: dict[str, Any] = {}

@@ -7,6 +7,8 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
+from state.files import write_whole
+
 FOLDER = ".execution"
 """Name of an execution's folder while it runs."""
 _YOUNG = 60.0
@@ -62,9 +64,7 @@ class OwnedFolder:
             OSError: The disk or its permissions do not allow it.
         """
         self.path.mkdir(parents=True)
-        partial = self._file.with_suffix(".partial")
-        partial.write_text(owner(), encoding="utf-8")
-        partial.rename(self._file)  # atomically: another bot that cleans up must not find it empty
+        write_whole(self._file, owner())  # another bot that cleans up must not find it empty
 
     @property
     def is_left(self) -> bool:

@@ -36,14 +36,12 @@ def path_of(python: Path) -> str:
 def clean_environment(request: ExecutionRequest, *, tmp: str, cpus: int, path: str) -> dict[str, str]:
     """Return the whole environment of a script.
 
-    Args:
-        request: Its limits are passed to the script, and its own variables are added last.
-        tmp: Folder for temporary files as the script sees it, which is its home too.
-        cpus: Cores that it may use, at most those of its limits.
-        path: Its PATH.
+    `tmp` is for temporary files and its home, as the script sees it. The request's own variables are added last.
     """
-    seconds, gpus = request.limits.seconds, request.lease.gpus
+    seconds, gpus = request.wall_seconds, request.lease.gpus
     environment = base_environment(tmp=tmp, cpus=cpus, path=path, seconds=seconds, gpus=gpus)
+    if request.idle:
+        environment["BOT_CPU_LIMIT"] = _seconds(request.limits.seconds)
     return {**environment, "PYTHONSAFEPATH": "1", **request.environment}
 
 
@@ -60,7 +58,7 @@ def base_environment(*, tmp: str, cpus: int, path: str, seconds: float, gpus: Se
         "PYTHONNOUSERSITE": "1",
         "MPLBACKEND": "Agg",
         "HF_HUB_OFFLINE": "1",
-        "BOT_TIME_LIMIT": f"{seconds:.3f}".rstrip("0").rstrip("."),
+        "BOT_TIME_LIMIT": _seconds(seconds),
         "BOT_CPUS": str(cpus),
         "BOT_GPUS": str(len(gpus)),
         "CUDA_VISIBLE_DEVICES": ",".join(gpus),
@@ -76,12 +74,9 @@ def shell_command(
 ) -> list[str]:
     """Return a shell's command that runs this one with its stderr in its stdout; errors before its start stay on stderr.
 
-    Args:
-        argv: The command.
-        limits: Commands that the shell runs first (see `under_limits`).
-        first_process: Whether the shell is the first process of its namespace and stays: it reaps orphans, and the script
-            itself would be a poor first process, as that ignores most signals.
-        talks: Whether the command is ours: it keeps its stdin, and its stderr stays apart.
+    The shell runs `limits` first (see `under_limits`). As `first_process` of its namespace it stays and reaps orphans;
+    the script itself would be a poor one, as that ignores most signals. `talks`: the command is ours, and keeps its
+    stdin and its stderr.
     """
     command = f"{shlex.join(argv)}; exit $?" if first_process else f"exec {shlex.join(argv)}"
     return ["/bin/sh", "-c", f"{limits}{'' if talks else 'exec 2>&1 </dev/null; '}{command}"]
@@ -106,10 +101,8 @@ def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = Fa
     There is no limit on address space: threaded libraries reserve much that they never use. Private writable memory
     (RLIMIT_DATA) is limited instead, which gives the script a MemoryError where the watcher could only kill it.
 
-    Args:
-        limits: The limits.
-        count_tasks: Whether the kernel enforces the limit on processes; useless if the bot's own processes count too.
-        on_gpu: Whether it may use a GPU: CUDA reserves far more memory than it uses, so only the watcher can measure it.
+    `count_tasks`: the kernel enforces the limit on processes; useless if the bot's own processes count too. `on_gpu`:
+    CUDA reserves far more memory than it uses, so only the watcher can measure it.
     """
     steps = [
         f"ulimit -c {_lowered(resource.RLIMIT_CORE, 0)}",
@@ -122,6 +115,10 @@ def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = Fa
         count = _lowered(resource.RLIMIT_NPROC, limits.processes + TASK_SLACK)
         steps.append(f"{{ ulimit -u {count} || ulimit -p {count}; }} 2>/dev/null")  # bash and others, dash
     return "".join(f"{step} || exit 125; " for step in steps)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}".rstrip("0").rstrip(".")
 
 
 def _lowered(kind: int, value: int) -> int:

@@ -67,11 +67,8 @@ class Leases:
     ) -> None:
         """Take the resources to lease.
 
-        Args:
-            folder: Folder of the locks (see `leases_folder`).
-            cores: Numbers of cores; those that this process may use, if not given.
-            gpus: The machine's GPUs; none, if not given.
-            gpu_shares: Executions that may share a GPU.
+        If not given, cores are those that this process may use, and there are no GPUs. `gpu_shares` executions may
+        share a GPU.
         """
         self._folder = folder
         self._cores = sorted(os.sched_getaffinity(0) if cores is None else cores)
@@ -132,13 +129,8 @@ class Leases:
     ) -> AsyncIterator[Lease]:
         """Hold that many cores (all of them, if there are fewer) and GPUs; wait for them if need be.
 
-        Args:
-            cpus: Cores.
-            gpus: GPUs.
-            seconds: Longest time to wait.
-            say: Receives a sentence on a wait, or on a GPU that is withheld.
-            memory_bytes: That the execution may use; only a fleet counts it.
-            lab: The place of the lab whose commands it is for; None: it is for a script.
+        `seconds` is the longest time to wait, and `say` receives a sentence on a wait, or on a GPU that is withheld.
+        Only a fleet counts `memory_bytes` and the place of the `lab` whose commands it is for.
 
         Raises:
             InfrastructureFailure: They did not come free in time, there are too few GPUs, or locks do not work.

@@ -35,9 +35,7 @@ class Lock:
 def take(path: Path, *, shared: bool = False) -> Lock | None:
     """Take the lock on a file, which is made if it is absent; None if somebody else holds it.
 
-    Args:
-        path: The file; nothing is ever written to it.
-        shared: Hold it beside others that hold it in this way.
+    Nothing is ever written to the file. `shared`: it is held beside others that hold it in this way.
 
     Raises:
         OSError: The file cannot be opened, is not a plain file, or is on a file system without locks.

@@ -23,7 +23,6 @@ _ROOM_GB = 2.0
 """Bytes that must stay free beside it."""
 _GIGABYTES = {"tabular": 1.6, "text": 0.5, "vision": 0.5, "audio": 0.2}
 _TORCH_GIGABYTES = {False: 0.7, True: 4.5}
-_MINUTES_A_GIGABYTE = {"uv": 1.0, "pip": 1.5}
 
 
 @dataclass(frozen=True)
@@ -37,20 +36,12 @@ class Recipe:
     installer: Literal["uv", "pip"]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Roughly what making an environment takes."""
-
-    gigabytes: float
-    minutes: float
-
-
-def estimate(recipe: Recipe) -> Estimate:
-    """Estimate the disk and time it takes, without its `requirements`."""
+def estimate_gigabytes(recipe: Recipe) -> float:
+    """Estimate the disk it takes, without its `requirements`."""
     gigabytes = sum(_GIGABYTES[group] for group in recipe.groups)
     if set(recipe.groups) != {"tabular"}:
         gigabytes += _TORCH_GIGABYTES[recipe.cuda]
-    return Estimate(gigabytes, max(1.0, gigabytes * _MINUTES_A_GIGABYTE[recipe.installer]))
+    return gigabytes
 
 
 def configured_installer() -> Literal["uv", "pip"]:
@@ -67,11 +58,6 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
     An incomplete one is made from scratch, as a half-installed package looks like a whole one. Most of the time goes into
     downloads, which uv and pip keep.
 
-    Args:
-        folder: Folder of environments.
-        name: Its name.
-        recipe: Its packages and installer.
-
     Raises:
         UsageError: The name will not do, it or something else is there already, somebody else is making it, or the
             disk has no room.
@@ -84,7 +70,7 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
         if name in {one.name for one in environments_in(folder)[0]}:
             raise UsageError(f"the environment {name} is there: `bot env remove {name}` first, or give another name")
         _ensure_ours(folder / name)
-        free, wanted = shutil.disk_usage(folder).free / 1e9, estimate(recipe).gigabytes + _ROOM_GB
+        free, wanted = shutil.disk_usage(folder).free / 1e9, estimate_gigabytes(recipe) + _ROOM_GB
         if free < wanted:
             raise UsageError(f"{folder} has {free:.1f} GB free, and {wanted:.1f} GB are needed to be safe")
         return _make(folder / name, recipe)
@@ -136,12 +122,14 @@ def _make(path: Path, recipe: Recipe) -> Environment:
         backend = () if recipe.cuda else ("--torch-backend", "cpu")
         command = [uv, "pip", "install", "--python", executable, "--compile-bytecode", *backend, *options]
     _run(command, path.parent)
+    ask_version = [executable, "-c", "import platform; print(platform.python_version())"]
+    version = subprocess.run(ask_version, capture_output=True, text=True, check=True).stdout.strip()
     asked = [] if recipe.requirements is None else [name for name, _ in _named(recipe.requirements)]
     record = Record(
         groups=recipe.groups,
         cuda=recipe.cuda,
         wanted=tuple(dict.fromkeys([*wanted, *asked])),
-        python=_version(executable),
+        python=version,
         installer=recipe.installer,
         bytes=sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir()),
         seconds=round(time.monotonic() - began, 1),
@@ -179,11 +167,6 @@ def _named(file: Path) -> Iterator[tuple[str, str]]:
 
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _version(executable: str) -> str:
-    command = [executable, "-c", "import platform; print(platform.python_version())"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

@@ -37,9 +37,7 @@ def exact_memory(members: Iterable[psutil.Process], file_backed: int) -> int:
     Each page is divided by its number of users (`smaps_rollup`). Mapped files are left out, since the kernel can drop
     their pages; shared memory is either mapped or in tmpfs, mostly both, so the larger of the two counts.
 
-    Args:
-        members: The processes.
-        file_backed: Bytes in tmpfs and memfd.
+    `file_backed` are the bytes in tmpfs and memfd.
     """
     private = shared = 0
     for member in members:
@@ -55,10 +53,7 @@ def exact_memory(members: Iterable[psutil.Process], file_backed: int) -> int:
 def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted: Collection[int]) -> Unlinked:
     """Measure the open files that have no name any more.
 
-    Args:
-        members: The processes.
-        work_device: Device of the working folder.
-        counted: Devices whose whole usage is measured otherwise.
+    `counted` are devices whose whole usage is measured otherwise.
     """
     sizes: dict[tuple[int, int], int] = {}
     for member in members:
@@ -88,12 +83,7 @@ class TmpfsUsage:
 
 
 def tmpfs_inside(pid: int, mounts: Sequence[str]) -> TmpfsUsage:
-    """Measure mounts of tmpfs in another mount namespace.
-
-    Args:
-        pid: A process of that namespace.
-        mounts: Their paths as it sees them.
-    """
+    """Measure mounts of tmpfs, by their paths as a process sees them that is in another mount namespace."""
     root = Path(f"/proc/{pid}/root")
     size = files = 0
     devices = set()

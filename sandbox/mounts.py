@@ -39,11 +39,7 @@ class Visible:
 
 
 def visible_paths(environment: Environment | None = None) -> Visible:
-    """Return the system's programs and libraries, and the environment that scripts run with.
-
-    Args:
-        environment: Made for scripts; None: that of the running Python, without our packages.
-    """
+    """Return the system's programs and libraries, and the environment of scripts; None: that of the running Python."""
     if environment is None:
         prefix, executable = Path(sys.prefix), Path(sys.executable).resolve()
         prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, str(executable.parent.parent)}
@@ -74,14 +70,8 @@ def file_arguments(
     Only what is named so and two file systems in memory of limited size are writable. bwrap would make missing parents
     unreadable for others, and the script may run as another user, so each parent is named.
 
-    Args:
-        visible: Files mounted at their own paths.
-        files: Descriptor of the content of each small file, by its path inside.
-        writable: Folders of the host that may be written, by their paths inside.
-        readable: Folders and files that may be read, by their paths inside; those in a writable folder exist there.
-        start: Path inside of the folder in which the command starts.
-        tmpfs_bytes: Size of each file system in memory.
-        devices: Device files, such as a GPU's.
+    `files` are descriptors of small files' content, `writable` and `readable` what the host has, all by their paths
+    inside; what is readable in a writable folder exists there. `tmpfs_bytes` is the size of each file system in memory.
     """
     # As root without a user namespace, /proc/sys would be the host's own to write.
     arguments = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]

@@ -4,7 +4,7 @@ import contextlib
 import re
 from pathlib import Path
 
-from sandbox.collect import write_atomically
+from state.files import write_whole
 from state.redaction import Redactor
 
 _LOG_EVERY = 2.0
@@ -88,7 +88,7 @@ class LiveLog:
             return
         self._due, self._written = now + _LOG_EVERY, self._output.seen
         with contextlib.suppress(OSError):
-            write_atomically(self._path, self._output.text())
+            write_whole(self._path, self._output.text())
 
 
 def _decoded(content: bytes) -> str:

@@ -5,10 +5,11 @@ import secrets
 
 from sandbox import ExecutionRequest, SandboxDescription
 from sandbox.execution import LocalSandbox
+from sandbox.idle import IdleTree, idle_command, until_light
 from sandbox.instance import label_of
 from sandbox.launch import choose_cpus, clean_environment, ended_with_us, path_of, shell_command, under_limits
 from sandbox.running import LocalProgram
-from sandbox.tree import MARKER, MarkedTree
+from sandbox.tree import MARKER, MarkedTree, Tree
 from sandbox.watcher import Watcher
 from sandbox.workspace import INPUT, WORKING, Workspace, inputs_of
 
@@ -29,6 +30,7 @@ class ProcessSandbox(LocalSandbox):
                 "the same folder for runs",
                 "a process that leaves its parents and clears its environment is not found again",
                 "memory, processes and files are looked at five times a second, so a burst goes over",
+                "an idle execution can raise its own priority, and a session that it starts has the usual one for a moment",
                 "files outside the working and the temporary folder are not counted",
                 "Kaggle's folders are found by their names in the script's text, not by paths that it puts together",
             ),
@@ -45,13 +47,18 @@ class ProcessSandbox(LocalSandbox):
         mark = f"{label_of(request.out)}.{secrets.token_hex(8)}"
         environment = clean_environment(request, tmp=str(workspace.tmp), cpus=len(cpus), path=path_of(self._python))
         limits = under_limits(request.limits, on_gpu=bool(request.lease.gpus))
+        limits += until_light() if request.idle else ""
         argv = ended_with_us(shell_command([str(self._python), "-P", "-s", str(workspace.script)], limits))
+
+        def make_tree(pid: int) -> Tree:
+            return IdleTree(MarkedTree(pid, mark)) if request.idle else MarkedTree(pid, mark)
+
         return LocalProgram(
-            argv,
+            idle_command(argv) if request.idle else argv,
             {**environment, MARKER: mark},
             folder=workspace.work,
             cpus=cpus,
-            make_tree=lambda pid: MarkedTree(pid, mark),
+            make_tree=make_tree,
             watcher=Watcher(request.limits, (workspace.work, workspace.tmp)),
         )
 

@@ -11,6 +11,7 @@ from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from sandbox import ExecutionRequest, Limits
 from sandbox.identity import NOBODY, Identity
+from sandbox.idle import IDLE_SHARES
 from sandbox.instance import owner
 from sandbox.lab import LabRequest
 from sandbox.lab.agent import WORK as LAB_WORK
@@ -74,6 +75,8 @@ class Plan:
     """Numbers of cores."""
     gpus: Sequence[str] = ()
     """UUIDs."""
+    idle: bool = False
+    """Whether it gets only the processor time that nothing else wants."""
 
 
 def container_identity() -> Identity:
@@ -97,7 +100,7 @@ def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace,
     return Plan(
         origin,
         name_of(request.out, request.execution_id),
-        shell_command(["timeout", "-s", "KILL", f"{request.limits.seconds + _OVERTIME:.0f}", *script], _WAIT),
+        shell_command(["timeout", "-s", "KILL", f"{request.wall_seconds + _OVERTIME:.0f}", *script], _WAIT),
         environment | ({"PYTHONPATH": PACKAGES} if origin.packages else {}),
         {start: workspace.work},
         {
@@ -109,6 +112,7 @@ def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace,
         request.limits,
         cpus,
         request.lease.gpus,
+        request.idle,
     )
 
 
@@ -166,6 +170,8 @@ def container_options(plan: Plan) -> dict[str, Any]:
         "use_config_proxy": False,  # the host's proxies, perhaps with a password, are none of its business
         "runtime": plan.origin.runtime,
     }
+    if plan.idle:
+        options["cpu_shares"] = IDLE_SHARES
     if plan.gpus:
         options["device_requests"] = [DeviceRequest(device_ids=list(plan.gpus), capabilities=[["gpu"]])]
     return options

@@ -1,5 +1,6 @@
 """A running program: the interface for its supervisor, and the plain process on this machine."""
 
+import contextlib
 import os
 import resource
 import socket
@@ -9,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import psutil
+
 from sandbox import Breach, Usage
-from sandbox.tree import Tree
+from sandbox.tree import Tree, stop_all
 from sandbox.watcher import Watcher
 
 
@@ -43,8 +46,14 @@ class Running(Protocol):
     def measure(self) -> tuple[Usage, Breach | None]:
         """Return its present usage, and the limit that it exceeds, if any."""
 
+    def pause(self) -> None:
+        """Have it and all its descendants stand still; no error if it has ended."""
+
+    def resume(self) -> None:
+        """Have them go on."""
+
     def kill(self) -> None:
-        """Kill it and all its descendants; no error if it has ended."""
+        """Kill it and all its descendants, paused or not; no error if it has ended."""
 
     def reap(self) -> Reaped:
         """Return how it ended, once `ended` is readable."""
@@ -70,15 +79,8 @@ class LocalProgram:
     ) -> None:
         """Start it.
 
-        Args:
-            argv: The command.
-            environment: Its whole environment.
-            folder: Its working folder.
-            cpus: Numbers of its cores; it cannot move to others if the filter of system calls forbids that.
-            make_tree: Makes the set of its processes from its process id.
-            watcher: Measures it.
-            descriptors: What it inherits beyond the standard ones.
-            talks: Whether it has an input.
+        It cannot move to other cores if the filter of system calls forbids that. `make_tree` makes the set of its
+        processes from its process id. It inherits `descriptors` beyond the standard ones; `talks`: it has an input.
 
         Raises:
             OSError: It could not be started.
@@ -122,6 +124,16 @@ class LocalProgram:
     def measure(self) -> tuple[Usage, Breach | None]:
         """Add up what its processes use."""
         return self._watcher.check(self._tree)
+
+    def pause(self) -> None:
+        """Stop the tree."""
+        stop_all(self._tree.members)
+
+    def resume(self) -> None:
+        """Let the tree go on."""
+        for member in self._tree.members():
+            with contextlib.suppress(psutil.Error):
+                member.resume()
 
     def kill(self) -> None:
         """Kill the tree. The program is reaped last, so that its process id, also its group's, cannot be another's yet."""

@@ -30,8 +30,10 @@ _SHARED_ANONYMOUS = 0x21
 """MAP_SHARED and MAP_ANONYMOUS. Like memfd_create, it makes memory that stays while no process holds it in sight, in a
 socket or unmapped in part. Libraries use /dev/shm, which is counted whole."""
 
-_IDLE = ("sched_setaffinity",)
+_PINNED = ("sched_setaffinity",)
 """Without effect, though they report success: a script stays on its leased cores, and libraries do not fail."""
+_IDLE = ("sched_setscheduler", "sched_setattr", "sched_setparam", "setpriority", "setsid")
+"""The same for an idle script, which keeps its priority; a new session would weigh as much as a command's."""
 
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)
 """Sockets that may be made; 16 is netlink, by which a program lists the (only) interface."""
@@ -43,12 +45,11 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 
 
 @lru_cache
-def seccomp_program(*, shared_memory: bool = False, pinned: bool = True) -> bytes | None:
+def seccomp_program(*, shared_memory: bool = False, pinned: bool = True, idle: bool = False) -> bytes | None:
     """Return the compiled filter for this machine's architecture, or None if libseccomp is missing.
 
-    Args:
-        shared_memory: Whether to allow memory that nobody can count, which CUDA needs.
-        pinned: Whether to keep processes on the cores that they were started on.
+    `shared_memory` allows memory that nobody can count, which CUDA needs. `pinned` keeps processes on the cores, `idle`
+    at the priority and in the session, that they were started on.
     """
     pyseccomp = _library()
     if pyseccomp is None:
@@ -58,6 +59,8 @@ def seccomp_program(*, shared_memory: bool = False, pinned: bool = True) -> byte
     _refuse(rules, pyseccomp, _DENIED, errno.EPERM)
     _refuse(rules, pyseccomp, _ABSENT, errno.ENOSYS)
     if pinned:
+        _refuse(rules, pyseccomp, _PINNED, 0)
+    if idle:
         _refuse(rules, pyseccomp, _IDLE, 0)
     if not shared_memory:
         shared = pyseccomp.Arg(3, pyseccomp.MASKED_EQ, _SHARED_ANONYMOUS, _SHARED_ANONYMOUS)
@@ -74,7 +77,7 @@ def pinning_program() -> bytes | None:
     if pyseccomp is None:
         return None
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
-    _refuse(rules, pyseccomp, _IDLE, 0)
+    _refuse(rules, pyseccomp, _PINNED, 0)
     return _compiled(rules)
 
 

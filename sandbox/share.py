@@ -28,11 +28,8 @@ class Share:
 def share_of(settings: SandboxSettings, out: Path, *, parallel: int, cpus: int | None = None) -> Share:
     """Return the resources of one script.
 
-    Args:
-        settings: The owner's values for memory and disk take precedence over the machine's share.
-        out: Folder of the runs, whose disk is shared.
-        parallel: Scripts that run at a time.
-        cpus: Requested cores; None: all, shared.
+    The owner's values for memory and disk go before the machine's share; `out` is on the disk that is shared by
+    `parallel` scripts at a time. Cores None: all, shared.
     """
     usable, total = usable_cpus(), usable_memory()
     reserve = min(max(_RESERVE[0], total // 8), _RESERVE[1], total // 2)

@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from sandbox import Breach, ExitReason, Limits, Watch
+from sandbox import Breach, ExecutionRequest, ExitReason, Watch
 from sandbox.gpu import GpuMeter
 from sandbox.output import CappedOutput, LiveLog
+from sandbox.quiet import PauseSignal
 from sandbox.running import Reaped, Running
-from state.redaction import Redactor
+from sandbox.workspace import LOG_NAME
 
 _INTERVAL = 0.2
 _FIRST_CHECK = 0.05
@@ -64,20 +64,24 @@ class Supervisor:
 
     def __init__(
         self,
-        limits: Limits,
+        request: ExecutionRequest,
         stop: StopSignal,
         watch: Watch | None = None,
         meter: GpuMeter | None = None,
-        log: Path | None = None,
-        redactor: Redactor | None = None,
+        pause: PauseSignal | None = None,
     ) -> None:
-        """Take the limits, the stop signal and the watch; `log` shows its output, redacted, while it runs."""
-        self._limits = limits
+        """Take what is run, whose log shows its output, redacted, while it runs, and who asks and watches."""
+        self._wall_seconds = request.wall_seconds
+        self._cpu_seconds = request.limits.seconds if request.idle else float("inf")
         self._meter = meter
         self._stop = stop
+        self._pause = pause
+        self._deadline = float("inf")
+        self._left: float | None = None
+        """Seconds until the deadline, while the program is paused."""
         self._watch = watch
-        self._output = CappedOutput(limits.output_bytes, redactor)
-        self._log = LiveLog(log, self._output) if log else None
+        self._output = CappedOutput(request.limits.output_bytes, request.redactor)
+        self._log = LiveLog(request.out / LOG_NAME, self._output)
         self._engine = CappedOutput(_ENGINE_BYTES)
         self._selector = selectors.DefaultSelector()
         self._reaped = Reaped(exit_code=None)
@@ -87,7 +91,10 @@ class Supervisor:
         began = time.monotonic()
         try:
             descriptors = {"output": running.output, "engine": running.engine, "exit": running.ended}
-            for name, descriptor in (*descriptors.items(), ("stop", self._stop.descriptor)):
+            descriptors["stop"] = self._stop.descriptor
+            if self._pause:
+                descriptors["pause"] = self._pause.descriptor
+            for name, descriptor in descriptors.items():
                 self._selector.register(descriptor, selectors.EVENT_READ, name)
             try:
                 breach = self._until_exit_or_breach(running, began)
@@ -109,26 +116,43 @@ class Supervisor:
         )
 
     def _until_exit_or_breach(self, running: Running, began: float) -> Breach | None:
-        deadline = began + self._limits.seconds
+        self._deadline = began + self._wall_seconds
         due = began + _FIRST_CHECK
         while True:
             now = time.monotonic()
-            if now >= deadline:
-                return Breach(ExitReason.TIMED_OUT, f"It was stopped after {self._limits.seconds:g} seconds.")
+            if now >= self._deadline:
+                return Breach(ExitReason.TIMED_OUT, f"It was stopped after {self._wall_seconds:g} seconds.")
             if now >= due:
                 if breach := self._measure(running):
                     return breach
-                if self._log:
-                    self._log.update(now)
+                self._log.update(now)
                 due = time.monotonic() + _INTERVAL
-            names = self._read(min(due, deadline) - time.monotonic())
+            names = self._read(min(due, self._deadline) - time.monotonic())
             if "exit" in names:
                 return None
             if "stop" in names:
                 return Breach(ExitReason.STOPPED, "The bot was asked to stop.")
+            if "pause" in names and self._pause:
+                os.eventfd_read(self._pause.descriptor)
+                self._heed(running, pause=self._pause.wanted())
+
+    def _heed(self, running: Running, *, pause: bool) -> None:
+        """Pause the program, or let it go on; meanwhile its time does not run."""
+        now = time.monotonic()
+        if pause and self._left is None:
+            self._left, self._deadline = self._deadline - now, float("inf")
+            running.pause()
+        elif not pause and self._left is not None:
+            self._deadline, self._left = now + self._left, None
+            running.resume()
 
     def _measure(self, running: Running) -> Breach | None:
         usage, breach = running.measure()
+        if self._left is not None:
+            running.pause()  # it may have been about to start
+        if usage.cpu_seconds is not None and usage.cpu_seconds >= self._cpu_seconds:
+            detail = f"It was stopped after {self._cpu_seconds:g} seconds of processor time."
+            breach = breach or Breach(ExitReason.TIMED_OUT, detail)
         if self._meter:
             memory, busy = self._meter.measure()
             usage = replace(usage, gpu_memory_bytes=memory, gpu_busy=busy)

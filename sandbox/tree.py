@@ -125,6 +125,19 @@ def kill_all(find: Callable[[], Sequence[psutil.Process]]) -> int:
     return len(seen)
 
 
+def stop_all(find: Callable[[], Sequence[psutil.Process]]) -> None:
+    """Stop processes until no other is found, as they may fork meanwhile."""
+    seen: set[psutil.Process] = set()
+    for _ in range(_ROUNDS):
+        others = set(find()) - seen
+        if not others:
+            return
+        for member in others:
+            with contextlib.suppress(psutil.Error):
+                member.suspend()
+        seen |= others
+
+
 def _children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
     """Return the children of a process; psutil would read the whole of /proc for it, several times a second."""
     if not _LISTS_CHILDREN:

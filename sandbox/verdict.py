@@ -37,11 +37,8 @@ class Verdict:
 def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: bool) -> Verdict:
     """Return why it ended.
 
-    Args:
-        ending: How it ended.
-        limits: Its limits.
-        host_oom: Whether the kernel killed for memory anywhere on the machine meanwhile.
-        disk_full: Whether the disk of the working folder is full.
+    `host_oom`: the kernel killed for memory anywhere on the machine meanwhile. `disk_full`: the disk of the working
+    folder is.
     """
     if ending.reaped.exit_code is None:
         return Verdict(ExitReason.INFRASTRUCTURE, "A process could not be ended: it hangs in the kernel.")

@@ -29,11 +29,7 @@ def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: d
 
 
 def decide_approval(tx: Transaction, id: int, verdict: Verdict, by: str) -> Approval:
-    """Record a decision.
-
-    Raises:
-        UsageError: another decision was made before.
-    """
+    """Record a decision. Raises UsageError if another one was made before."""
     row = tx.session.get_one(Approval, id)
     if row.decision is not None:
         if row.decision != verdict:

@@ -15,13 +15,7 @@ class Breaker:
     """Closed: all calls go through. Open: none, until the rest is over. Half-open: one goes through, and decides."""
 
     def __init__(self, clock: Clock, *, first: float = FIRST_REST, longest: float = LONGEST_REST) -> None:
-        """Start closed.
-
-        Args:
-            clock: asked how long a rest has lasted.
-            first: seconds of the first rest.
-            longest: seconds of the longest.
-        """
+        """Start closed; the first rest and the longest one are in seconds."""
         self._clock = clock
         self._first, self._longest = first, longest
         self._opened: datetime | None = None
@@ -66,12 +60,10 @@ class Breaker:
         self._opened, self._rest = None, 0.0
 
     def fail(self, call: int, *, lasting: bool = False, at_least: float = 0.0) -> None:
-        """Open, or stay open, with twice the rest.
+        """Open, or stay open, with twice the rest, or `at_least` the seconds that were asked for.
 
-        Args:
-            call: the number from `call`; calls that were in progress when it opened change nothing.
-            lasting: only a person can fix the cause, so the rest is the longest at once.
-            at_least: seconds of rest that were asked for, capped at the longest.
+        If the failure is `lasting`, only a person can fix the cause, and the rest is the longest at once. The number is
+        that from `call`: calls that were in progress when it opened change nothing.
         """
         if call != self._openings:
             return

@@ -7,14 +7,10 @@ import signal
 
 
 async def end_child(process: asyncio.subprocess.Process, *readers: "asyncio.Task[None]") -> None:
-    """Kill a child and its group, which it leads, and return once it is gone and its pipes are closed.
+    """Kill a child and its group, which it leads, and return once it is gone and the readers of its pipes have ended.
 
     That takes a moment, and is done first if we are cancelled meanwhile: a loop that is closed before would leave the
     child unreaped and its pipes open.
-
-    Args:
-        process: the child.
-        readers: tasks that read its pipes to their end.
 
     Raises:
         asyncio.CancelledError: at the end, if we were cancelled meanwhile.

@@ -6,6 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
+def midnight(now: datetime, days: int = 0) -> datetime:
+    """Return when the day of a time began, or a day that many days later."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
+
+
+def back_off(failures: int, first: float, longest: float) -> float:
+    """Return the seconds to wait after so many failures in a row, from 1: twice as many each time."""
+    # The exponent is bounded: a float ends at 2**1024.
+    return min(first * 2.0 ** min(failures - 1, 64), longest)
+
+
 class Clock(Protocol):
     """The current time, and the time up to which the world may be known."""
 
@@ -55,11 +66,7 @@ class StreamClock(SystemClock):
     """Runs in real time, while `as_of` moves from a start towards a cutoff on request, and never back."""
 
     def __init__(self, start: datetime, cutoff: datetime) -> None:
-        """Begin at the start.
-
-        Raises:
-            ValueError: a time is naive, or the cutoff is before the start.
-        """
+        """Begin at the start. Raises ValueError if a time is naive, or the cutoff is before the start."""
         if start.tzinfo is None or cutoff.tzinfo is None:
             raise ValueError("the start and the cutoff must be aware times")
         if cutoff < start:
@@ -80,11 +87,7 @@ class StreamClock(SystemClock):
         return self.start + timedelta(seconds=int(way * max(0.0, share)))
 
     def move(self, to: datetime) -> None:
-        """Move on to a time.
-
-        Raises:
-            ValueError: the time is before the present one, or after the cutoff.
-        """
+        """Move on to a time. Raises ValueError if it is before the present one, or after the cutoff."""
         if not self._as_of <= to <= self.cutoff:
             raise ValueError(f"the clock is at {self._as_of} and ends at {self.cutoff}: it cannot move to {to}")
         self._as_of = to.astimezone(UTC)
@@ -94,13 +97,7 @@ class FastClock:
     """Runs faster than the machine's clock, for a rehearsal; processes with the same arguments have the same time."""
 
     def __init__(self, start: datetime, speed: float, began: float | None = None) -> None:
-        """Start it.
-
-        Args:
-            start: its time at the beginning.
-            speed: its seconds per second of the machine, above 0.
-            began: the machine's `time.time()` at the beginning; None means now.
-        """
+        """Start at a time, with `speed` seconds per second of the machine; `began` is its `time.time()` then (None: now)."""
         if start.tzinfo is None:
             raise ValueError("the start must be an aware time")
         if not speed > 0:

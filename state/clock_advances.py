@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
-from state.steps import finish_step, start_step
+from state.steps import Key, Kind, finish_step, read_steps, start_step
 from state.store import Transaction
-from state.tables import Step
 from state.words import iso
-
-_NAME = "clock"
 
 
 @dataclass(frozen=True)
@@ -27,24 +24,23 @@ class ClockAdvance:
     """The machine's time when it was made."""
 
 
+_ADVANCED = Kind("clock", ClockAdvance)
+
+
 def add_clock_advance(tx: Transaction, run_id: str, number: int, as_of: datetime, node: int) -> ClockAdvance:
     """Record how far the clock moves, and the number of the next node.
 
     Raises:
         ValueError: there is a move of this number already.
     """
-    if start_step(tx, run_id, _NAME, attempt=number) is not None:
+    made, key = ClockAdvance(number, as_of, node, tx.now()), Key(attempt=number)
+    if start_step(tx, run_id, _ADVANCED, key) is not None:
         raise ValueError(f"the clock's move {number} was made already")
-    finish_step(tx, run_id, _NAME, {"as_of": iso(as_of), "node": node}, attempt=number)
+    finish_step(tx, run_id, _ADVANCED, made, key)
     tx.record("clock.moved", run_id=run_id, as_of=iso(as_of), move=number, before=node)
-    return ClockAdvance(number, as_of, node, tx.now())
+    return made
 
 
 def clock_advances(session: Session, run_id: str) -> list[ClockAdvance]:
     """Return the moves of a run's clock, oldest first."""
-    of_run = select(Step).where(Step.run_id == run_id, Step.node == 0, Step.name == _NAME, Step.status == "finished")
-    return [
-        ClockAdvance(row.attempt, datetime.fromisoformat(row.result["as_of"]), row.result["node"], row.ended_at)
-        for row in session.exec(of_run.order_by(col(Step.attempt)))
-        if row.result is not None and row.ended_at is not None
-    ]
+    return list(read_steps(session, run_id, _ADVANCED).values())

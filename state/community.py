@@ -128,11 +128,7 @@ class CommunityView:
         return self._posts(("message", self._messages), ("kernel", self._latest_versions))
 
     def newest(self, count: int, since: datetime | None = None) -> list[Post]:
-        """Return the last `count` of `posts()`, or of those later than `since`.
-
-        Raises:
-            ValueError: `since` is naive.
-        """
+        """Return the last `count` of `posts()`, or of those later than `since`. Raises ValueError if that is naive."""
         if count <= 0:
             return []
         queries: list[tuple[PostKind, Select[Any]]] = []
@@ -147,11 +143,7 @@ class CommunityView:
         return in_order(found.values())[-count:]
 
     def find(self, items: Iterable[str]) -> list[Post]:
-        """Return the visible ones of some items, such as `message/233009`, by time; any version of a kernel counts.
-
-        Raises:
-            ValueError: an item does not name a post.
-        """
+        """Return the visible ones of some items, such as `message/233009`, by time, kernels in any version. Raises ValueError."""
         tables: dict[str, tuple[PostKind, PostTable, Select[Any]]] = {
             "topic": ("topic", Topic, self._topics),
             "message": ("message", Message, self._messages),

@@ -53,15 +53,8 @@ def observe(
 ) -> bool:
     """Record the fields of a polled row that have changed; return whether any has.
 
-    The row itself holds the last reading of each field, and is updated with it. None means that a field was not read.
-
-    Args:
-        tx: the transaction in which the row was read or added.
-        row: the polled row.
-        served_at: the site's time.
-        votes: the post's votes.
-        public_score: a kernel's score.
-        tier: the author's tier.
+    The row, of the same transaction, holds the last reading of each field, and is updated with it. None means that a
+    field was not read.
     """
     read = {"votes": votes, "public_score": public_score, "tier": tier}
     news = {name: value for name, value in read.items() if value is not None and value != getattr(row, name)}

@@ -49,13 +49,7 @@ class GraderFailed(InvalidSubmission):
     """A competition's grade.py failed on a submission without refusing it: no score, as in MLE-bench."""
 
     def __init__(self, kind: str, words: str = "", line: int | None = None) -> None:
-        """Compose the sentence.
-
-        Args:
-            kind: name of the exception's class, or the whole sentence.
-            words: the exception's own text.
-            line: of grade.py, where it is known.
-        """
+        """Compose the sentence of the exception's class (or a whole sentence), its text, and its line in grade.py."""
         self.kind = kind
         self.line = line
         where = "" if line is None else f" (grade.py, line {line})"
@@ -147,6 +141,17 @@ class ModelUnavailable(ModelError):
     """Rate limit, time-out, server error or lost connection: the same call may succeed later."""
 
 
+class EndpointSilent(ModelUnavailable):
+    """Nothing of an answer came in time. The endpoint may still be writing it, so the request is not sent again at once."""
+
+
+class BrokenOff(ModelUnavailable):
+    """A streamed answer broke off midway; what came was probably charged."""
+
+    reply: object | None = None
+    """As in Unparsable: what came, with its tokens, which are estimated."""
+
+
 class ModelRefused(ModelError):
     """The model or endpoint will not answer this prompt (content filter, too long, empty): give this call up."""
 
@@ -182,7 +187,7 @@ class StateUnavailable(InfrastructureFailure):
 
 
 class StateCorrupted(BotError):
-    """The database is damaged; the text states what is damaged and which command restores it."""
+    """The database is damaged; the text states what is damaged and how to put a backup back."""
 
 
 class DataChanged(BotError):
@@ -233,13 +238,7 @@ class Retry(BotError):
     """A task is to be tried again later, for a reason that is no failure of the bot's."""
 
     def __init__(self, seconds: float, why: str = "", *, counted: bool = True) -> None:
-        """Set the pause.
-
-        Args:
-            seconds: pause before the next try, by the bot's clock.
-            why: one sentence.
-            counted: whether this try counts towards the number after which a task is given up.
-        """
+        """Set the pause in the bot's seconds, and whether this try counts towards the number of tries of a task."""
         self.seconds = seconds
         self.counted = counted
         super().__init__(why or f"it is to be tried again after {seconds:g} s")

@@ -13,50 +13,12 @@ from state.tables import Analysis, Draft, Idea, IdeaUse, Report, Reproduction
 DerivedT = TypeVar("DerivedT", Analysis, Idea, Draft, Report, Reproduction)
 
 
-def add_analysis(
-    tx: Transaction,
-    run_id: str,
-    id: str,
-    *,
-    post_kind: str,
-    post_id: str,
-    known_at: datetime,
-    summary: str,
-    posts: Sequence[str] = (),
-    digest: str = "",
-    suggestions: Sequence[Any] = (),
-    fails: Sequence[Any] = (),
-    suspicion: str = "",
-    resources: Sequence[Any] = (),
-    novelty: float = 0.0,
-    feasibility: float = 0.0,
-    effectiveness: float = 0.0,
-    efficiency: float = 0.0,
-) -> Analysis:
-    """Store the analysis of a document; another one under the id replaces it. See `_check` for errors."""
-    _check(tx, known_at)
-    row = tx.session.merge(
-        Analysis(
-            run_id=run_id,
-            id=id,
-            post_kind=post_kind,
-            post_id=post_id,
-            posts=list(posts),
-            digest=digest,
-            summary=summary,
-            suggestions=list(suggestions),
-            fails=list(fails),
-            suspicion=suspicion,
-            resources=list(resources),
-            novelty=novelty,
-            feasibility=feasibility,
-            effectiveness=effectiveness,
-            efficiency=efficiency,
-            known_at=known_at,
-        )
-    )
-    tx.record("analysis.added", run_id=run_id, analysis=id, post=f"{post_kind}/{post_id}", known_at=known_at)
-    return row
+def add_analysis(tx: Transaction, row: Analysis) -> None:
+    """Store the analysis of a document; another one under its id replaces it. See `_check` for errors."""
+    _check(tx, row.known_at)
+    tx.session.merge(row)
+    post = f"{row.post_kind}/{row.post_id}"
+    tx.record("analysis.added", run_id=row.run_id, analysis=row.id, post=post, known_at=row.known_at)
 
 
 def add_idea(
@@ -101,15 +63,8 @@ def close_idea(
         raise ValueError(f"there is no live idea {number} that can be {state} as of {known_at}")
     row.state, row.reason, row.successors, row.closed_at = state, reason, list(successors), known_at
     tx.session.add(row)
-    tx.record(
-        "idea.closed",
-        run_id=run_id,
-        idea=number,
-        state=state,
-        successors=row.successors,
-        reason=reason,
-        known_at=known_at,
-    )
+    fields: dict[str, Any] = {"idea": number, "state": state, "successors": row.successors, "reason": reason}
+    tx.record("idea.closed", run_id=run_id, known_at=known_at, **fields)
 
 
 def add_draft(
@@ -154,48 +109,12 @@ def add_draft(
     return row
 
 
-def add_report(
-    tx: Transaction,
-    run_id: str,
-    id: str,
-    *,
-    draft_id: str | None,
-    title: str,
-    method: str,
-    known_at: datetime,
-    components: Sequence[Any] = (),
-    numbers: str = "",
-    limitations: str = "",
-    next_steps: str = "",
-    lineage: Sequence[str] = (),
-    artifacts: Sequence[str] = (),
-    best_node: int | None = None,
-    score: float | None = None,
-) -> Report:
-    """Store the report on a draft (None: on reproducing a kernel); another report under the id replaces it."""
-    _check(tx, known_at)
-    row = tx.session.merge(
-        Report(
-            run_id=run_id,
-            id=id,
-            draft_id=draft_id,
-            title=title,
-            method=method,
-            components=list(components),
-            numbers=numbers,
-            limitations=limitations,
-            next_steps=next_steps,
-            lineage=list(lineage),
-            artifacts=list(artifacts),
-            best_node=best_node,
-            score=score,
-            known_at=known_at,
-            created_at=tx.now(),
-        )
-    )
-    fields = {"report": id, "draft": draft_id, "best_node": best_node, "score": score, "known_at": known_at}
-    tx.record("report.added", run_id=run_id, node=best_node, **fields)
-    return row
+def add_report(tx: Transaction, row: Report) -> None:
+    """Store the report on a draft (or on reproducing a kernel); another one under its id replaces it. See `_check`."""
+    _check(tx, row.known_at)
+    tx.session.merge(row)
+    fields = {"report": row.id, "draft": row.draft_id, "best_node": row.best_node, "score": row.score}
+    tx.record("report.added", run_id=row.run_id, node=row.best_node, known_at=row.known_at, **fields)
 
 
 def add_reproduction(tx: Transaction, row: Reproduction) -> None:

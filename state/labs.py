@@ -6,7 +6,6 @@ from typing import Any
 from sqlmodel import col, select
 
 from state.store import Store, Transaction
-from state.submissions import check_score
 from state.tables import Lab
 
 
@@ -38,19 +37,6 @@ def end_turn(tx: Transaction, run_id: str, lab: int, turn: int, **facts: Any) ->
     row.turns = max(row.turns, turn)
     tx.add(row)
     tx.record("lab.turn", run_id=run_id, lab=lab, turn=turn, **facts)
-
-
-def add_hint(tx: Transaction, run_id: str, lab: int, hint: Mapping[str, Any]) -> None:
-    """Keep an experiment that the coder cross-validated, for an earlier one of its name; see `Lab.hints`.
-
-    Raises:
-        ValueError: its score is not finite.
-    """
-    check_score(hint["score"])
-    row = tx.session.get_one(Lab, (run_id, lab))
-    row.hints = [*(one for one in row.hints if one["name"] != hint["name"]), dict(hint)]
-    tx.add(row)
-    tx.record("lab.hint", run_id=run_id, lab=lab, hint=dict(hint))
 
 
 def add_note(tx: Transaction, run_id: str, lab: int, text: str) -> None:

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,17 +17,19 @@ from state.store import as_stored
 
 _BUSY_SECONDS = 5.0
 _NO_END = "9999-12-31"
-_AMOUNTS = ("gpu", "execution", "disk", "submission")
-"""Kinds of entries whose `amount` is counted."""
 # One row per run, in the order of an index: grouped by kind, all entries would be sorted first.
-_SPENT = f"""
-    SELECT run_id, count(*) FILTER (WHERE kind = 'tokens'),
-        coalesce(sum(prompt_tokens - cached_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0),
-        coalesce(sum(cost_usd), 0),
-        count(*) FILTER (WHERE kind = 'tokens' AND prompt_tokens + completion_tokens > 0 AND cost_usd IS NULL),
-        {", ".join(f"coalesce(sum(amount) FILTER (WHERE kind = '{kind}'), 0)" for kind in _AMOUNTS)}
+_SPENT = """
+    SELECT run_id,
+        count(*) FILTER (WHERE kind = 'tokens' AND prompt_tokens + completion_tokens > 0 AND cost_usd IS NULL) AS unpriced,
+        coalesce(sum(cost_usd), 0.0) AS money,
+        coalesce(sum(prompt_tokens - cached_tokens + completion_tokens) FILTER (WHERE kind = 'tokens'), 0) AS tokens,
+        count(*) FILTER (WHERE kind = 'tokens') AS calls,
+        coalesce(sum(amount) FILTER (WHERE kind = 'gpu'), 0) AS gpu_seconds,
+        coalesce(sum(amount) FILTER (WHERE kind = 'execution'), 0) AS executions,
+        coalesce(sum(amount) FILTER (WHERE kind = 'disk'), 0) AS disk_bytes,
+        coalesce(sum(amount) FILTER (WHERE kind = 'submission'), 0) AS submissions
     FROM ledgerentry WHERE at >= ? AND at < ? GROUP BY run_id
-"""  # noqa: S608 - of constants
+"""
 _LAST = "SELECT at FROM event WHERE run_id = ? AND at < ? ORDER BY seq DESC LIMIT 1"
 
 
@@ -37,16 +39,10 @@ class Ledger:
 
     run_id: str
     competition: str
-    calls: int = 0
-    tokens: int = 0
-    """New ones: sent and not cached, or received."""
-    cost_usd: float = 0.0
-    unpriced: int = 0
+    unpriced: int
     """Calls whose price is unknown; their cost is in no sum."""
-    wall_seconds: float = 0.0
-    """Time in which a process worked on the run, up to its last event."""
-    amounts: dict[str, float] = field(default_factory=dict)
-    """Sums of `LedgerEntry.amount` by kind."""
+    spent: dict[str, float]
+    """Amounts by kind, named and measured as in `bot.budgets.kinds`; wall time goes up to the run's last event."""
 
 
 @contextmanager
@@ -73,36 +69,23 @@ def read_only(path: Path) -> Iterator[Session]:
 
 
 def read_ledger(session: Session, since: datetime | None = None, until: datetime | None = None) -> list[Ledger]:
-    """Return the ledger of each run in a database.
-
-    Args:
-        session: on one state of the database.
-        since: aware; leave out what was spent before.
-        until: aware; leave out what was spent then or later.
-    """
+    """Return the ledger of each run in a database: of what was spent from `since` on, and before `until`."""
     connection = session.connection()
     start, end = as_stored(since) if since else "", as_stored(until) if until else _NO_END
-    spent = {run_id: sums for run_id, *sums in connection.exec_driver_sql(_SPENT, (start, end))}
-    found = []
+    spent = {row.pop("run_id"): row for row in map(dict, connection.exec_driver_sql(_SPENT, (start, end)).mappings())}
+    ledgers = []
     runs = connection.exec_driver_sql("SELECT id, competition, created_at, gaps FROM run")
     for id, competition, created_at, gaps in runs.all():
-        calls, tokens, cost, unpriced, *amounts = spent.get(id, [0] * (4 + len(_AMOUNTS)))
+        amounts = spent.get(id, {})
         last = connection.exec_driver_sql(_LAST, (id, end)).first()
         begin = _time(max(start, created_at))
         wall = worked_seconds(json.loads(gaps), begin, _time(last[0]) if last else begin)
-        by_kind = dict(zip(_AMOUNTS, amounts, strict=True))
-        found.append(Ledger(id, competition, calls, tokens, float(cost), unpriced, wall, by_kind))
-    return found
+        ledgers.append(Ledger(id, competition, amounts.pop("unpriced", 0), {**amounts, "wall_seconds": wall}))
+    return ledgers
 
 
 def worked_seconds(gaps: Iterable[tuple[str, float]], begin: datetime, end: datetime) -> float:
-    """Return the seconds between two times in which a process worked on a run; never negative, whatever its clock did.
-
-    Args:
-        gaps: as `Run.gaps` holds them.
-        begin: aware.
-        end: aware.
-    """
+    """Return the seconds between two times in which a process worked on a run, from `Run.gaps`; never negative."""
     away = 0.0
     for resumed, seconds in gaps:
         back = datetime.fromisoformat(resumed)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from sqlmodel import Session, col, func, select
 
@@ -84,7 +84,8 @@ def notebook_states(session: Session, run_id: str, package: str | None = None) -
             found[of] = replace(found[of], removed=True)
             continue
         known.update({name: value for name, value in event.data.items() if name != "package"})
-        found[of] = NotebookState(event.node or 0, _stage(event), event.at, **known)
+        stage = cast(Stage, event.type.removeprefix("notebook."))
+        found[of] = NotebookState(event.node or 0, stage, event.at, **known)
     return found
 
 
@@ -93,7 +94,3 @@ def failures_of(session: Session, run_id: str) -> Mapping[int, str]:
     types = (REFUSED, "notebook.failed")
     query = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
     return {event.node: str(event.data["why"]) for event in session.exec(query) if event.node is not None}
-
-
-def _stage(event: Event) -> Stage:
-    return next(stage for stage in get_args(Stage) if event.type == f"notebook.{stage}")

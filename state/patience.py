@@ -17,10 +17,7 @@ ResultT = TypeVar("ResultT")
 async def patiently(store: Store, work: Callable[[Transaction], ResultT], *, seconds: float = PATIENCE) -> ResultT:
     """Do work in one transaction; while the database is unavailable, wait and try again.
 
-    Args:
-        store: where to write.
-        work: writes, and may be called several times; a failed try leaves nothing behind.
-        seconds: total pauses between the tries, by the store's clock.
+    `work` may be called several times; a failed try leaves nothing behind. The pauses take `seconds` in all.
 
     Raises:
         StateUnavailable: the database stayed unavailable for longer.

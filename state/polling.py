@@ -35,15 +35,9 @@ def mark_read(
     *,
     ended: bool = True,
 ) -> None:
-    """Move a watermark, in the same transaction that stores what was read.
+    """Move a watermark, in the same transaction that stores what was read; the account's competition is empty.
 
-    Args:
-        tx: the transaction.
-        competition: its slug; empty for the account.
-        part: the part that was read.
-        value: how far it was read; small JSON.
-        served_at: the site's time.
-        ended: whether the part was read to its end; otherwise only `value` moves, and the part is as due as before.
+    Unless the part was read to its end (`ended`), only `value` moves, and the part is as due as before.
     """
     row = watermark(tx.session, competition, part)
     row.value = value
@@ -73,11 +67,7 @@ class RequestMeter:
         self._store = store
 
     def admit(self, day: date, family: str, most: int) -> bool:
-        """Count one more request of a family, unless the day has seen `most` over all families; return whether it was counted.
-
-        Raises:
-            StateUnavailable: it could not be counted.
-        """
+        """Count one more request of a family, unless the day has seen `most` in all; return whether. Raises StateUnavailable."""
         # A power cut may lose the last few; a flush to the disk for each request would cost more than they are worth.
         with self._store.write(durable=False) as tx:
             total: int = tx.connection.exec_driver_sql(_TOTAL, (day.isoformat(),)).scalar_one()

@@ -116,13 +116,11 @@ def update_node(
     plan: str | None = None,
     code: str | None = None,
     infer: str | None = None,
-    model: str | None = None,
     families: Sequence[str] | None = None,
 ) -> Node:
     """Set fields of a running node; None leaves a field as it is."""
     row = tx.session.get_one(Node, (run_id, node))
     row.plan = row.plan if plan is None else plan
-    row.model = row.model if model is None else model
     row.code_sha = row.code_sha if code is None else put_blob(tx, code)
     row.infer_sha = row.infer_sha if infer is None else put_blob(tx, infer)
     row.families = row.families if families is None else list(families)
@@ -134,8 +132,7 @@ def update_node(
 def restart_node(tx: Transaction, run_id: str, node: int) -> int:
     """Record that a node starts again because the bot ended while working on it.
 
-    Returns:
-        The number of restarts in a row without a step of the node finishing in between, this one included.
+    Return the number of restarts in a row without a step of the node finishing in between, this one included.
     """
     done: int = tx.session.exec(
         select(func.count())
@@ -165,10 +162,8 @@ def end_node(
     """End a node; only the event records whether the score is the one that its script printed.
 
     `seconds` are measured by the caller with a clock that never jumps; without them they are the seconds since the
-    node began (`since`; None: since it was created) in which a process worked on the run.
-
-    Raises:
-        ValueError: the score is not finite, or a node that is not valid has one.
+    node began (`since`; None: since it was created) in which a process worked on the run. Raises ValueError if the score is
+    not finite, or a node that is not valid has one.
     """
     _check_score(score, status == "valid")
     row = tx.session.get_one(Node, (run_id, node))
@@ -218,27 +213,17 @@ def end_execution(
     row.peak_memory_bytes, row.ended_at = peak_memory_bytes, tx.now()
     row.log_sha = None if log is None else put_blob(tx, log)
     tx.add(row)
-    fields: dict[str, Any] = {
-        "execution": id,
-        "reason": reason,
-        "exit_code": exit_code,
-        "seconds": seconds,
-        "log_sha": row.log_sha,
-    }
-    more = {"detail": detail, "notes": list(notes), "peak_gpu_memory_bytes": peak_gpu_memory_bytes}
-    fields |= {key: value for key, value in more.items() if value}
-    tx.record("execution.ended", run_id=run_id, node=row.node, **fields)
+    fields = {"execution": id, "reason": reason, "exit_code": exit_code, "seconds": seconds, "log_sha": row.log_sha}
+    told = {"detail": detail, "notes": list(notes), "peak_gpu_memory_bytes": peak_gpu_memory_bytes}
+    more = {key: value for key, value in told.items() if value}
+    tx.record("execution.ended", run_id=run_id, node=row.node, **fields, **more)
     return row
 
 
 def add_evaluation(
     tx: Transaction, run_id: str, execution_id: str, *, score: float | None, valid: bool, message: str | None = None
 ) -> Evaluation:
-    """Store the evaluator's verdict on an execution; another one on the same execution replaces it.
-
-    Raises:
-        ValueError: the score is not finite, or given without `valid`.
-    """
+    """Store the evaluator's verdict on an execution, instead of any before. Raises ValueError for a score that cannot be."""
     _check_score(score, valid)
     execution = tx.session.get_one(Execution, (run_id, execution_id))
     row = tx.session.merge(

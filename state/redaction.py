@@ -66,13 +66,7 @@ class Redactor:
     """Removes secrets from texts; without secrets and patterns it changes nothing."""
 
     def __init__(self, secrets: Mapping[str, str] | None = None, patterns: Iterable[SecretPattern] = ()) -> None:
-        """Prepare the searches.
-
-        Args:
-            secrets: the name of each, such as that of its variable, by its value; values that cannot be secrets (see
-                `can_be_secret`) are left out.
-            patterns: what else looks like a secret.
-        """
+        """Prepare the searches; `secrets` has names by values, of which those that cannot be secrets are left out."""
         self._names = {
             form: name for secret, name in (secrets or {}).items() if can_be_secret(secret) for form in _forms(secret)
         }
@@ -108,10 +102,7 @@ class Redactor:
     def own(self, text: str, place: str = "") -> str:
         """Return a text without the process's own secrets; for the texts of others, which may look like anything.
 
-        Args:
-            text: the text.
-            place: a name for the text, such as `the prompt draft`, where a change must not go unnoticed: a warning names
-                the place and the secret, once for each.
+        With a `place`, such as `the prompt draft`, a warning names it and the secret, once for each.
         """
         if self._own is None or len(text) < SHORTEST:
             return text

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from state.daily_backups import drop_daily_backups
+from state.backup import back_up, drop_backups
 from state.errors import UsageError
 from state.store import Store, Transaction
 
@@ -88,8 +88,8 @@ def prunable(store: Store, competition: str) -> Pruned:
 def prune_community(store: Store, competition: str) -> Pruned:
     """Remove what was collected for a competition and what was derived from it, and rewrite the file without it.
 
-    Afterwards neither the file nor its log nor the backup beside it holds any of it, and the daily backups, which would,
-    are removed; copies elsewhere, such as a run folder's exports, stay. It takes as long as reading and writing the
+    Afterwards neither the file nor its log holds any of it, and a new backup takes the place of the daily ones, if there
+    are any; copies elsewhere, such as a run folder's exports, stay. It takes as long as reading and writing the
     whole file, and nobody else can write meanwhile: call it in a thread. If it was interrupted, call it again.
 
     Raises:
@@ -100,14 +100,18 @@ def prune_community(store: Store, competition: str) -> Pruned:
     """
     with store.write() as tx:
         pruned = _counted(tx.connection, competition)
-        _refuse_running(tx, competition)
+        if running := _running(tx.connection, competition):
+            raise UsageError(
+                f"a run on {competition} has not ended: {running[0]}; stop it, or resume it to its end, first"
+            )
         if pruned.posts or pruned.readings or pruned.derived or pruned.bodies:
             _remove(tx, competition)
             for run in pruned.runs:
                 counts = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
                 tx.record("community.pruned", run_id=run, competition=competition, **counts)
     store.compact()
-    drop_daily_backups(store.path)
+    if drop_backups(store.path):
+        back_up(store)
     return pruned
 
 
@@ -127,11 +131,6 @@ def prune_expired(store: Store, deadlines: Mapping[str, datetime], keep_days: fl
         if not running and (there.posts or there.derived):
             done.append(prune_community(store, competition))
     return done
-
-
-def _refuse_running(tx: Transaction, competition: str) -> None:
-    if running := _running(tx.connection, competition):
-        raise UsageError(f"a run on {competition} has not ended: {running[0]}; stop it, or resume it to its end, first")
 
 
 def _running(connection: Connection, competition: str) -> Sequence[str]:

@@ -10,16 +10,12 @@ from sqlmodel import SQLModel
 from state import tables  # noqa: F401 - declares what is created
 from state.errors import UsageError
 
-VERSION = 6
+VERSION = 7
 """The version of all tables together, which each file holds as SQLite's `user_version`."""
 
 
 def create(connection: Connection) -> None:
-    """Create the tables in an empty file, within the caller's transaction; existing tables are left alone.
-
-    Raises:
-        UsageError: the tables are not ours, or another version of the program made them.
-    """
+    """Create the tables in an empty file, within the caller's transaction; existing ones are left alone. See `ensure_ours`."""
     if not inspect(connection).get_table_names():
         for statement in _statements():
             connection.exec_driver_sql(statement)
@@ -39,11 +35,7 @@ def _statements() -> tuple[str, ...]:
 
 
 def ensure_ours(connection: Connection) -> None:
-    """Check that a file has this version of our tables.
-
-    Raises:
-        UsageError: it has not.
-    """
+    """Check that a file has this version of our tables. Raises UsageError if it has not."""
     found, path = connection.exec_driver_sql("PRAGMA user_version").scalar_one(), connection.engine.url.database
     if found == 0:
         raise UsageError(f"{path} is not a database of this program: its tables are not ours, or it has none")

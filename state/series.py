@@ -36,14 +36,8 @@ def take_reading(
 ) -> bool:
     """Add the present state of something if it has changed; return whether it has.
 
-    Args:
-        tx: the transaction.
-        competition: its slug.
-        kind: what was read.
-        name: which one of its kind; empty if there is only one.
-        data: small JSON.
-        content: a large text, which decides whether there is a change; None: `data` decides.
-        served_at: the site's time.
+    `name` is empty for the only one of its kind. A large text goes into `content`, which then decides whether there is a
+    change; without one `data`, small JSON, does.
     """
     # Redacted as it will be stored, or a secret in it would look like a change each time.
     body = json.dumps(data, sort_keys=True, ensure_ascii=False) if content is None else content
@@ -93,10 +87,7 @@ def last_reading(
 def last_readings(session: Session, competition: str | None, kind: ReadingKind) -> dict[tuple[str, str], Reading]:
     """Return the last reading of each thing of a kind that is still at the site, by (competition, name).
 
-    Args:
-        session: the session to read with.
-        competition: its slug; None: all competitions.
-        kind: what was read.
+    Without a competition those of all are returned.
     """
     newest = select(func.max(Reading.pk)).where(Reading.kind == kind).group_by(Reading.competition, Reading.name)
     if competition is not None:

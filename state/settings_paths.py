@@ -17,11 +17,7 @@ def beside_file(path: Path, info: ValidationInfo) -> Path:
 
 
 def beside(path: Path, folder: Path) -> Path:
-    """Return a path as seen from a folder; `~` is the user's folder.
-
-    Raises:
-        ValueError: it begins with a user who is not known here, or cannot be a path.
-    """
+    """Return a path as seen from a folder; `~` is the user's. Raises ValueError if it begins with an unknown user."""
     if path.is_absolute():
         return path
     try:

@@ -94,6 +94,12 @@ def log_model_call(
     `messages` are {role, content}; their blob is a JSON list. The ledger is charged separately.
     """
     last = tx.session.exec(select(func.max(ModelCall.seq)).where(ModelCall.run_id == run_id)).one()
+    took: dict[str, Any] = {
+        "prompt_tokens": prompt_tokens,
+        "cached_tokens": cached_tokens,
+        "completion_tokens": completion_tokens,
+        "cost_usd": cost_usd,
+    }
     row = ModelCall(
         run_id=run_id,
         seq=(last or 0) + 1,
@@ -106,21 +112,12 @@ def log_model_call(
         messages_sha=put_blob(tx, json.dumps([dict(message) for message in messages], ensure_ascii=False)),
         answer_sha=put_blob(tx, answer),
         prompt_hash=prompt_hash,
-        prompt_tokens=prompt_tokens,
-        cached_tokens=cached_tokens,
-        completion_tokens=completion_tokens,
-        cost_usd=cost_usd,
         node=node,
         at=tx.now(),
+        **took,
     )
     tx.add(row)
     told = {"call": row.seq, "step": step, "role": role, "prompt": prompt_name, "model": model}
-    took = {
-        "prompt_tokens": prompt_tokens,
-        "cached_tokens": cached_tokens,
-        "completion_tokens": completion_tokens,
-        "cost_usd": cost_usd,
-    }
     tx.record("model.called", run_id=run_id, node=node, **told, **took)
     return row
 

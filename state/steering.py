@@ -23,11 +23,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def add_note(tx: Transaction, competition: str, text: str, by: str = "owner") -> Note:
-    """Store a note; invisible characters are removed from its text.
-
-    Raises:
-        UsageError: it is empty, longer than `LONGEST_NOTE`, or holds control characters.
-    """
+    """Store a note, without invisible characters. Raises UsageError if it is empty, too long, or has control characters."""
     row = Note(competition=competition, text=_cleaned(text), at=tx.now(), by=by)
     tx.add(row)
     tx.session.flush()
@@ -58,11 +54,7 @@ def set_control(tx: Transaction, competition: str, state: ControlState, by: str 
 
 
 def _cleaned(text: str) -> str:
-    """Return the text as it is stored.
-
-    Raises:
-        UsageError: as of `add_note`.
-    """
+    """Return the text as it is stored; errors as of `add_note`."""
     text = text.replace("\r\n", "\n")
     kept = "".join(one for one in text if unicodedata.category(one) != "Cf" or one in _JOINERS).strip()
     wrong = next((one for one in kept if one not in "\n\t" and unicodedata.category(one) in ("Cc", "Cs")), None)

@@ -1,23 +1,25 @@
 """Steps: a finished effect is never paid for again, however often the run is killed and resumed."""
 
-import json
 import random
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from pydantic import TypeAdapter
 from sqlalchemy import bindparam, insert, select, update
-from sqlmodel import SQLModel
+from sqlmodel import Session, SQLModel
 
 from state.patience import patiently
 from state.store import Store, Transaction
 from state.tables import Run, Step
 
+T = TypeVar("T")
+
 # Plain statements instead of objects, which are slower: each effect writes its step twice.
 _STEP = SQLModel.metadata.tables[str(Step.__tablename__)]
-_KEY = ("run_id", "node", "name", "attempt")
-_Key = tuple[str, int, str, int]
-_DECISION = "decision"
-_IS = [_STEP.c[name] == bindparam(f"its_{name}") for name in _KEY]
+_ID = ("run_id", "node", "name", "attempt")
+_IS = [_STEP.c[name] == bindparam(f"its_{name}") for name in _ID]
 _LOOK = select(_STEP.c.status, _STEP.c.result, _STEP.c.prompt_hash).where(*_IS)
 _INSERT = insert(_STEP)
 _BEGIN_AGAIN = (
@@ -26,127 +28,173 @@ _BEGIN_AGAIN = (
 _FINISH = update(_STEP).where(*_IS).values({name: bindparam(name) for name in ("status", "result", "ended_at")})
 
 
+@dataclass(frozen=True)
+class Kind(Generic[T]):
+    """A kind of step: one constant beside the code that makes it."""
+
+    name: str
+    result: type[T]
+    """Of its results, which are stored as JSON; None is none."""
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[T]:
+        """What turns a result into JSON and back."""
+        return TypeAdapter(self.result)
+
+    def step(self, part: str = "") -> str:
+        """Return the name of its steps in the database."""
+        return f"{self.name}:{part}" if part else self.name
+
+
+class Key(NamedTuple):
+    """What tells the steps of one kind and run apart."""
+
+    node: int = 0
+    """0: none."""
+    part: str = ""
+    """Such as a view."""
+    attempt: int = 0
+
+
+RUN = Key()
+"""Of a step that a run has once."""
+
+
 def rng(seed: int, n: int) -> random.Random:
     """Return the generator of a run's n-th decision: the same for the same seed and number, on every machine."""
     return random.Random(f"{seed}/{n}")  # noqa: S311 - repeatable choices, no secrets
 
 
 class Steps:
-    """The steps of one run, each identified by (node, name, attempt)."""
+    """The steps of one run."""
 
     def __init__(self, store: Store, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
-        self._in_flight: set[tuple[int, str, int]] = set()
+        self._in_flight: set[tuple[str, Key]] = set()
         self._seed: int | None = None
 
     async def once(
         self,
-        name: str,
-        make: Callable[[], Awaitable[dict[str, Any]]],
+        kind: Kind[T],
+        make: Callable[[], Awaitable[T]],
+        key: Key = RUN,
         *,
-        node: int | None = None,
-        attempt: int = 0,
         prompt_hash: str | None = None,
-    ) -> dict[str, Any]:
+        save: Callable[[Transaction, T], object] | None = None,
+    ) -> T:
         """Return the result of `make` if this step has finished, in this process or an earlier one; otherwise run it.
 
-        The result passes through JSON, the first time too (tuples become lists). A step that was started but never
-        finished runs again. A prompt's hash is only compared: a different one is logged as `step.prompt_changed`.
+        The result passes through JSON, the first time too. A step that was started but never finished runs again. A
+        prompt's hash is only compared: a different one is logged as `step.prompt_changed`. `save` writes rows that belong
+        to the result, in the transaction that stores it; it may be called several times.
 
         Raises:
             RuntimeError: the same step is running in this process.
-            TypeError: the result is not JSON.
+            PydanticSerializationError: the result is not JSON.
             StateUnavailable: the database could not be written to; for the result this is tried for ten minutes.
             Whatever `make` raises; the step then stays unfinished.
         """
-        key = (node or 0, name, attempt)
-        if key in self._in_flight:
-            raise RuntimeError(f"step {key} is already running")
-        self._in_flight.add(key)
+        mine = (kind.name, key)
+        if mine in self._in_flight:
+            raise RuntimeError(f"step {mine} is already running")
+        self._in_flight.add(mine)
         try:
-            finished = self._start(key, prompt_hash)
+            # A start need not outlive a power cut: the step runs again with or without it.
+            with self._store.write(durable=False) as tx:
+                finished = start_step(tx, self._run_id, kind, key, prompt_hash=prompt_hash)
             if finished is not None:
                 return finished
-            result: dict[str, Any] = json.loads(json.dumps(await make()))
-            await self._finish(key, result)
+            result = kind.adapter.validate_python(kind.adapter.dump_python(await make(), mode="json"))
+
+            def keep(tx: Transaction) -> None:
+                if save is not None:
+                    save(tx, result)
+                finish_step(tx, self._run_id, kind, result, key)
+
+            # It was paid for: a database that is unavailable for some minutes must not lose it.
+            await patiently(self._store, keep)
             return result
         finally:
-            self._in_flight.discard(key)
+            self._in_flight.discard(mine)
 
-    async def decision(self, n: int, choose: Callable[[random.Random], dict[str, Any]]) -> dict[str, Any]:
+    async def decision(self, kind: Kind[T], n: int, choose: Callable[[random.Random], T]) -> T:
         """Return the run's n-th decision, made once by `choose` with `rng(seed of the run, n)`."""
         if self._seed is None:
             with self._store.read() as session:
                 self._seed = session.get_one(Run, self._run_id).seed
         seed = self._seed
 
-        async def make() -> dict[str, Any]:
+        async def make() -> T:
             return choose(rng(seed, n))
 
-        return await self.once(_DECISION, make, attempt=n)
+        return await self.once(kind, make, Key(attempt=n))
 
-    def decisions(self) -> dict[int, dict[str, Any]]:
-        """Return the decisions made so far, by number: all at once, for a run that is resumed."""
-        return self.finished(_DECISION)
-
-    def finished(self, name: str, node: int = 0) -> dict[int, dict[str, Any]]:
-        """Return the results of a node's finished steps with a name, by attempt; `node` 0 means none."""
-        made = select(_STEP.c.attempt, _STEP.c.result).where(
-            _STEP.c.run_id == self._run_id, _STEP.c.node == node, _STEP.c.name == name, _STEP.c.status == "finished"
-        )
+    def find(self, kind: Kind[T], key: Key = RUN) -> T | None:
+        """Return the result of a finished step; None: it has not finished."""
         with self._store.read() as session:
-            return {row.attempt: row.result for row in session.connection().execute(made.order_by(_STEP.c.attempt))}
+            return read_step(session, self._run_id, kind, key)
 
-    def _start(self, key: tuple[int, str, int], prompt_hash: str | None) -> dict[str, Any] | None:
-        """Return the result of a finished step, or mark this one as started.
+    def all(self, kind: Kind[T], node: int | None = None, part: str = "") -> dict[Key, T]:
+        """Return the results of a kind's finished steps in order of their attempts; of all nodes, or of one."""
+        with self._store.read() as session:
+            return read_steps(session, self._run_id, kind, (part,), None if node is None else (node,))
 
-        A start need not outlive a power cut: the step runs again with or without it.
-        """
-        node, name, attempt = key
-        with self._store.write(durable=False) as tx:
-            return start_step(tx, self._run_id, name, node=node, attempt=attempt, prompt_hash=prompt_hash)
 
-    async def _finish(self, key: tuple[int, str, int], result: dict[str, Any]) -> None:
-        """Store the result, which was paid for: a database that is unavailable for some minutes must not lose it."""
-        node, name, attempt = key
-        await patiently(self._store, lambda tx: finish_step(tx, self._run_id, name, result, node=node, attempt=attempt))
+def read_step(session: Session, run_id: str, kind: Kind[T], key: Key = RUN) -> T | None:
+    """Return the result of a finished step; None: it has not finished."""
+    row = session.connection().execute(_LOOK, _bound(run_id, kind, key)).one_or_none()
+    return None if row is None or row.status != "finished" else kind.adapter.validate_python(row.result)
+
+
+def read_steps(
+    session: Session, run_id: str, kind: Kind[T], parts: Sequence[str] = ("",), nodes: Collection[int] | None = None
+) -> dict[Key, T]:
+    """Return the results of a kind's finished steps, part by part, each in order of attempts; `nodes` None: of all."""
+    found: dict[Key, T] = {}
+    for part in parts:
+        query = select(_STEP.c.node, _STEP.c.attempt, _STEP.c.result).where(
+            _STEP.c.run_id == run_id, _STEP.c.name == kind.step(part), _STEP.c.status == "finished"
+        )
+        if nodes is not None:
+            query = query.where(_STEP.c.node.in_(nodes))
+        for row in session.connection().execute(query.order_by(_STEP.c.attempt, _STEP.c.node)):
+            found[Key(row.node, part, row.attempt)] = kind.adapter.validate_python(row.result)
+    return found
 
 
 def start_step(
-    tx: Transaction, run_id: str, name: str, *, node: int = 0, attempt: int = 0, prompt_hash: str | None = None
-) -> dict[str, Any] | None:
-    """Return the result of a finished step, or mark this one as started; `node` 0 means none."""
-    key = (run_id, node, name, attempt)
-    known = tx.connection.execute(_LOOK, _bound(key)).one_or_none()
+    tx: Transaction, run_id: str, kind: Kind[T], key: Key = RUN, *, prompt_hash: str | None = None
+) -> T | None:
+    """Return the result of a finished step, or mark this one as started."""
+    bound = _bound(run_id, kind, key)
+    known = tx.connection.execute(_LOOK, bound).one_or_none()
     if known is not None and known.status == "finished":
         if known.prompt_hash != prompt_hash:
-            _record(tx, "step.prompt_changed", key, stored=known.prompt_hash, now=prompt_hash)
-        return known.result or {}
+            _record(tx, "step.prompt_changed", run_id, kind, key, stored=known.prompt_hash, now=prompt_hash)
+        return kind.adapter.validate_python(known.result)
     begun = {"started_at": tx.now(), "prompt_hash": prompt_hash}
     if known is None:
-        tx.connection.execute(_INSERT, {**dict(zip(_KEY, key, strict=True)), **begun, "status": "started"})
+        own = {name: bound[f"its_{name}"] for name in _ID}
+        tx.connection.execute(_INSERT, {**own, **begun, "status": "started"})
     else:
-        tx.connection.execute(_BEGIN_AGAIN, {**_bound(key), **begun})
-    _record(tx, "step.started", key)
+        tx.connection.execute(_BEGIN_AGAIN, {**bound, **begun})
+    _record(tx, "step.started", run_id, kind, key)
     return None
 
 
-def finish_step(
-    tx: Transaction, run_id: str, name: str, result: dict[str, Any], *, node: int = 0, attempt: int = 0
-) -> None:
+def finish_step(tx: Transaction, run_id: str, kind: Kind[T], result: T, key: Key = RUN) -> None:
     """Store the result of a started step."""
-    key = (run_id, node, name, attempt)
-    done = {"status": "finished", "result": result, "ended_at": tx.now()}
-    tx.connection.execute(_FINISH, {**_bound(key), **done})
-    _record(tx, "step.ended", key)
+    done = {"status": "finished", "result": kind.adapter.dump_python(result, mode="json"), "ended_at": tx.now()}
+    tx.connection.execute(_FINISH, {**_bound(run_id, kind, key), **done})
+    _record(tx, "step.ended", run_id, kind, key)
 
 
-def _bound(key: _Key) -> dict[str, Any]:
+def _bound(run_id: str, kind: Kind[Any], key: Key) -> dict[str, Any]:
     """Return the parameters by which the statements above identify a step."""
-    return {f"its_{name}": value for name, value in zip(_KEY, key, strict=True)}
+    return dict(zip((f"its_{name}" for name in _ID), (run_id, key.node, kind.step(key.part), key.attempt), strict=True))
 
 
-def _record(tx: Transaction, type: str, key: _Key, **fields: Any) -> None:
-    run_id, node, name, attempt = key
-    tx.record(type, run_id=run_id, node=node or None, name=name, attempt=attempt, **fields)
+def _record(tx: Transaction, type: str, run_id: str, kind: Kind[Any], key: Key, **fields: Any) -> None:
+    name = kind.step(key.part)
+    tx.record(type, run_id=run_id, node=key.node or None, name=name, attempt=key.attempt, **fields)

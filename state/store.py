@@ -5,7 +5,7 @@ import json
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -15,12 +15,11 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import Session, SQLModel, col, select
 
 from state import schema
-from state.backup import Backup, Backups, compact
 from state.clock import Clock
 from state.engine import BUSY_SECONDS, reading, writing
-from state.errors import UsageError
-from state.faults import damaged
-from state.integrity import ensure_sound
+from state.errors import StateUnavailable, UsageError
+from state.faults import damaged, free_bytes, translating
+from state.integrity import connect, ensure_sound
 from state.redaction import Redactor
 from state.tables import Blob, Event
 from state.words import iso
@@ -37,11 +36,7 @@ _LAST_SEQ = "SELECT max(seq) FROM event WHERE run_id = ?"
 
 
 def as_stored(time: datetime) -> str:
-    """Return an aware time in the form that its column stores.
-
-    Raises:
-        ValueError: the time is naive.
-    """
+    """Return an aware time in the form that its column stores. Raises ValueError if it is naive."""
     if time.tzinfo is None:
         raise ValueError(f"{time} has no time zone")
     return time.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
@@ -74,10 +69,7 @@ class Transaction:
         self.session.add(row)
 
     def record(self, type: str, *, run_id: str, node: int | None = None, **fields: Any) -> int:
-        """Write an event such as `node.created`; `fields` are small JSON values, times become ISO strings.
-
-        Returns:
-            The event's number within the run.
+        """Write an event such as `node.created`, and return its number within the run; fields are small JSON values or times.
 
         Raises:
             ValueError: a field is NaN or infinite, or is called `id` or `at`, which every exported event has already.
@@ -123,14 +115,11 @@ class Store:
     - StateCorrupted: the file is damaged.
     """
 
-    def __init__(
-        self, path: Path, writer: Engine, reader: Engine, clock: Clock, backups: Backups, redactor: Redactor
-    ) -> None:
+    def __init__(self, path: Path, writer: Engine, reader: Engine, clock: Clock, redactor: Redactor) -> None:
         self.path = path
         self.clock = clock
         self.redactor = redactor
         """Removes secrets from everything written here; code that writes files beside it uses it too."""
-        self.backups = backups
         self._writer = writer
         self._reader = reader
         self._lock = threading.Lock()
@@ -140,13 +129,7 @@ class Store:
     def open(
         cls, path: Path, clock: Clock, *, busy_seconds: float = BUSY_SECONDS, redactor: Redactor | None = None
     ) -> Self:
-        """Open a database, or create it with its tables.
-
-        Args:
-            path: its file.
-            clock: the source of the times written.
-            busy_seconds: longest wait for a lock.
-            redactor: removes the process's secrets from every text that is written; None: texts stay as they are.
+        """Open a database, or create it with its tables; without a redactor texts are written as they are.
 
         Raises:
             UsageError: the file is not a database of ours, or another version of the program made it.
@@ -154,7 +137,6 @@ class Store:
             StateUnavailable: it cannot be used now.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = not path.exists()
         ensure_sound(path, busy_seconds=busy_seconds)
         redactor = redactor or Redactor()
         writer = writing(path, busy_seconds=busy_seconds, redactor=redactor)
@@ -167,18 +149,13 @@ class Store:
         reader = reading(path, busy_seconds=busy_seconds)
         # A connection that exists needs no descriptor later.
         reader.connect().close()
-        return cls(path, writer, reader, clock, Backups(path, new=new), redactor)
+        return cls(path, writer, reader, clock, redactor)
 
     @classmethod
     def open_to_read(cls, path: Path, clock: Clock) -> Self:
-        """Open a database that another process writes, as a store that refuses to write.
+        """Open a database that another process writes, as a store that refuses to write; errors as of `open`.
 
         Nothing is checked, changed or locked: a large file takes no longer than a small one.
-
-        Raises:
-            UsageError: it does not exist, is not a database of ours, or another version of the program made it.
-            StateCorrupted: it is damaged.
-            StateUnavailable: it cannot be used now.
         """
         if not path.is_file():
             raise UsageError(f"there is no database {path}")
@@ -189,7 +166,7 @@ class Store:
         except BaseException:
             reader.dispose()
             raise
-        return cls(path, reader, reader, clock, Backups(path, new=False), Redactor())
+        return cls(path, reader, reader, clock, Redactor())
 
     def __enter__(self) -> Self:
         return self
@@ -198,44 +175,39 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close every connection, after a backup in progress; the store cannot be used afterwards."""
-        self.backups.wait()
+        """Close every connection; the store cannot be used afterwards."""
         self._reader.dispose()
         self._writer.dispose()
 
-    def backup(self) -> Backup:
-        """Make a backup now, besides the automatic ones; for a large database call it in a thread.
-
-        Raises:
-            StateUnavailable: the disk is nearly full, or another process is making one.
-            StateCorrupted: the database is damaged.
-        """
-        return self.backups.now()
-
     def compact(self) -> None:
-        """Rewrite the file without what was deleted, and replace the backup, which still holds it.
+        """Rewrite the file without free pages, and empty its write-ahead log.
 
-        It takes as long as reading and writing the whole file, and nobody can write meanwhile: call it in a thread.
+        A deleted text stays in free pages, in gaps of pages that were split, and in the log. SQLite's `secure_delete`
+        would overwrite what is deleted from now on, but not what earlier edits and moved rows left behind. It takes as
+        long as reading and writing the whole file, and nobody can write meanwhile: call it in a thread.
 
         Raises:
-            StateUnavailable: another process uses it, or the disk is nearly full.
+            StateUnavailable: another process uses it, or the disk has no room for a second copy.
             StateCorrupted: it is damaged.
         """
-        with self._lock:
-            compact(self.path)
-        self.backups.now()
+        path = self.path
+        if free_bytes(path) < 2 * path.stat().st_size:
+            raise StateUnavailable(f"{path} cannot be rewritten: its disk has no room for two copies of it.")
+        with self._lock, translating(path), closing(connect(path)) as connection:
+            connection.execute("VACUUM")
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if busy:
+            raise StateUnavailable(f"the log beside {path} could not be emptied: another process reads the database.")
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
         """Open one transaction that holds the write lock from its start and commits at the end.
 
+        A durable one outlives a power cut, as an intent to submit and anything paid for must. Any other outlives the end
+        of the process, and reaches the disk with the next durable one: it is for rows that can be made again.
+
         Rows stay readable afterwards. Raises RuntimeError when opened within another one of the same thread, which
         would wait for itself.
-
-        Args:
-            durable: whether what is written must outlive a power cut, as an intent to submit and anything paid for must.
-                Otherwise it outlives any end of the process, and reaches the disk with the next durable transaction; use
-                that for rows that can be made again.
         """
         if self._owner == threading.get_ident():
             raise RuntimeError("a write transaction cannot be opened within another")
@@ -251,7 +223,6 @@ class Store:
                         tx.close()
             finally:
                 self._owner = None
-        self.backups.after_commit()
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -268,12 +239,7 @@ class Store:
         return version
 
     def blob(self, sha256: str) -> bytes:
-        """Return a stored body.
-
-        Raises:
-            KeyError: there is none with this hash.
-            StateCorrupted: it is no longer what was stored.
-        """
+        """Return a stored body; errors as of `read_blob`."""
         with self.read() as session:
             return read_blob(session, sha256)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Integer, cast, func
 from sqlmodel import Session, col, select
@@ -46,37 +46,16 @@ def intend_submission(tx: Transaction, run_id: str, *, node: int, handed_in: str
     last = tx.session.exec(select(func.max(cast(col(Submission.id), Integer))).where(Submission.run_id == run_id)).one()
     id = str((last or 0) + 1)
     tag = f"{run_id}-{id}-{file_sha[:_TAG_CHARACTERS]}"
-    return add_submission(tx, run_id, id, node=node, tag=tag, status="intended", handed_in=handed_in, file_sha=file_sha)
-
-
-def add_submission(
-    tx: Transaction,
-    run_id: str,
-    id: str,
-    *,
-    node: int,
-    tag: str,
-    status: str,
-    handed_in: str,
-    score: float | None = None,
-    file_sha: str | None = None,
-) -> Submission:
-    """Record a submission before it is acted on. Raises IntegrityError if it exists already."""
-    check_score(score)
-    row = Submission(
-        run_id=run_id,
-        id=id,
-        node=node,
-        tag=tag,
-        status=status,
-        handed_in=handed_in,
-        score=score,
-        at=tx.now(),
-        file_sha=file_sha,
-    )
+    facts: dict[str, Any] = {
+        "tag": tag,
+        "status": "intended",
+        "handed_in": handed_in,
+        "score": None,
+        "file_sha": file_sha,
+    }
+    row = Submission(run_id=run_id, id=id, node=node, at=tx.now(), **facts)
     tx.add(row)
-    fields = {"submission": id, "tag": tag, "status": status, "handed_in": handed_in, "score": score}
-    tx.record("submission.added", run_id=run_id, node=node, file_sha=file_sha, **fields)
+    tx.record("submission.added", run_id=run_id, node=node, submission=id, **facts)
     return row
 
 
@@ -91,16 +70,8 @@ def advance_submission(
 ) -> Submission:
     """Give a submission its next status; of several processes that want to send it, only one gets it to `sending`.
 
-    Args:
-        tx: the transaction.
-        run_id: the run.
-        id: the submission's number.
-        status: the next status.
-        ref: the site's name for it; None keeps the known one.
-        message: the reason; None removes an earlier one.
-
-    Raises:
-        ValueError: the status cannot follow the present one.
+    Without `ref` the known one is kept; `message` is the reason, and None removes an earlier one. Raises ValueError if the
+    status cannot follow the present one.
     """
     row = tx.session.get_one(Submission, (run_id, id))
     if status not in _NEXT.get(row.status, ()):
@@ -125,11 +96,7 @@ def update_submission(tx: Transaction, run_id: str, id: str, *, score: float) ->
 
 
 def choose_final(tx: Transaction, run_id: str, tags: Sequence[str], by: str) -> None:
-    """Record which submissions the owner wants to count in the end; none: the bot proposes which.
-
-    Raises:
-        UsageError: they are more than two, or one is none of the run's that the site has taken.
-    """
+    """Record which of a run's submissions are to count in the end; none: the bot proposes. Raises UsageError for others."""
     known = [row.tag for row in submissions_of(tx.session, run_id) if row.status == "confirmed"]
     if wrong := next((tag for tag in tags if tag not in known), None):
         raise UsageError(f"{wrong} is no submission of this run that the site has taken")
@@ -156,10 +123,6 @@ def submissions_of(session: Session, run_id: str) -> list[Submission]:
 
 
 def check_score(score: float | None) -> None:
-    """Refuse a number that is no score.
-
-    Raises:
-        ValueError: it is NaN or infinite.
-    """
+    """Raise ValueError for a number that is no score: NaN or infinite."""
     if score is not None and not math.isfinite(score):
         raise ValueError(f"{score} is not a score: a score is finite, or None")

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, delete
+from sqlalchemy import delete
 from sqlmodel import Session, col, select
 
+from state.clock import back_off
 from state.store import Transaction, as_stored
 from state.tables import Task
 
@@ -21,8 +22,7 @@ TaskStatus = Literal["queued", "leased", "done", "dead"]
 MOST_INTERRUPTIONS = 20
 """A task during which the process died this often is taken to be the cause."""
 _FREE_INTERRUPTIONS = 2
-_FIRST_PAUSE = timedelta(seconds=10)
-_LONGEST_PAUSE = timedelta(hours=1)
+_FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 3600.0
 _MOST_WORDS = 500
 
 # Plain SQL, at a fraction of the cost: a worker runs these in every cycle.
@@ -51,18 +51,9 @@ def put_task(
     due_at: datetime | None = None,
     payload: dict[str, Any] | None = None,
 ) -> bool:
-    """Put a task into the queue; a task with a known key is left as it is, even if it has ended.
+    """Put a task into the queue, due now without `due_at`, and return whether it is new.
 
-    Args:
-        tx: the transaction.
-        key: what is done and for when.
-        kind: selects the worker that can do it.
-        competition: its slug, if it belongs to one.
-        due_at: the earliest time to begin; None means now.
-        payload: small JSON.
-
-    Returns:
-        Whether it is new.
+    A task with a known key is left as it is, even if it has ended.
     """
     now = as_stored(tx.now())
     due = now if due_at is None else as_stored(due_at)
@@ -71,19 +62,11 @@ def put_task(
 
 
 def claim_task(
-    tx: Transaction,
-    owner: str,
-    *,
-    kinds: Collection[str],
-    busy: Iterable[tuple[str, str]] = (),
+    tx: Transaction, owner: str, *, kinds: Collection[str], busy: Iterable[tuple[str, str]] = ()
 ) -> Task | None:
-    """Lease the task that has been due for longest among those that may begin now; None if none is due.
+    """Lease the task that has been due for longest among those of some kinds; None if none is due.
 
-    Args:
-        tx: the transaction.
-        owner: who will work on it.
-        kinds: the kinds to choose from.
-        busy: pairs of kind and competition to leave out.
+    Left out are those whose kind and competition are `busy`.
     """
     now = tx.now()
     tx.session.flush()
@@ -115,19 +98,9 @@ def finish_task(tx: Transaction, key: str, owner: str) -> bool:
 def retry_task(
     tx: Transaction, key: str, owner: str, *, due_at: datetime, error: str, most: int, counted: bool = True
 ) -> Task | None:
-    """Put a task back after a try that failed, or give it up.
+    """Put a task back after a try that failed, or give it up after `most` tries that counted.
 
-    Args:
-        tx: the transaction.
-        key: which task.
-        owner: who worked on it.
-        due_at: when to try again.
-        error: how it failed; cut to a few lines.
-        most: number of failed tries after which it is dead.
-        counted: whether this try counts.
-
-    Returns:
-        The task, queued or dead; None if the lease is not the owner's, and nothing was changed.
+    Return it, queued or dead; None if the lease is not the owner's, and nothing was changed.
     """
     row = _leased(tx, key, owner)
     if row is None:
@@ -144,21 +117,19 @@ def retry_task(
 
 def release_tasks(tx: Transaction, owner: str, keys: Collection[str]) -> int:
     """Put back tasks that their owner could not finish, as though they had not begun; return how many."""
-    rows = tx.session.exec(select(Task).where(_held(owner), col(Task.key).in_(keys))).all()
+    rows = tx.session.exec(
+        select(Task).where(Task.status == "leased", Task.owner == owner, col(Task.key).in_(keys))
+    ).all()
     for row in rows:
         _let_go(tx, row, "queued")
     return len(rows)
 
 
 def recover_tasks(tx: Transaction, *, running: Collection[str] = ()) -> list[Task]:
-    """Put back tasks whose owner is gone, and return them, each queued or dead.
+    """Put back tasks whose owner is gone, but those in `running`, and return them, each queued or dead.
 
     The first interruptions cause no delay; after further ones a task waits for a growing time, so that one which kills
     the process leaves time for others, and in the end it is dead.
-
-    Args:
-        tx: the transaction.
-        running: keys of tasks that are still worked on.
     """
     query = select(Task).where(Task.status == "leased", col(Task.key).not_in(running))
     rows = list(tx.session.exec(query).all())
@@ -169,8 +140,8 @@ def recover_tasks(tx: Transaction, *, running: Collection[str] = ()) -> list[Tas
             _let_go(tx, row, "dead")
             continue
         if row.interruptions > _FREE_INTERRUPTIONS:
-            doubled = _FIRST_PAUSE * 2 ** (row.interruptions - _FREE_INTERRUPTIONS - 1)
-            row.due_at, row.tried_at = tx.now() + min(doubled, _LONGEST_PAUSE), tx.now()
+            pause = back_off(row.interruptions - _FREE_INTERRUPTIONS, _FIRST_PAUSE, _LONGEST_PAUSE)
+            row.due_at, row.tried_at = tx.now() + timedelta(seconds=pause), tx.now()
         _let_go(tx, row, "queued")
     return rows
 
@@ -207,10 +178,6 @@ def _first(
 def _as_json(pairs: Iterable[tuple[str, str]]) -> str:
     # In the form of SQLite's json_array(), with which they are compared.
     return json.dumps([list(pair) for pair in pairs], separators=(",", ":"), ensure_ascii=False)
-
-
-def _held(owner: str) -> ColumnElement[bool]:
-    return and_(col(Task.status) == "leased", col(Task.owner) == owner)
 
 
 def _leased(tx: Transaction, key: str, owner: str) -> Task | None:

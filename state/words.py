@@ -1,8 +1,13 @@
-"""Words for counts, times and names that were mistyped."""
+"""Words for counts, times and names, as people write them."""
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from difflib import get_close_matches
+
+_ADDRESS = re.compile(
+    r"(?:https?:/{1,2})?(?:www\.)?kaggle\.com/(?:competitions|c)/([^/?#]+)(?:[/?#].*)?", re.IGNORECASE
+)
 
 
 def plural(count: int, noun: str) -> str:
@@ -11,11 +16,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def iso(time: datetime) -> str:
-    """Return an aware time as ISO 8601 UTC with `Z`, such as `2017-10-25T14:03:00Z`.
-
-    Raises:
-        ValueError: the time is naive.
-    """
+    """Return an aware time in UTC, such as `2017-10-25T14:03:00Z`. Raises ValueError if it is naive."""
     if time.tzinfo is None:
         raise ValueError(f"{time} has no time zone")
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
@@ -26,20 +27,20 @@ def moment(time: datetime) -> str:
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def did_you_mean(name: str, known: Iterable[str], closeness: float = 0.6) -> str:
-    """Return `did you mean X?` for the nearest known name, else `known are A, B`, or `there are none`.
-
-    Args:
-        name: what was written.
-        known: what might have been meant.
-        closeness: from 0 to 1; nothing less close is proposed.
-    """
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `did you mean X?` for the nearest known name, else `known are A, B`, or `there are none`."""
     names = sorted(known)
     plain = {_plain(one): one for one in names}
-    if near := get_close_matches(_plain(name), plain, 1, closeness):
+    if near := get_close_matches(_plain(name), plain, 1):
         return f"did you mean {plain[near[0]]}?"
     return f"known are {', '.join(names)}" if names else "there are none"
 
 
 def _plain(name: str) -> str:
     return name.lower().replace(" ", "_").replace("-", "_")
+
+
+def slug_of(text: str) -> str:
+    """Return the name of a competition whose address on Kaggle is given; any other text is returned as it is."""
+    found = _ADDRESS.fullmatch(text.strip())
+    return found[1] if found else text

@@ -24,7 +24,11 @@ STARTED = {
     "bot.knowledge.embedding_process": "embeddings run it by its path, by an interpreter of their own",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
     "sandbox.lab.forwarder": "the command `gateway`, run by its path inside a lab",
-    "sandbox.lab.client": "the command `lab`, run by its path inside a lab",
+    "sandbox.lab.client": "the module `lab`, imported inside a lab",
+    "sandbox.lab.client.__main__": "the command `lab`, run by its path inside a lab",
+    "sandbox.lab.client.command": "imported by it, under the name that it has there",
+    "sandbox.lab.client.report": "likewise",
+    "bot.portfolio.fit_portfolio": "sent to the sandbox as text, which fits a model of the portfolio",
     "tests.scrapers.snapshots.demo_board": "python -m: makes the bundled leaderboard anew",
 }
 """Modules that people start, besides the console scripts, each with how."""
@@ -59,7 +63,7 @@ CALLED = [
 
 _TARGET = re.compile(rf"""["']((?:{"|".join(PACKAGES)})(?:\.\w+)+)(?::(\w+))?["']""")
 """A string that is a module, and perhaps a name in it."""
-_FORMULA = re.compile(r'(?:Metric\(|_function\(|rows=)\s*"(\w+)\.(\w+)"')
+_FORMULA = re.compile(r'(?:[Mm]etric\(|_function\(|rows=)\s*"(\w+)\.(\w+)"')
 """A metric's formula, by its file and its name in the package of metrics."""
 _ALL = re.compile(r"^__all__\b[^=]*= (?:\[[^\]]*\]|\([^)]*\))", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")

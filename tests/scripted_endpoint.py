@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint on loopback that answers from a script and keeps what it was asked."""
+"""An OpenAI-compatible endpoint on loopback that answers from a script, as a stream where asked, and keeps what it was asked."""
 
 import json
 import threading
@@ -32,6 +32,50 @@ class Reply:
     """Seconds between one byte of the body and the next."""
     endless: bool = False
     """Send the body again and again, until the client hangs up."""
+    plain: bool = False
+    """Answer whole, though a stream is asked for."""
+    thoughts: str = ""
+    """What the model thinks before it answers; shown in a stream alone."""
+    events: Sequence[object] | None = None
+    """Sent instead of the stream's own events: JSON values, or texts as they are."""
+    pause: float = 0.0
+    """Seconds between one event of a stream and the next."""
+    silent_after: int | None = None
+    """Events of a stream after which nothing more is sent, though the connection stays open."""
+
+    def streams(self, request: "Request") -> bool:
+        """Return whether it is sent as a stream."""
+        good = self.body is None and self.status == 200 and not self.plain
+        return bool(self.events is not None or (good and request.body.get("stream")))
+
+    def stream(self, request: "Request") -> list[bytes]:
+        """Return the events of a stream."""
+        sent = self._events(request) if self.events is None else self.events
+        return [
+            one.encode() if isinstance(one, str) else b"data: " + json.dumps(one).encode() + b"\n\n" for one in sent
+        ]
+
+    def _events(self, request: "Request") -> Iterator[object]:
+        yield ": on its way\n\n"
+        yield chunk({"role": "assistant", "content": None if self.text is None else ""})
+        for piece in _pieces(self.thoughts):
+            yield chunk({"reasoning_content": piece})
+        for piece in _pieces(self.text or ""):
+            yield chunk({"content": piece})
+        for number, given in enumerate(self.calls):
+            yield from _call_in_pieces(number, _call(number, given))
+        yield chunk({}, self.finish)
+        if (request.body.get("stream_options") or {}).get("include_usage"):
+            yield {"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": self._usage()}
+        yield "data: [DONE]\n\n"
+
+    def _usage(self) -> dict[str, Any]:
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
+        }
 
     def rendered(self, model: str) -> bytes:
         """Return the body."""
@@ -44,16 +88,49 @@ class Reply:
         message: dict[str, Any] = {"role": "assistant", "content": self.text}
         if self.calls:
             message["tool_calls"] = [_call(number, given) for number, given in enumerate(self.calls)]
-        usage = {
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "total_tokens": self.prompt_tokens + self.completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
-        }
         choice = {"index": 0, "message": message, "finish_reason": self.finish}
         return json.dumps(
-            {"id": "c", "object": "chat.completion", "created": 0, "model": model, "choices": [choice], "usage": usage}
+            {
+                "id": "c",
+                "object": "chat.completion",
+                "created": 0,
+                "model": model,
+                "choices": [choice],
+                "usage": self._usage(),
+            }
         ).encode()
+
+
+def chunk(delta: object, finish: str | None = None) -> dict[str, Any]:
+    """Return one event of a stream."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "m",
+        "choices": [choice],
+        "usage": None,
+    }
+
+
+def _pieces(text: str) -> list[str]:
+    """Return a text in three or four parts."""
+    size = max(1, len(text) // 3)
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def _call_in_pieces(number: int, call: Any) -> Iterator[object]:
+    """Yield a tool call as a stream has it; what is no call is sent as it is."""
+    if not isinstance(call, dict) or not isinstance(call.get("function"), dict):
+        yield chunk({"tool_calls": [call]})
+        return
+    function = call["function"]
+    given = function.get("arguments")
+    first = given if not isinstance(given, str) else ""
+    yield chunk({"tool_calls": [{**call, "index": number, "function": {**function, "arguments": first}}]})
+    for piece in _pieces(given) if isinstance(given, str) else ():
+        yield chunk({"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
 
 
 def _call(number: int, given: object) -> object:
@@ -90,6 +167,8 @@ class ScriptedEndpoint:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self.requests: list[Request] = []
+        self.let_go = 0
+        """Answers whose client hung up while they were sent."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = False
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -128,28 +207,44 @@ class ScriptedEndpoint:
                 if len(content) < length:
                     return  # whoever asked was killed meanwhile
                 request = Request(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(content))
-                endpoint._answer(self, endpoint._next(request), str(request.body.get("model")))
+                endpoint._answer(self, endpoint._next(request), request)
 
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
         return Handler
 
-    def _answer(self, handler: BaseHTTPRequestHandler, reply: Reply, model: str) -> None:
+    def _answer(self, handler: BaseHTTPRequestHandler, reply: Reply, request: Request) -> None:
         if reply.delay:
             self._closing.wait(reply.delay)
-        body = reply.rendered(model)
-        length = str(1 << 50) if reply.endless else str(len(body))
+        streams = reply.streams(request)
+        events = reply.stream(request) if streams else []
+        body = b"".join(events) if streams else reply.rendered(str(request.body.get("model")))
+        length = str(1 << 50) if reply.endless or reply.silent_after is not None else str(len(body))
         try:
             handler.send_response(reply.status)
-            kind = "text/html" if isinstance(reply.body, str) else "application/json"
+            kind = (
+                "text/event-stream" if streams else "text/html" if isinstance(reply.body, str) else "application/json"
+            )
             for name, value in {"Content-Type": kind, "Content-Length": length, **reply.headers}.items():
                 handler.send_header(name, value)
             handler.end_headers()
-            for part in self._parts(reply, body if reply.cut_after is None else body[: reply.cut_after]):
+            slow = reply.pause or reply.silent_after is not None
+            whole = body if reply.cut_after is None else body[: reply.cut_after]
+            for part in self._slowly(reply, events) if slow else self._parts(reply, whole):
                 handler.wfile.write(part)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the client gave up waiting, which is what a delay is for
+            self.let_go += 1  # the client gave up waiting, which is what a delay is for
+
+    def _slowly(self, reply: Reply, events: Sequence[bytes]) -> Iterator[bytes]:
+        """Yield the events of a stream with pauses, until the server closes."""
+        for event in events[: reply.silent_after]:
+            if self._closing.is_set():
+                return
+            yield event
+            self._closing.wait(reply.pause)
+        if reply.silent_after is not None:
+            self._closing.wait()
 
     def _parts(self, reply: Reply, body: bytes) -> Iterator[bytes]:
         """Yield the body as it is to be sent, until the server closes."""

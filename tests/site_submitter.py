@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx2
 
-from bot.notify import Notice, Receipt
 from bot.submission import Quota
 from state.errors import NotificationFailed, QuotaReached, SiteUnavailable, SubmissionRefused
+from state.tables import Letter
 
 
 def plain_client() -> httpx2.AsyncClient:
@@ -59,14 +59,13 @@ class SiteSubmitter:
 
 
 class SiteNotifier:
-    """Sends notices to `ScriptedSite`, which keeps them by their keys."""
+    """Sends letters to `ScriptedSite`, which keeps them by their keys."""
 
     def __init__(self, client: httpx2.AsyncClient, url: str, *, seconds: float = 10.0) -> None:
         self._site = SiteSubmitter(client, url, seconds=seconds)
 
-    async def send(self, event: Notice) -> Receipt:
+    async def send(self, letter: Letter) -> None:
         try:
-            answer = await self._site._ask("POST", "act", event.key, f"{event.title}\n{event.body}".encode())
+            await self._site._ask("POST", "act", letter.key, f"{letter.title}\n{letter.body}".encode())
         except (SiteUnavailable, SubmissionRefused, QuotaReached) as error:
             raise NotificationFailed(str(error)) from error
-        return Receipt(answer["ref"])

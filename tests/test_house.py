@@ -21,13 +21,15 @@ from tests.source_tree import PACKAGES, ROOT, modules, sources
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 LARGEST = 700_000_000
 """Bytes that the run-time environment may take."""
+FOR_SCRIPTS = {"lightgbm", "xgboost", "catboost"}
+"""What the portfolio's script imports where its environment has it."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn")
 """What only the worker process and the solutions import."""
 APART = ("bs4", "markdownify", "ray")
 """What only the processes that clean posts import, and a run on a fleet."""
 SERVING = ("markdown_it", "starlette", "uvicorn")
 """What only a command that serves something imports."""
-FOR_SOLUTIONS = {"numpy", "pandas", "pillow", "scikit-learn", "scipy"}
+FOR_SOLUTIONS = {"matplotlib", "numpy", "pandas", "pillow", "scikit-learn", "scipy"}
 """What scripts may count on; they run in the same environment."""
 FOR_OTHERS = {"six"}
 """What the kaggle package imports without declaring it."""
@@ -99,7 +101,7 @@ def test_every_foreign_import_is_of_a_declared_dependency_and_none_is_declared_i
     # pydantic's own other half, pinned by it to one version
     del found["pydantic_core"]
     # What an extra brings is loaded by a process apart, or where a fleet is named, and is not installed with the bot.
-    extras = {"sentence_transformers", "ray"}
+    extras = {"sentence_transformers", "ray", *FOR_SCRIPTS}
     assert {name for name, of in found.items() if not of & declared} - extras == set()
     assert declared - set().union(*found.values()) - FOR_SOLUTIONS - FOR_OTHERS - FOR_PEOPLE == set()
 

@@ -112,7 +112,7 @@ def _community(folder: Path) -> None:
         shown = file.read().splitlines()[1].replace(",", " ")
     (folder / "kernels/linear.py").write_text(
         "# logistic regression, C=1, whose penalty was chosen among nine values on scaled columns\n"
-        f"print('hello')\n# submission.head(): {shown}\n"
+        f"print('hello')\nfirst_row_of_submission = '{shown}'\n"
     )
     kernel = {
         "id": 21, "ref": "ann/linear", "version": 1, "title": "Linear", "author": "ann", "tier": "EXPERT",

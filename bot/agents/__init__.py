@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from bot.engine.context import RunContext
     from bot.engine.strategy import Strategy
 
-__all__ = ["AGENTS", "AgentName", "LiveAgentName", "blends", "open_agent"]
+__all__ = ["AGENTS", "IN_LABS", "AgentName", "LiveAgentName", "blends", "open_agent"]
 
 AGENTS = {
     "comind": "bot.agents.comind.briefing:comind",
@@ -23,6 +23,9 @@ AGENTS = {
 
 _REPLAYS_ONLY = ("solo",)
 """A yardstick: nothing that it makes is scored before it would be sent."""
+
+IN_LABS = ("comind", "hybrid")
+"""Agents whose coders may work in labs, on rows with labels withheld."""
 
 _UNBLENDED = ("aide", "aide-mlebench", "aide-code", "aide-rag", "automind")
 """Agents that are to be as in their papers, which have no blend."""

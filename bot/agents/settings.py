@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from bot.agents import AgentName
+from bot.agents import IN_LABS, AgentName
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.coder.lab.settings import LabSettings
@@ -10,6 +10,7 @@ from bot.coder.own import ChosenCoder
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import RunSettings
+from bot.evaluation.answers.view_names import Withholding
 
 
 class AgentRunSettings(RunSettings):
@@ -23,6 +24,16 @@ class AgentRunSettings(RunSettings):
     adaptive_coding: AdaptiveSettings = AdaptiveSettings()
     lab: LabSettings = LabSettings()
     coder: ChosenCoder = ChosenCoder()
+
+    @property
+    def in_labs(self) -> bool:
+        """Whether the agent's coders work in labs with validation rows; `solo` has a lab with the competition's own files."""
+        return self.agent in IN_LABS and self.rounds.coder == "lab"
+
+    @property
+    def withholding(self) -> Withholding:
+        """How many labelled rows are withheld: `solo` has a lab but no validation rows of its own."""
+        return "lab" if self.in_labs else "script"
 
     @property
     def of_agents(self) -> tuple[BaseModel, ...]:

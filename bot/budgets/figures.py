@@ -33,43 +33,28 @@ def project(kind: Kind, spent: float, done: float | None, around: float = 0.0) -
     It is linear: `spent / done`, with `done` from `share`; None before anything is done, and for submissions, which come
     only at the end.
 
-    Args:
-        kind: what is spent.
-        spent: spending of the run.
-        done: share of the run that is done, 0 to 1; None: the run has ended, and nothing more will be spent.
-        around: spending of others at the same level, to which the run adds.
+    `done` None: the run has ended, and nothing more will be spent. `around` is the spending of others at the same
+    level.
     """
     if done is None or done <= 0 or kind in _NOT_PROJECTED:
         return None
     return around + spent / done
 
 
-def figure(kind: Kind, cap: float | None, spent: float, projected: float | None) -> Figure:
+def figure(cap: float | None, spent: float, projected: float | None = None) -> Figure:
     """Return a figure, rounded to a millionth."""
     left = None if cap is None else round(max(0.0, cap - spent), 6)
     return Figure(cap, round(spent, 6), left, None if projected is None else round(projected, 6))
 
 
 def figures(run: Level, done: float | None) -> dict[str, Mapping[str, Mapping[str, float | None]]]:
-    """Return {level: {kind: {cap, spent, left, projected}}} of a run's level and all levels around it.
-
-    Args:
-        run: the level of the run.
-        done: as for `project`.
-    """
+    """Return {level: {kind: {cap, spent, left, projected}}} of a run's level and all levels around it."""
     own = run.usage
-    found: dict[str, Mapping[str, Mapping[str, float | None]]] = {}
-    for level in run.levels:
-        usage = level.usage
-        found[level.name] = {
-            kind.value: asdict(
-                figure(
-                    kind,
-                    level.caps.of(kind),
-                    usage[kind],
-                    project(kind, own[kind], done, around=max(0.0, usage[kind] - own[kind])),
-                )
-            )
-            for kind in Kind
-        }
-    return found
+
+    def of(level: Level, kind: Kind, spent: float) -> Mapping[str, float | None]:
+        projected = project(kind, own[kind], done, around=max(0.0, spent - own[kind]))
+        return asdict(figure(level.caps.of(kind), spent, projected))
+
+    return {
+        level.name: {kind.value: of(level, kind, spent) for kind, spent in level.usage.items()} for level in run.levels
+    }

@@ -1,10 +1,10 @@
 """Nested levels of a budget: spending at one counts at all levels around it, and all must have room."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
-from types import TracebackType
 
 from bot.budgets.kinds import KNOWN_AFTERWARDS, Kind, by_kind, name, words
 from bot.budgets.settings import Caps
@@ -21,159 +21,36 @@ class Held:
         self.left = dict(amounts)
         """Amounts still reserved, by kind."""
         self._level = level
-        self._over = False
 
     def spend(self, **amounts: float) -> None:
-        """Count spending, which reduces the reservation. Kinds that were not reserved are counted as well.
-
-        Raises:
-            RuntimeError: the reservation is over.
-        """
-        if self._over:
-            raise RuntimeError("what was reserved has been given back")
-        spent = by_kind(amounts)
-        for kind, amount in spent.items():
+        """Count spending, which reduces the reservation. Kinds that were not reserved are counted as well."""
+        for kind, amount in by_kind(amounts).items():
             if kind in self.left:
                 self.left[kind] = max(0.0, self.left[kind] - amount)
-        self._level.count(spent)
-
-    def give_back(self) -> None:
-        """End the reservation: the rest becomes available again."""
-        self._over = True
-        self._level.give_back(self)
+        self._level.spend(**amounts)
 
 
 @dataclass(frozen=True)
 class _Refusal:
     """Why a reservation has no room; `final` if it would have none even if all reservations came back unspent."""
 
-    sentence: str
+    error: BudgetExceeded
     final: bool
-    renews: bool
-    """Whether the level starts again with a new period."""
-
-    @property
-    def error(self) -> BudgetExceeded:
-        """The error to raise."""
-        return BudgetExceeded(self.sentence, renews=self.renews)
 
 
-class Reservation:
-    """A request for amounts: a context manager that gives them as `Held`, and releases the unspent rest, however it ends.
+@dataclass(frozen=True)
+class _Waiting:
+    """A request for amounts that others have reserved."""
 
-    `with` refuses at once what does not fit. `async with` waits for other reservations, and refuses only what would not
-    fit if all of them came back unspent; waiting requests are served in order, and a new one that fits need not wait.
-
-    Raises:
-        BudgetExceeded: on entering; names the level, its cap, what is spent and what was wanted.
-        RuntimeError: the level has ended.
-    """
-
-    def __init__(self, level: "Level", wanted: Mapping[Kind, float]) -> None:
-        self._level = level
-        self._wanted = {kind: amount for kind, amount in wanted.items() if amount > 0}
-        self._held: Held | None = None
-        self._let_in: asyncio.Future[None] | None = None
-
-    def __enter__(self) -> Held:
-        refusal = self._take()
-        if refusal is not None:
-            raise refusal.error
-        return self._taken()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._give_back()
-
-    async def __aenter__(self) -> Held:
-        refusal = self._take()
-        if refusal is None:
-            return self._taken()
-        if refusal.final:
-            raise refusal.error
-        self._let_in = asyncio.get_running_loop().create_future()
-        self._level.wait(self)
-        try:
-            await self._let_in
-        except asyncio.CancelledError:
-            self._give_back()  # it may have been let in just before
-            raise
-        finally:
-            self._level.leave(self)
-        return self._taken()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._give_back()
-
-    def retry(self) -> None:
-        """Grant it, or refuse it for good, if released amounts decide that."""
-        if self._let_in is None or self._let_in.done():
-            return
-        try:
-            refusal = self._take()
-        except RuntimeError as error:
-            self._let_in.set_exception(error)
-            return
-        if refusal is None:
-            self._let_in.set_result(None)
-        elif refusal.final:
-            self._let_in.set_exception(refusal.error)
-
-    def _take(self) -> _Refusal | None:
-        """Reserve the amounts at every level, or at none and return why."""
-        self._level.ensure_open()
-        refusals = [found for level in self._level.levels if (found := self._refusal(level)) is not None]
-        if refusals:
-            # If one level will never have room, another one's renewal tomorrow does not help.
-            return min(refusals, key=lambda refusal: (not refusal.final, refusal.renews))
-        self._held = Held(self._level, self._wanted)
-        self._level.hold(self._held)
-        return None
-
-    def _refusal(self, level: "Level") -> _Refusal | None:
-        """Return why one level has no room, None if it has."""
-        blocked = None
-        for kind in Kind:
-            cap, wanted = level.caps.of(kind), self._wanted.get(kind, 0.0)
-            if cap is None or not (wanted or kind in KNOWN_AFTERWARDS):
-                continue
-            spent, held = level.spent(kind), level.held(kind)
-            if kind in KNOWN_AFTERWARDS and spent >= cap:
-                return _Refusal(f"{_reached(level, kind, cap, spent)}, so nothing more is begun", True, level.renews)
-            if spent + wanted > cap:
-                return _Refusal(
-                    f"{_reached(level, kind, cap, spent)}, and the next step may take {words(kind, wanted)}",
-                    True,
-                    level.renews,
-                )
-            if spent + held + wanted > cap:
-                under_way = f"{words(kind, held)} are held back for what is under way"
-                sentence = f"{_reached(level, kind, cap, spent)}, {under_way}, and the next step may take {words(kind, wanted)}"
-                blocked = blocked or _Refusal(sentence, False, level.renews)
-        return blocked
-
-    def _taken(self) -> Held:
-        if self._held is None:
-            raise RuntimeError("nothing is reserved")
-        return self._held
-
-    def _give_back(self) -> None:
-        if self._held is not None:
-            self._held.give_back()
-            self._held = None
-
-
-def _reached(level: "Level", kind: Kind, cap: float, spent: float) -> str:
-    return f"the {level.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, spent)} are spent"
+    level: "Level"
+    wanted: Mapping[Kind, float]
+    held: asyncio.Future[Held]
 
 
 class Level:
     """One level: its caps, what is spent, and what is reserved for work in progress.
 
-    All connected levels belong to one event loop; only `async with reserve(...)` waits.
+    All connected levels belong to one event loop.
     """
 
     def __init__(
@@ -186,11 +63,9 @@ class Level:
         period: Callable[[], date] | None = None,
         around: "Level | None" = None,
     ) -> None:
-        """Begin a level; `closing` ends it.
+        """Begin a level.
 
         Args:
-            name: its name in messages, such as `day`.
-            caps: its caps.
             spent: earlier spending by kind; it is not counted at the levels around, which get their own.
             measured: functions that measure a kind; added to its value in `spent`.
             period: returns the current day; with a new one, spending starts at zero again.
@@ -207,8 +82,8 @@ class Level:
         self._period = period
         self._now = period() if period else None
         self._held: dict[int, Held] = {}
-        self._waiting: list[Reservation] = []
-        self._closed = False
+        self._waiting: list[_Waiting] = []
+        """Requests at any level within this one, if it is the widest."""
 
     @property
     def usage(self) -> dict[Kind, float]:
@@ -248,58 +123,101 @@ class Level:
         """Return whether this level, or one around it, has a cap on a kind."""
         return any(level.caps.of(kind) is not None for level in self.levels)
 
-    def reserve(self, **wanted: float) -> Reservation:
-        """Return a reservation, to be entered by `with` (refused at once) or `async with` (waits while it may still fit).
+    def refusal(self, **wanted: float) -> BudgetExceeded | None:
+        """Return why amounts cannot be reserved now; None: they can."""
+        refusal = self._refusal(by_kind(wanted))
+        return None if refusal is None else refusal.error
 
-        A holder of a kind must not wait for more of the same kind.
+    @asynccontextmanager
+    async def reserve(self, **wanted: float) -> AsyncIterator[Held]:
+        """Reserve amounts for a block, and release the unspent rest, however the block ends.
+
+        It waits for other reservations, and refuses only what would not fit if all of them came back unspent. Waiting
+        requests are served in order, and a new one that fits need not wait. A holder of a kind must not wait for more of
+        the same kind.
+
+        Raises:
+            BudgetExceeded: names the level, its cap, what is spent and what was wanted.
         """
-        return Reservation(self, by_kind(wanted))
+        held = await self._enter({kind: amount for kind, amount in by_kind(wanted).items() if amount > 0})
+        try:
+            yield held
+        finally:
+            self._release(held)
 
     def spend(self, **amounts: float) -> None:
-        """Count what was spent without a reservation."""
-        self.count(by_kind(amounts))
-        self.retry()
-
-    def count(self, amounts: Mapping[Kind, float]) -> None:
         """Add amounts to what is spent here and at all levels around."""
         for level in self.levels:
             level._renew()
-            for kind, amount in amounts.items():
+            for kind, amount in by_kind(amounts).items():
                 level._spent[kind] = level._spent.get(kind, 0.0) + amount
+        self.retry()
 
-    def hold(self, held: Held) -> None:
-        """Reserve amounts here and at all levels around."""
+    def retry(self) -> None:
+        """Grant or finally refuse, in their order, the waiting requests at any level within the widest one."""
+        for waiting in tuple(self.levels[-1]._waiting):
+            if waiting.held.done():
+                continue
+            refusal = waiting.level._refusal(waiting.wanted)
+            if refusal is None:
+                waiting.held.set_result(waiting.level._hold(waiting.wanted))
+            elif refusal.final:
+                waiting.held.set_exception(refusal.error)
+
+    async def _enter(self, wanted: Mapping[Kind, float]) -> Held:
+        refusal = self._refusal(wanted)
+        if refusal is None:
+            return self._hold(wanted)
+        if refusal.final:
+            raise refusal.error
+        line, waiting = self.levels[-1]._waiting, _Waiting(self, wanted, asyncio.get_running_loop().create_future())
+        line.append(waiting)
+        try:
+            return await waiting.held
+        except asyncio.CancelledError:
+            if not (waiting.held.cancelled() or waiting.held.exception()):  # it was granted just before
+                self._release(waiting.held.result())
+            raise
+        finally:
+            line.remove(waiting)
+
+    def _hold(self, wanted: Mapping[Kind, float]) -> Held:
+        held = Held(self, wanted)
         for level in self.levels:
             level._held[id(held)] = held
+        return held
 
-    def give_back(self, held: Held) -> None:
-        """Release reserved amounts, and grant waiting reservations."""
+    def _release(self, held: Held) -> None:
         for level in self.levels:
             level._held.pop(id(held), None)
         self.retry()
 
-    def wait(self, reservation: Reservation) -> None:
-        """Put a reservation into the line."""
-        self.levels[-1]._waiting.append(reservation)
+    def _refusal(self, wanted: Mapping[Kind, float]) -> _Refusal | None:
+        """Return why a level, here or around, has no room; None if all have."""
+        refusals = [refusal for level in self.levels if (refusal := level._own_refusal(wanted)) is not None]
+        # If one level will never have room, another one's renewal tomorrow does not help.
+        return min(refusals, key=lambda refusal: (not refusal.final, refusal.error.renews), default=None)
 
-    def leave(self, reservation: Reservation) -> None:
-        """Take a reservation out of the line."""
-        self.levels[-1]._waiting.remove(reservation)
+    def _own_refusal(self, wanted: Mapping[Kind, float]) -> _Refusal | None:
+        blocked = None
+        for kind in Kind:
+            cap, amount = self.caps.of(kind), wanted.get(kind, 0.0)
+            if cap is None or not (amount or kind in KNOWN_AFTERWARDS):
+                continue
+            spent, held = self.spent(kind), self.held(kind)
+            reached = f"the {self.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, spent)} are spent"
+            if kind in KNOWN_AFTERWARDS and spent >= cap:
+                return _Refusal(self._error(f"{reached}, so nothing more is begun"), final=True)
+            needed = f"and the next step may take {words(kind, amount)}"
+            if spent + amount > cap:
+                return _Refusal(self._error(f"{reached}, {needed}"), final=True)
+            if spent + held + amount > cap:
+                under_way = f"{words(kind, held)} are held back for what is under way"
+                blocked = blocked or _Refusal(self._error(f"{reached}, {under_way}, {needed}"), final=False)
+        return blocked
 
-    def retry(self) -> None:
-        """Retry, in their order, the waiting reservations at any level within the widest one."""
-        for reservation in tuple(self.levels[-1]._waiting):
-            reservation.retry()
-
-    def ensure_open(self) -> None:
-        """Raise RuntimeError if this level, or one around it, has ended."""
-        for level in self.levels:
-            if level._closed:
-                raise RuntimeError(f"the budget of the {level.name} has ended")
-
-    def close(self) -> None:
-        """End the level: nothing can be reserved any more; what was spent can still be read."""
-        self._closed = True
+    def _error(self, sentence: str) -> BudgetExceeded:
+        return BudgetExceeded(sentence, renews=self.renews)
 
     def _renew(self) -> None:
         """Reset spending if the period is over; a clock that is set back renews nothing."""

@@ -1,16 +1,16 @@
 """`bot approve`: approve or refuse a held submission; confirm a proposed task card; or accept a competition's rules."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json
+from bot.cli.output import print_result
+from bot.status.orders import decide, waiting, who
+from bot.status.problems import end
 from state.errors import UsageError
-
-if TYPE_CHECKING:
-    from state.store import Store
+from state.store import Store
 
 
 def approve(
@@ -37,9 +37,6 @@ def approve(
         raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
     if id is None and (refuse or card or rules):
         raise UsageError("say which: `bot approve` alone lists what waits")
-    # Imported here: no other command should pay for these imports.
-    from bot.status.orders import decide, who
-
     with open_daemon_store(config) as store:
         if id is None:
             _list_waiting(store, json=json)
@@ -52,50 +49,33 @@ def approve(
             return
         row = decide(store, id, "refused" if refuse else "approved", who())
         running = daemon_is_running(store)
-    if json:
-        answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
-        print_json({**answer, "daemon_runs": running})
-        return
+    answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
     what = "is refused, and will not be sent" if refuse else "is approved"
     later = "" if running else "; no daemon runs now: the decision takes effect when `bot run` starts"
-    typer.echo(f"submission {row.id} {what}{later}")
+    print_result({**answer, "daemon_runs": running}, f"submission {row.id} {what}{later}", json=json)
 
 
-def _list_waiting(store: "Store", *, json: bool) -> None:
-    from bot.status.orders import waiting
-
+def _list_waiting(store: Store, *, json: bool) -> None:
     found = waiting(store)
-    if json:
-        print_json({"waiting": found})
-        return
-    for line in found or ["nothing waits for you"]:
-        typer.echo(line)
+    print_result({"waiting": found}, *(found or ["nothing waits for you"]), json=json)
 
 
-def _confirm_card(store: "Store", competition: str, *, json: bool) -> None:
-    from bot.live.reading.proposals import confirm
-    from bot.status.orders import who
+def _confirm_card(store: Store, competition: str, *, json: bool) -> None:
+    from bot.live.reading.proposals import confirm  # here, as it takes most of a second
 
     with store.write() as tx:
         proposal = confirm(tx, competition, who())
-    if json:
-        print_json({"competition": competition, **proposal.model_dump(mode="json")})
-    else:
-        typer.echo(f"{competition}: confirmed: {', '.join(proposal.lines)}")
+    record = {"competition": competition, **proposal.model_dump(mode="json")}
+    print_result(record, f"{competition}: confirmed: {', '.join(proposal.lines)}", json=json)
 
 
-def _accept_rules(store: "Store", competition: str, *, json: bool) -> None:
-    from bot.live.reading.rules import to_confirm
-    from bot.status.orders import who
-    from bot.status.problems import end
+def _accept_rules(store: Store, competition: str, *, json: bool) -> None:
+    from bot.live.reading.rules import to_confirm  # here, as they take most of a second
     from bot.submission.rules import accept_rules
 
     with store.write() as tx:
         sha, lines = accept_rules(tx, competition, who())
         end(tx, to_confirm(competition))
-    if json:
-        print_json({"competition": competition, "rules": sha, "lines": [one.model_dump(mode="json") for one in lines]})
-        return
-    typer.echo(f"{competition}: {'the rules page as last read' if sha else 'that there is no rules page'} is accepted")
-    for one in lines:
-        typer.echo(f"- {one}")
+    record = {"competition": competition, "rules": sha, "lines": [one.model_dump(mode="json") for one in lines]}
+    what = "the rules page as last read" if sha else "that there is no rules page"
+    print_result(record, f"{competition}: {what} is accepted", *(f"- {one}" for one in lines), json=json)

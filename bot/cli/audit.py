@@ -9,7 +9,7 @@ import typer
 from sqlmodel import select
 
 from bot.cli.options import Json
-from bot.cli.output import print_json
+from bot.cli.output import print_result
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder
 from bot.replay.audit import Audit, audit_run
@@ -39,18 +39,9 @@ def audit(
     rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
         found = audit_run(folder, store, loaded, [*rows, *_further(store, rows)], run_id, settings)
-    if json:
-        print_json(
-            {
-                "run": run_id,
-                "passed": found.passed,
-                "prompts": found.prompts,
-                "items": found.items,
-                "findings": list(found.findings),
-            }
-        )
-    else:
-        _print(found)
+    counts = {"prompts": found.prompts, "items": found.items}
+    record = {"run": run_id, "passed": found.passed, **counts, "findings": list(found.findings)}
+    print_result(record, *found.findings, _verdict(found), json=json)
     if not found.passed:
         raise typer.Exit(1)
 
@@ -64,11 +55,9 @@ def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
     return [row for row in posts if (type(row), row.id) not in known]
 
 
-def _print(found: Audit) -> None:
-    for finding in found.findings:
-        typer.echo(finding)
+def _verdict(found: Audit) -> str:
     verdict = "passed" if found.passed else f"FAILED: {len(found.findings)} finding(s)"
-    typer.echo(
+    return (
         f"{verdict}; {found.prompts} prompts with {found.items} dated items, against {found.posts_after_clock} posts "
         f"that the clock hides and {found.label_rows} hidden answers"
     )

@@ -19,11 +19,10 @@ from bot.cli.compare import print_comparison
 from bot.cli.configured import configured, settings_file
 from bot.cli.options import Config, Fleet
 from bot.cli.output import print_json, print_table
-from bot.cli.running import print_outcome, status_of
+from bot.cli.running import print_outcome, remove_leftovers, status_of
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.report.words import duration, money
-from sandbox.leftovers import left_by_killed
 from sandbox.locks import Lock, take_soon
 from state.errors import UsageError
 
@@ -53,8 +52,7 @@ def bench(
     console = Console(stderr=True)
     for caution in dict.fromkeys(run.setup.caution for run in found.runs if run.setup.caution):
         typer.echo(caution, err=True)
-    for left in left_by_killed(found.out):
-        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+    remove_leftovers(found.out)
     statuses = [0]
     with ExitStack() as opened:
         leases, gpus = opened.enter_context(

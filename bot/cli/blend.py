@@ -1,7 +1,5 @@
-"""`bot blend`: blend the scripts of finished replays of one competition."""
+"""`bot blend`: blend finished replays of one competition."""
 
-import asyncio
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +12,9 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
-from bot.replay.blended import blend_runs, blended_run, stored_runs
+from bot.replay.blended import blend_runs, stored_runs
 from bot.replay.several import Outcome
-from sandbox.choose import choose
-from sandbox.workspace import remove_tree
 from scrapers.snapshots.snapshot import Snapshot
-from state.errors import BotError
 
 
 def blend(
@@ -29,10 +24,11 @@ def blend(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Blend the scripts of finished replays of one competition: several seeds and agents together, without a model.
+    """Blend finished replays of one competition: several seeds and agents together, without a model.
 
-    Nothing is trained: the files of the scored runs are blended, by weights fitted on the rows that all runs withheld. These
-    must be the same, as they are with the same --split-seed. The result is a run like any other, graded and with a report.
+    Nothing is trained: predictions of scored scripts and experiments are blended, by weights fitted on rows that all runs
+    withheld. These must be the same, as they are with the same --split-seed. The result is a run like any other, graded and
+    with a report.
 
     Example: bot blend runs/spooky_author_identification-aide-* --out blends
     """
@@ -40,21 +36,10 @@ def blend(
     stored = stored_runs(run_folders(runs))
     loaded = Snapshot.load(snapshot or stored[0].settings.snapshot, METRIC_DIRECTIONS)
     check_free(out, settings.disk)
-    # Nothing runs in it.
-    sandbox = choose("process", trusted=True)
     models, redactor = model_settings(settings), redactor_of(settings)
     with open_leases(settings.leases, 0) as (leases, _):
-        run = blended_run(stored, loaded, out, datetime.now(UTC))
-        try:
-            result = asyncio.run(blend_runs(run, stored, sandbox, leases, models, redactor, _say))
-        except BotError:
-            remove_tree(run.folder.path)
-            raise
+        run, result = blend_runs(stored, loaded, out, leases, models, redactor, lambda line: typer.echo(line, err=True))
     outcome = Outcome(run.folder.path, run.id, result)
     if json:
         print_outcome(outcome)
     report([outcome], json=json)
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)

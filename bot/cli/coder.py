@@ -9,7 +9,7 @@ import typer
 
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json
+from bot.cli.output import print_result
 from bot.replay.coder_check import check_coder
 from bot.replay.run import Show
 from sandbox import BackEndChoice
@@ -21,7 +21,7 @@ coder_app = typer.Typer(
 
 @coder_app.callback()
 def _coder() -> None:
-    """Your own coding agents, the tables [coders.NAME] of bot.toml."""
+    """Make `check` a subcommand, though it is the only one."""
 
 
 @coder_app.command()
@@ -33,20 +33,18 @@ def check(
 ) -> None:
     """Have a coding agent work in a lab for a minute: its model is a script on this machine, so no key is needed.
 
-    It is to run a command, have a script scored by `lab score`, improve it, and end by `lab done`. Exits with 1 if it does not.
+    It has to run a command, log an experiment, log a better one, and end with `lab done`. Exits with 1 if it does not.
 
     Example: bot coder check codex
     """
     show = Show(lambda line: typer.echo(line, err=True), lambda context, stopwatch: None)
     with tempfile.TemporaryDirectory(prefix="bot-coder-") as folder:
-        checked = check_coder(name, settings_file(config), sandbox, Path(folder), show)
-    ok = all(one.ok for one in checked.seen)
-    if json:
-        print_json({"coder": name, "ok": ok, "seen": [asdict(one) for one in checked.seen], "printed": checked.printed})
-    else:
-        for one in checked.seen:
-            typer.echo(f"{'ok' if one.ok else 'fails':6} {one.what:20} {one.found}")
-        if not ok:
-            typer.echo(f"What it printed last:\n{checked.printed}", err=True)
+        seen, printed = check_coder(name, settings_file(config), sandbox, Path(folder), show)
+    ok = all(one.ok for one in seen)
+    record = {"coder": name, "ok": ok, "seen": [asdict(one) for one in seen], "printed": printed}
+    lines = (f"{'ok' if one.ok else 'fails':6} {one.what:24} {one.found}" for one in seen)
+    print_result(record, *lines, json=json)
+    if not ok and not json:
+        typer.echo(f"What it printed last:\n{printed}", err=True)
     if not ok:
         raise typer.Exit(1)

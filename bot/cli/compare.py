@@ -9,10 +9,9 @@ import typer
 
 from bot.bench.comparing.comparison import Comparison, Pair
 from bot.bench.comparing.comparison import compare as compared
-from bot.bench.comparing.grading_reports import grading_reports
 from bot.bench.comparing.page import render
-from bot.bench.comparing.runs import read_runs
-from bot.bench.comparing.table import csv_text, outcomes_table, spent_table
+from bot.bench.comparing.runs import grading_reports, read_runs
+from bot.bench.comparing.table import outcomes_table, spent_table
 from bot.bench.comparing.verdict import conclusion, interval, percentage, points, verdict
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
@@ -28,7 +27,6 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="write one self-contained page with figures, curves and tables")
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="write every run as a row")] = None,
     reports: Annotated[
         Path | None,
         typer.Option(help="a folder for MLE-bench's grading reports: one for each agent and seed, to be averaged"),
@@ -41,9 +39,8 @@ def compare(
     """
     read = read_runs(runs)
     found = compared(read)
-    for file, text in ((html, render), (csv, csv_text)):
-        if file is not None:
-            _write(file, text(found))
+    if html is not None:
+        _write(html, render(found))
     if reports is not None:
         for path, report in grading_reports(read).items():
             _write(reports / path, report_text(report))

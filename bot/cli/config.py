@@ -1,18 +1,20 @@
 """`bot config`: check bot.toml, show the settings in effect, or print an example."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json, print_table
+from bot.cli.output import print_json, print_result, print_table
+from bot.configuration import Configuration, read_configuration
+from bot.configuration.example import example as example_text
+from bot.configuration.shown_settings import given, keys, shown
 from state.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from bot.configuration import Configuration
+from state.words import plural
 
 config_app = typer.Typer(name="config", help="Check, show or begin the file bot.toml.", no_args_is_help=True)
 
@@ -27,8 +29,6 @@ def check(file: File = None, config: Config = None, json: Json = False) -> None:
 
     Example: bot config check bot.toml
     """
-    from bot.configuration import read_configuration
-
     found = settings_file(file or config)
     try:
         configuration = read_configuration(found)
@@ -37,10 +37,9 @@ def check(file: File = None, config: Config = None, json: Json = False) -> None:
             raise
         print_json({"file": str(found), "ok": False, "problems": [asdict(one) for one in error.problems]})
         raise typer.Exit(2) from None
-    if json:
-        print_json({"file": found and str(found), "ok": True, "problems": [], **_summary(configuration)})
-        return
-    _print(configuration)
+    summary = _summary(configuration)
+    record = {"file": found and str(found), "ok": True, "problems": [], **summary}
+    print_result(record, *_lines(configuration, summary), json=json)
 
 
 @config_app.command()
@@ -49,9 +48,6 @@ def show(file: File = None, config: Config = None, json: Json = False) -> None:
 
     Example: bot config show
     """
-    from bot.configuration import read_configuration
-    from bot.configuration.shown_settings import shown
-
     found = settings_file(file or config)
     settings = list(shown(read_configuration(found)))
     if json:
@@ -66,14 +62,10 @@ def example() -> None:
 
     Example: bot config example > bot.toml
     """
-    from bot.configuration.example import example
-
-    typer.echo(example(), nl=False)
+    typer.echo(example_text(), nl=False)
 
 
-def _summary(configuration: "Configuration") -> dict[str, Any]:
-    from bot.configuration.shown_settings import given, keys
-
+def _summary(configuration: Configuration) -> dict[str, Any]:
     competitions = configuration.settings.competitions
     return {
         "given": {one.key: one.value for one in given(configuration)},
@@ -82,19 +74,15 @@ def _summary(configuration: "Configuration") -> dict[str, Any]:
     }
 
 
-def _print(configuration: "Configuration") -> None:
-    summary = _summary(configuration)
+def _lines(configuration: Configuration, summary: dict[str, Any]) -> Iterator[str]:
     if configuration.file is None:
-        typer.echo("there is no bot.toml here: all settings are the defaults (`bot config example` prints a bot.toml)")
+        yield "there is no bot.toml here: all settings are the defaults (`bot config example` prints a bot.toml)"
     else:
-        count = len(summary["given"])
-        typer.echo(f"{configuration.file}: nothing is wrong; it sets {count} key{'' if count == 1 else 's'}")
-    from bot.configuration.shown_settings import given
-
+        yield f"{configuration.file}: nothing is wrong; it sets {plural(len(summary['given']), 'key')}"
     for one in given(configuration):
-        typer.echo(f"  {one.key} = {one.text}")
+        yield f"  {one.key} = {one.text}"
     for name, is_set in summary["keys"].items():
-        typer.echo(f"{name}: {'set, not shown' if is_set else 'not set'}")
+        yield f"{name}: {'set, not shown' if is_set else 'not set'}"
     for slug, one in summary["competitions"].items():
         sent = {"auto": "at once", "ask": "when approved"}[one["approve"]]
-        typer.echo(f"{slug}: files are {f'sent to Kaggle {sent}' if one['submit'] else 'not sent to Kaggle'}")
+        yield f"{slug}: files are {f'sent to Kaggle {sent}' if one['submit'] else 'not sent to Kaggle'}"

@@ -24,11 +24,7 @@ def daemon_database(config: Path | None) -> Path:
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
-    """Open the daemon's database, with the latest daemon's clock.
-
-    Args:
-        config: the given bot.toml; None: the current folder's, if it has one.
-        create: create it if it is missing, so that the daemon finds orders from before its first start.
+    """Open the daemon's database, with the latest daemon's clock; `create` it for orders from before its first start.
 
     Raises:
         UsageError: there is none, or it may not be created.

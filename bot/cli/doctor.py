@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,42 +9,22 @@ import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.options import Config, Json, OneCompetition
-from bot.cli.output import print_json
+from bot.cli.output import print_result
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
-from bot.doctor import Check
-from bot.doctor.coders import check_coders
-from bot.doctor.daemon import (
-    check_backups,
-    check_daemon,
-    check_daemon_database,
-    check_log_file,
-    check_notify,
-    check_service,
-)
+from bot.doctor import Finding
+from bot.doctor.daemon import check_daemon, check_daemon_database, check_log_file, check_notify, check_service
 from bot.doctor.fleet import check_fleet
-from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
+from bot.doctor.gpus import check_gpus
 from bot.doctor.kaggle import check_kaggle
-from bot.doctor.machine import (
-    check_database,
-    check_disk,
-    check_leases,
-    check_share,
-)
-from bot.doctor.models import check_models, is_foreign
-from bot.doctor.sandboxes import (
-    check_bubblewrap,
-    check_docker,
-    check_environment,
-    check_isolation,
-    description_here,
-    engine_info,
-)
-from bot.service.status import status_here
+from bot.doctor.machine import check_database, check_disk, check_leases, check_sandboxes, check_share
+from bot.doctor.models import check_coders, check_models, is_foreign
+from bot.service.systemd import service_state
+from sandbox.choose import choose
+from sandbox.environments import chosen_environment
 from sandbox.gpu import open_gpus
-from sandbox.image.engine import ENGINE_FAILURES
 from sandbox.instance import instance_of
-from state.errors import ConfigurationError
+from state.errors import ConfigurationError, UsageError
 
 
 def doctor(
@@ -62,77 +41,68 @@ def doctor(
     Example: bot doctor spooky-author-identification
     """
     file = settings_file(config)
-    checks = list(all_checks(out, file) if competition is None else _of_competition(competition, file))
-    if not show_checks(checks, json=json):
+    findings = list(all_checks(out, file) if competition is None else _check_competition(competition, file))
+    if not show_findings(findings, json=json):
         raise typer.Exit(1)
 
 
-def show_checks(checks: Sequence[Check], *, json: bool = False) -> bool:
-    """Print the checks; return whether none fails."""
-    ok = all(check.status != "fails" for check in checks)
-    if json:
-        print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
-        return ok
-    for check in checks:
-        fix = f" -> {check.fix}" if check.fix else ""
-        typer.echo(f"{check.status:8} {check.part:15} {check.found}{fix}")
+def show_findings(findings: Sequence[Finding], *, json: bool = False) -> bool:
+    """Print the findings; return whether nothing fails."""
+    ok = all(finding.status != "fails" for finding in findings)
+    lines = (f"{one.status:8} {one.part:15} {one.found}{f' -> {one.fix}' if one.fix else ''}" for one in findings)
+    print_result({"ok": ok, "checks": [asdict(finding) for finding in findings]}, *lines, json=json)
     return ok
 
 
-def _of_competition(slug: str, file: Path | None) -> list[Check]:
-    configuration, settings = _configuration(file)
-    table = {slug: settings.competitions.get(slug, CompetitionSettings())}
-    wrong = [one for one in configuration if one.status != "ok"]
-    daemon = settings.daemon
-    return [*wrong, *check_kaggle(settings.kaggle, table, rehearsal=daemon.rehearsal, state=daemon.folder)]
-
-
-def all_checks(out: Path, file: Path | None) -> Iterator[Check]:
+def all_checks(out: Path, file: Path | None) -> Iterator[Finding]:
     """Check every part, by a bot.toml (None: the defaults) and the folder that runs are written to."""
     configuration, settings = _configuration(file)
-    models = model_settings(settings)
+    models, daemon, competitions = model_settings(settings), settings.daemon, settings.competitions
     yield from configuration
-    yield check_share(settings.sandbox, out, settings.daemon.slots)
-    named, environment = check_environment(settings.sandbox)
-    yield named
-    sandboxes = [check_bubblewrap(environment), check_docker(instance_of(out), settings.sandbox, environment)]
-    yield from sandboxes
-    yield check_isolation(sandboxes, needed=is_foreign(models))
+    yield from check_share(settings.sandbox, out, daemon.slots)
+    yield from check_sandboxes(settings.sandbox, instance_of(out), is_required=is_foreign(models))
     with open_gpus() as gpus:
-        yield check_gpus(gpus)
-        if gpus.all():
-            yield check_devices(gpus)
-            yield check_toolkit(_engine())
-    if settings.fleet.address is not None:
-        yield from check_fleet(settings.fleet, settings.sandbox, description_here(environment, sandboxes))
-    yield from check_models(models, [one.model for one in settings.competitions.values()])
-    yield from check_coders(settings.coders, filter(None, (one.coder for one in settings.competitions.values())))
+        yield from check_gpus(gpus)
+    yield from _check_fleet(settings)
+    yield from check_models(models, [table.model for table in competitions.values()])
+    yield from check_coders(settings.coders, filter(None, (table.coder for table in competitions.values())))
+    yield from check_kaggle(settings.kaggle, competitions, rehearsal=daemon.rehearsal, state=daemon.folder)
+    yield from check_notify(settings.notify)
+    yield from check_daemon(daemon, settings.disk)
+    yield from check_daemon_database(daemon.folder)
+    yield from check_log_file(daemon.log_file)
+    yield from check_service(service_state())
+    yield from check_disk(out, settings.disk)
+    yield from check_database(out)
+    yield from check_leases()
+
+
+def _check_competition(slug: str, file: Path | None) -> Iterator[Finding]:
+    configuration, settings = _configuration(file)
+    table = {slug: settings.competitions.get(slug, CompetitionSettings())}
     daemon = settings.daemon
-    yield from check_kaggle(settings.kaggle, settings.competitions, rehearsal=daemon.rehearsal, state=daemon.folder)
-    yield check_notify(settings.notify)
-    yield check_daemon(settings.daemon, settings.disk)
-    yield check_daemon_database(settings.daemon.folder)
-    yield check_backups(settings.daemon.folder, datetime.now(UTC))
-    yield from filter(None, (check_log_file(settings.daemon), check_service(status_here())))
-    yield check_disk(out, settings.disk)
-    yield check_database(out)
-    yield check_leases()
+    yield from (finding for finding in configuration if finding.status != "ok")
+    yield from check_kaggle(settings.kaggle, table, rehearsal=daemon.rehearsal, state=daemon.folder)
 
 
-def _configuration(file: Path | None) -> tuple[list[Check], Settings]:
-    """Return the check of the file, and its settings; if the file is wrong, the defaults, to go on with."""
+def _check_fleet(settings: Settings) -> Iterator[Finding]:
+    """Check the nodes of a fleet, if one is configured, against the sandbox that the bot would choose here."""
+    if settings.fleet.address is None:
+        return
+    try:
+        environment = chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment)
+    except UsageError:
+        environment = None
+    here = choose("auto", trusted=True, settings=settings.sandbox, environment=environment).describe()
+    yield from check_fleet(settings.fleet, settings.sandbox, here)
+
+
+def _configuration(file: Path | None) -> tuple[list[Finding], Settings]:
+    """Return the findings of the file, and its settings; if the file is wrong, the defaults, to continue with."""
     try:
         settings = configured(file)
     except ConfigurationError as error:
         fix = "fix that line; `bot config example` shows what is allowed. The other checks use the defaults"
-        return [Check("configuration", "fails", str(one), fix) for one in error.problems], Settings()
-    return [
-        Check("configuration", "ok", str(file) if file else "there is no bot.toml: all settings are the defaults")
-    ], settings
-
-
-def _engine() -> dict[str, object] | None:
-    try:
-        return dict(engine_info())
-    except ENGINE_FAILURES:
-        return None
+        return [Finding("configuration", "fails", str(problem), fix) for problem in error.problems], Settings()
+    found = str(file) if file else "there is no bot.toml: all settings are the defaults"
+    return [Finding("configuration", "ok", found)], settings

@@ -1,5 +1,6 @@
 """`bot env`: environments, the packages that scripts run with, apart from the bot's own."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,9 +8,18 @@ import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json, print_table
+from bot.cli.output import print_json, print_result, print_table
 from sandbox import BackEndChoice
+from sandbox.check_environment import check_environment
+from sandbox.choose import choose
 from sandbox.environments import DEFAULT, GROUPS, Environment, Group, environment_named, environments_in
+from sandbox.make_environment import (
+    Recipe,
+    configured_installer,
+    estimate_gigabytes,
+    make_environment,
+    remove_environment,
+)
 from state.errors import UsageError
 
 env_app = typer.Typer(
@@ -30,10 +40,6 @@ def create(
     requirements: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="a requirements file for pip with more packages")
     ] = None,
-    pip: Annotated[
-        bool | None,
-        typer.Option("--pip/--uv", help="installer; default: pip if its configuration names an index, else uv"),
-    ] = None,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -41,23 +47,17 @@ def create(
 
     Example: bot env create --with text
     """
-    from sandbox.make_environment import Recipe, configured_installer, estimate, make_environment
-
     folder = _folder(config)
-    installer = configured_installer() if pip is None else "pip" if pip else "uv"
-    recipe = Recipe(_groups(with_), cuda, requirements, installer)
-    about = estimate(recipe)
+    recipe = Recipe(_groups(with_), cuda, requirements, configured_installer())
     more = " and what the requirements need" if requirements else ""
     typer.echo(
-        f"creating {folder / name} with {installer}: {', '.join(recipe.groups)} take about {about.gigabytes:.1f} GB of disk"
-        f"{more}, and {about.minutes:.0f} min on a quick network",
+        f"creating {folder / name} with {recipe.installer}: {', '.join(recipe.groups)} take about "
+        f"{estimate_gigabytes(recipe):.1f} GB of disk{more}, and minutes on a quick network",
         err=True,
     )
     made = make_environment(folder, name, recipe)
-    if json:
-        print_json(_record(made))
-    else:
-        typer.echo(f"{name}: {made.about()}, made in {made.record.seconds:.0f} s; `bot env check {name}` tests it")
+    line = f"{name}: {made.about()}, made in {made.record.seconds:.0f} s; `bot env check {name}` tests it"
+    print_result(_record(made), line, json=json)
 
 
 @env_app.command("list")
@@ -89,26 +89,20 @@ def check(
 
     Example: bot env check
     """
-    from sandbox.check_environment import check_environment
-    from sandbox.choose import choose
-
     settings = configured(config).sandbox
     environment = environment_named(settings.environments_folder, name)
     back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
     found = check_environment(back_end, environment)
     ok = all(one.error is None for one in found.trials) and found.error is None
-    if json:
-        trials = [{"what": one.what, "seconds": one.seconds, "error": one.error} for one in found.trials]
-        print_json({"ok": ok, "sandbox": back_end.describe().name, "error": found.error, "trials": trials})
-    else:
-        for one in found.trials:
-            typer.echo(
-                f"{'ok' if one.error is None else 'fails':6} {one.seconds:6.2f} s  {one.what}  {one.error or ''}".rstrip()
-            )
-        if found.error:
-            typer.echo(found.error)
-        works = "all of it works" if ok else "not all of it works"
-        typer.echo(f"{name} under {back_end.describe().name}: {works}")
+    used = back_end.describe().name
+    lines = [
+        f"{'ok' if one.error is None else 'fails':6} {one.seconds:6.2f} s  {one.what}  {one.error or ''}".rstrip()
+        for one in found.trials
+    ]
+    lines += [found.error] if found.error else []
+    lines += [f"{name} under {used}: {'all of it works' if ok else 'not all of it works'}"]
+    record = {"ok": ok, "sandbox": used, "error": found.error, "trials": [asdict(one) for one in found.trials]}
+    print_result(record, *lines, json=json)
     raise typer.Exit(0 if ok else 1)
 
 
@@ -118,8 +112,6 @@ def remove(name: Annotated[str, typer.Argument(help="the environment's name")], 
 
     Example: bot env remove vision
     """
-    from sandbox.make_environment import remove_environment
-
     remove_environment(_folder(config), name)
     typer.echo(f"removed {name}")
 

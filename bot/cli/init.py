@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.configured import model_settings
-from bot.cli.doctor import all_checks, show_checks
+from bot.cli.doctor import all_checks, show_findings
 from bot.cli.keys import KAGGLE, asked, place_of
 from bot.configuration import Settings, read_settings
 from bot.configuration.first_file import FirstFile
@@ -25,10 +25,9 @@ from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KAGGLE as SITE
 from scrapers.kaggle.settings import KaggleSection
 from state.clock import SystemClock
-from state.competitions import slug_of
 from state.errors import UsageError
 from state.own_keys import keep
-from state.words import did_you_mean
+from state.words import did_you_mean, slug_of
 
 if TYPE_CHECKING:
     from scrapers.kaggle.competitions import Competition
@@ -87,7 +86,7 @@ def init(
     config.write_text(first.text(), encoding="utf-8")
     typer.echo(f"{config}:\n\n{first.text()}")
     _make_environment(config, env, asks=asks)
-    passed = show_checks(list(all_checks(Path("runs"), config.resolve())))
+    passed = show_findings(list(all_checks(Path("runs"), config.resolve())))
     if key.variables is not None:
         typer.echo(
             f"\nKaggle's key comes from this shell's {key.variables}: `bot run` needs that, too, or `bot keys set {KAGGLE}`"

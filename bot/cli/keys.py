@@ -9,8 +9,8 @@ import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json
-from bot.service.layout import CREDENTIALS, Layout
+from bot.cli.output import print_result
+from bot.service.files import CREDENTIALS
 from state.errors import UsageError
 from state.own_keys import DIRECTORY, keep, own_folder
 from state.words import did_you_mean
@@ -18,11 +18,6 @@ from state.words import did_you_mean
 KAGGLE = "KAGGLE_API_TOKEN"
 
 keys_app = typer.Typer(name="keys", help="The bot's keys: where they are kept.", no_args_is_help=True)
-
-
-@keys_app.callback()
-def _keys() -> None:
-    """The bot's keys: where they are kept."""
 
 
 @keys_app.command("set")
@@ -46,7 +41,7 @@ def set_key(
         raise UsageError(
             f"nothing reads a key called {name} ({near}); bot.toml must name it first, or it is one of these"
         )
-    place = Layout().credentials / name if service else place_of(name)
+    place = CREDENTIALS / name if service else place_of(name)
     keep(place, asked(name))
     typer.echo(f"{name}: kept in {place}")
     if os.environ.get(name) and not service:
@@ -60,11 +55,8 @@ def list_keys(config: Config = None, json: Json = False) -> None:
     Example: bot keys list
     """
     found = {name: _source(name) for name in _names(config)}
-    if json:
-        print_json({"keys": found})
-        return
-    for name, source in found.items():
-        typer.echo(f"{name:20} {source or f'not set: bot keys set {name}'}")
+    lines = (f"{name:20} {source or f'not set: bot keys set {name}'}" for name, source in found.items())
+    print_result({"keys": found}, *lines, json=json)
 
 
 def asked(name: str) -> str:
@@ -89,8 +81,7 @@ def place_of(name: str) -> Path:
 def _names(config: Path | None) -> tuple[str, ...]:
     settings = configured(config)
     fallbacks = (one.key for one in settings.models.fallback if one.key)
-    usual = CREDENTIALS[:2]  # the others are of services, which bot.toml names
-    return tuple(dict.fromkeys((*usual, *fallbacks, *settings.notify.services)))
+    return tuple(dict.fromkeys((KAGGLE, "OPENAI_API_KEY", *fallbacks, *settings.notify.services)))
 
 
 def _source(name: str) -> str | None:

@@ -2,19 +2,19 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from bot.cli.configured import configured
 from bot.cli.knowledge_build import build_app
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json, print_table
+from bot.cli.output import print_json, print_result, print_table
+from bot.knowledge.base import SHIPPED, KnowledgeBase, read_folder
+from bot.knowledge.entry import Entry, format_entry, read_entry
+from bot.knowledge.writing import write_entry
+from bot.models.quoting import clean
 from state.errors import FileProblems, UsageError
-
-if TYPE_CHECKING:
-    from bot.knowledge.base import KnowledgeBase
-    from bot.knowledge.entry import Entry
 
 Label = Annotated[str | None, typer.Option(help="a label, or a top category")]
 
@@ -48,7 +48,7 @@ def list_entries(
         entries = [one for one in entries if one.kind == kind]
     if json:
         for entry in entries:
-            print_json(_record(entry))
+            print_json(entry.model_dump(mode="json"))
         return
     rows = [(e.id, e.kind, f"{e.known_at:%Y-%m-%d}", e.support, ", ".join(e.labels), e.title) for e in entries]
     print_table(("id", "kind", "known since", "support", "labels", "title"), rows, title=f"{len(rows)} entries")
@@ -64,14 +64,11 @@ def show(
 
     Example: bot knowledge show out-of-fold-target-encoding
     """
-    from bot.knowledge.entry import format_entry
-    from bot.models.quoting import clean
-
     found = {entry.id: entry for entry in _base(config).entries}
     if id not in found:
         raise UsageError(f"there is no entry {id}: `bot knowledge list` shows all ids")
     if json:
-        print_json(_record(found[id]))
+        print_json(found[id].model_dump(mode="json"))
     else:
         typer.echo(clean(format_entry(found[id])), nl=False)
 
@@ -90,23 +87,18 @@ def check(
 
     Example: bot knowledge check knowledge/
     """
-    from bot.knowledge.base import SHIPPED, read_folder
-
     folders = paths or [SHIPPED, configured(config).knowledge.folder]
-    entries, problems = list["Entry"](), list[Any]()
+    entries, problems = list[Entry](), list[Any]()
     for path in folders:
         found, wrong = read_folder(path)
         entries += found
         problems += wrong
         if path in (paths or ()) and not found and not wrong:
             raise UsageError(f"{path}: there is no entry, which is a file that ends in .md")
-    if json:
-        shown = [{"file": one.file, "line": one.line, "message": one.message} for one in problems]
-        print_json({"ok": not problems, "entries": len(entries), "problems": shown})
-    else:
-        for problem in problems:
-            typer.echo(str(problem))
-        typer.echo(f"{len(entries)} entries are in order" + (f", {len(problems)} problem(s)" if problems else ""))
+    shown = [{"file": one.file, "line": one.line, "message": one.message} for one in problems]
+    total = f"{len(entries)} entries are in order" + (f", {len(problems)} problem(s)" if problems else "")
+    record = {"ok": not problems, "entries": len(entries), "problems": shown}
+    print_result(record, *map(str, problems), total, json=json)
     raise typer.Exit(1 if problems else 0)
 
 
@@ -119,10 +111,7 @@ def add(
 
     Example: bot knowledge add rank-average.md
     """
-    from bot.knowledge.entry import read_entry
-    from bot.knowledge.writing import write_entry
-
-    entries, problems = list["Entry"](), list[Any]()
+    entries, problems = list[Entry](), list[Any]()
     for file in files:
         try:
             entries.append(read_entry(file))
@@ -138,14 +127,8 @@ def add(
         typer.echo(str(write_entry(folder, entry)))
 
 
-def _base(config: Path | None) -> "KnowledgeBase":
-    from bot.knowledge.base import KnowledgeBase
-
+def _base(config: Path | None) -> KnowledgeBase:
     base = KnowledgeBase.read(configured(config).knowledge.folder)
     for problem in base.problems:
         typer.echo(f"left out: {problem}", err=True)
     return base
-
-
-def _record(entry: "Entry") -> dict[str, Any]:
-    return entry.model_dump(mode="json")

@@ -1,18 +1,17 @@
-"""`bot knowledge build`: entries from communities, papers and own runs."""
+"""`bot knowledge build`: entries from communities and own runs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bot.cli.configured import configured, model_settings, redactor_of
 from bot.cli.options import Config
-
-if TYPE_CHECKING:
-    from bot.knowledge.entry import Entry
-    from bot.models.ask import Asker
+from bot.knowledge.entry import Entry
+from bot.knowledge.writing import write_entry
+from state.clock import SystemClock
 
 Model = Annotated[
     str | None,
@@ -21,9 +20,7 @@ Model = Annotated[
 MaxCost = Annotated[float | None, typer.Option(min=0, help="cap in USD of this command")]
 Out = Annotated[Path | None, typer.Option(help="folder for the entries; default: that of [knowledge] in bot.toml")]
 
-build_app = typer.Typer(
-    name="build", help="Build entries from past competitions, papers or own runs.", no_args_is_help=True
-)
+build_app = typer.Typer(name="build", help="Build entries from past competitions or own runs.", no_args_is_help=True)
 
 
 @build_app.command()
@@ -43,41 +40,29 @@ def tricks(
 
     Example: bot knowledge build tricks snapshots/spooky-author-identification --most 3
     """
+    from bot.agents.builtin import BUILT_IN
+    from bot.curation.asking import open_asker
     from bot.curation.communities import open_communities
     from bot.curation.tricks import tricks_of
     from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-    from state.clock import SystemClock
 
-    async def build(asker: "Asker") -> "list[Entry]":
-        found: list[Entry] = []
-        for path in paths:
-            async with open_communities(path, SystemClock(), METRIC_DIRECTIONS, _say) as competitions:
-                for competition in competitions:
-                    found += await tricks_of(competition, asker, most, _say)
-        return found
+    settings, folder, clock = configured(config), _folder(config, out), SystemClock()
+    models, redactor = model_settings(settings), redactor_of(settings)
+    choice = models.resolve(model)
 
-    _write_built(build, model, max_cost, config, out)
+    async def build() -> list[Entry]:
+        builtin = lambda: BUILT_IN.model(0)  # noqa: E731
+        entries: list[Entry] = []
+        async with open_asker(folder, choice, models, builtin, clock, redactor, max_cost, _say) as asker:
+            for path in paths:
+                async with open_communities(path, clock, METRIC_DIRECTIONS, _say) as competitions:
+                    for competition in competitions:
+                        entries += await tricks_of(competition, asker, most, _say)
+            cost = asker.totals.cost_usd
+            _say(f"{asker.totals.calls} model calls so far, {'unknown cost' if cost is None else f'${cost:.2f}'}")
+        return entries
 
-
-@build_app.command()
-def papers(
-    folder: Annotated[Path, typer.Argument(help="a folder with a BibTeX file, and PDFs or texts")],
-    model: Model = None,
-    max_cost: MaxCost = None,
-    config: Config = None,
-    out: Out = None,
-) -> None:
-    """Summarise papers into AutoMind's fields: their data, task, technique and contribution.
-
-    A paper's text is the file that its BibTeX entry names, else KEY.pdf, KEY.txt or KEY.md beside it, else its abstract.
-
-    Example: bot knowledge build papers papers/ --model openai:gpt-5-mini
-    """
-    from bot.curation.bibliography import read_papers
-    from bot.curation.papers import summaries_of
-
-    found = read_papers(folder)
-    _write_built(lambda asker: summaries_of(found, asker, _say), model, max_cost, config, out)
+    _write(asyncio.run(build()), folder)
 
 
 @build_app.command()
@@ -93,42 +78,11 @@ def lessons(
     Example: bot knowledge build lessons runs/*
     """
     from bot.curation.lessons import lessons_of
-    from state.clock import SystemClock
 
     _write([entry for path in runs for entry in lessons_of(path, SystemClock())], _folder(config, out))
 
 
-def _write_built(
-    build: "Callable[[Asker], Awaitable[Sequence[Entry]]]",
-    model: str | None,
-    max_cost: float | None,
-    config: Path | None,
-    out: Path | None,
-) -> None:
-    """Build entries with a model, and write them."""
-    from bot.agents.builtin import BUILT_IN
-    from bot.curation.asking import open_asker
-    from state.clock import SystemClock
-
-    settings, folder = configured(config), _folder(config, out)
-    models, redactor = model_settings(settings), redactor_of(settings)
-    choice = models.resolve(model)
-
-    async def build_all() -> "Sequence[Entry]":
-        builtin = lambda: BUILT_IN.model(0)  # noqa: E731
-        opening = open_asker(folder, choice, models, builtin, SystemClock(), redactor, max_cost, _say)
-        async with opening as asker:
-            entries = await build(asker)
-            cost = asker.totals.cost_usd
-            _say(f"{asker.totals.calls} model calls so far, {'unknown cost' if cost is None else f'${cost:.2f}'}")
-            return entries
-
-    _write(asyncio.run(build_all()), folder)
-
-
-def _write(entries: "Sequence[Entry]", folder: Path) -> None:
-    from bot.knowledge.writing import write_entry
-
+def _write(entries: Sequence[Entry], folder: Path) -> None:
     for entry in entries:
         typer.echo(str(write_entry(folder, entry)))
     _say(f"{len(entries)} entries written")

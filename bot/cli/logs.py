@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,11 +14,15 @@ from bot.cli.configured import configured
 from bot.cli.daemon_reading import daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config
 from bot.cli.output import print_json
+from bot.execution.folder import RunFolder
+from bot.logs.events import EventLog, LoggedEvent
+from bot.logs.lab_turns import TurnText, lab_turns
+from bot.models.commands import prose_and_command
+from bot.models.quoting import clean
+from state import labs
+from state.clock import SystemClock
 from state.errors import UsageError
-
-if TYPE_CHECKING:
-    from bot.logs.events import EventLog, LoggedEvent
-    from bot.logs.lab_turns import TurnText
+from state.store import Store
 
 _EVERY = 1.0
 """Seconds between two looks at the database."""
@@ -51,9 +55,6 @@ def logs(
     if lab is not None:
         _lab(competition, lab, config, follow=follow)
         return
-    # Imported here: no other command should pay for these imports.
-    from bot.logs.events import EventLog
-
     back = None if since is None else _duration(since)
     with daemon_to_read(config) as store:
         log = EventLog(store, competition, everything or json)
@@ -72,12 +73,6 @@ def logs(
 
 def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> None:
     """Show a lab of a live competition's run, or of a run in a folder."""
-    from bot.execution.folder import RunFolder
-    from bot.logs.lab_turns import lab_turns
-    from state import labs
-    from state.clock import SystemClock
-    from state.store import Store
-
     if run is None:
         raise UsageError("--lab shows a lab of one run: name its competition, or its folder")
     folder = RunFolder(Path(run))
@@ -110,26 +105,21 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
                 time.sleep(_EVERY)
 
 
-def _turn(turn: "TurnText") -> str:
-    from bot.models.commands import prose_and_command
-    from bot.models.quoting import clean
-
+def _turn(turn: TurnText) -> str:
     prose, command = prose_and_command(turn.reply) or (turn.reply, "")
     said = [f"# {line}" for line in clean(prose).strip().splitlines()]
     typed = [f"$ {clean(command)}"] if command else []
     return "\n".join(["", f"[{turn.turn}] {turn.at:%H:%M:%S}", *said, *typed, clean(turn.seen)])
 
 
-def _follow(log: "EventLog", last: int, *, json: bool) -> None:
+def _follow(log: EventLog, last: int, *, json: bool) -> None:
     while True:
         time.sleep(_EVERY)
         found, last = log.news(last)
         _print(found, json=json)
 
 
-def _print(found: "Iterable[LoggedEvent]", *, json: bool) -> None:
-    from bot.models.quoting import clean
-
+def _print(found: Iterable[LoggedEvent], *, json: bool) -> None:
     for one in found:
         if json:
             print_json(one.to_json())

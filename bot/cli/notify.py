@@ -1,19 +1,19 @@
 """`bot notify`: send a test message to each of the owner's services."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Config
 from bot.cli.output import print_json
+from bot.notify import Notice
+from bot.notify.services import AppriseNotifier, open_services
+from bot.notify.wording import render
 from state.clock import SystemClock
 from state.errors import NotificationFailed, UsageError
-
-if TYPE_CHECKING:
-    from bot.notify import Notice
-    from bot.notify.services import AppriseNotifier
+from state.tables import Letter
 
 notify_app = typer.Typer(name="notify", help="Messages to the owner.", no_args_is_help=True)
 
@@ -32,34 +32,34 @@ def test(
 
     Example: bot notify test
     """
-    # Imported here: no other command should pay for these imports.
-    from bot.notify.events import Trial
-    from bot.notify.services import open_services
-
     settings = configured(config).notify
     if not settings.services:
         raise UsageError('there is no service to test: name one in bot.toml, [notify] services = ["SLACK_URL"]')
     services = open_services(settings)
-    notice = Trial(SystemClock().now()).notice()
-    outcomes = asyncio.run(_try_all(services, notice))
+    now = SystemClock().now()
+    notice = Notice("notify.trial", "", {"at": now})
+    title, body = render(notice)
+    about: dict[str, Any] = {"key": notice.key, "kind": notice.kind, "title": title, "body": body}
+    letter = Letter(service="", **about, created_at=now, due_at=now)
+    outcomes = asyncio.run(_try_all(services, letter))
     for name, outcome in outcomes.items():
-        shown = services[name].shown
+        kind = services[name].service
         if json:
-            print_json({"service": name, "address": shown, "arrived": outcome is None, "error": outcome})
+            print_json({"service": name, "kind": kind, "arrived": outcome is None, "error": outcome})
         else:
-            typer.echo(f"{name:20} {shown}: {'accepted' if outcome is None else f'failed: {outcome}'}")
+            typer.echo(f"{name:20} {kind}: {'accepted' if outcome is None else f'failed: {outcome}'}")
     if any(outcome is not None for outcome in outcomes.values()):
         raise typer.Exit(1)
 
 
-async def _try_all(services: "dict[str, AppriseNotifier]", notice: "Notice") -> dict[str, str | None]:
-    return dict(zip(services, await asyncio.gather(*(_try(one, notice) for one in services.values())), strict=True))
+async def _try_all(services: dict[str, AppriseNotifier], letter: Letter) -> dict[str, str | None]:
+    return dict(zip(services, await asyncio.gather(*(_try(one, letter) for one in services.values())), strict=True))
 
 
-async def _try(service: "AppriseNotifier", notice: "Notice") -> str | None:
+async def _try(service: AppriseNotifier, letter: Letter) -> str | None:
     """Return why the service did not accept it; None: it did."""
     try:
-        await service.send(notice)
+        await service.send(letter)
     except NotificationFailed as error:
         return str(error)
     return None

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from state.competitions import slug_of
+from state.words import slug_of
 
 Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

@@ -26,6 +26,15 @@ def print_json(value: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def print_result(record: Mapping[str, Any], *lines: str, json: bool) -> None:
+    """Print what a command did: one JSON object, or lines for people."""
+    if json:
+        print_json(record)
+        return
+    for line in lines:
+        typer.echo(line)
+
+
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, *, width: int = 200
 ) -> None:
@@ -86,8 +95,7 @@ class Say(Protocol):
 def progress_line(every: float = 0.0) -> Iterator[Say]:
     """Show progress on stderr: on a terminal a line that changes, with a bar and the time left, else plain lines.
 
-    Args:
-        every: least seconds between two plain lines; what comes sooner is not shown.
+    Between two plain lines there are at least `every` seconds; what comes sooner is not shown.
     """
     from rich.console import Console
     from rich.live import Live

@@ -2,18 +2,16 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config, OneCompetition
 from bot.cli.output import number, print_json, print_table
+from bot.models.quoting import clean
+from bot.status.knowledge import IdeaShown, ReportShown, Source, ideas_of, reports_shown
 from state.errors import UsageError
-
-if TYPE_CHECKING:
-    from bot.status.knowledge import IdeaShown, ReportShown, Source
-
 
 _WIDTH = 100
 _SHOWN_SOURCES = 4
@@ -33,8 +31,6 @@ def ideas(
 
     Example: bot ideas spooky-author-identification
     """
-    from bot.status.knowledge import ideas_of
-
     with daemon_to_read(config) as store:
         now = daemon_now(store)
         pools = {slug: ideas_of(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
@@ -60,8 +56,6 @@ def reports(
 
     Example: bot reports spooky-author-identification 3
     """
-    from bot.status.knowledge import reports_shown
-
     with daemon_to_read(config) as store:
         now = daemon_now(store)
         found = {slug: reports_shown(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
@@ -85,7 +79,7 @@ def _print_as_json(found: Mapping[str, Sequence[Any]]) -> None:
             print_json(as_json(one))
 
 
-def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:
+def _print_pool(slug: str, pool: Sequence[IdeaShown]) -> None:
     if not pool:
         typer.echo(f"{slug}: there are no ideas yet")
         return
@@ -104,17 +98,17 @@ def _print_pool(slug: str, pool: "Sequence[IdeaShown]") -> None:
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
 
 
-def _gains(one: "IdeaShown") -> str:
+def _gains(one: IdeaShown) -> str:
     shown = ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–"
     return shown if one.error is None else f"{shown} ± {one.error:.2g}"
 
 
-def _closed(one: "IdeaShown") -> str:
+def _closed(one: IdeaShown) -> str:
     into = f" into {', '.join(map(str, one.successors))}" if one.successors else ""
     return _plain(f"{one.state}{into}: {one.reason}" if one.reason else f"{one.state}{into}")
 
 
-def _sources(sources: "Sequence[Source]") -> Iterator[str]:
+def _sources(sources: Sequence[Source]) -> Iterator[str]:
     for one in sources[:_SHOWN_SOURCES]:
         author = f" by {_plain(one.author)}" if one.author else ""
         yield f"{one.item}: {_plain(one.title)}{author}" if one.title is not None else one.item
@@ -122,7 +116,7 @@ def _sources(sources: "Sequence[Source]") -> Iterator[str]:
         yield f"and {len(sources) - _SHOWN_SOURCES} more"
 
 
-def _one(slug: str, pool: "Sequence[ReportShown]", wanted: str) -> "ReportShown":
+def _one(slug: str, pool: Sequence[ReportShown], wanted: str) -> ReportShown:
     found = next((one for one in pool if one.number == wanted), None)
     if found is None:
         known = f"there are {', '.join(one.number for one in pool)}" if pool else "there are none yet"
@@ -130,7 +124,7 @@ def _one(slug: str, pool: "Sequence[ReportShown]", wanted: str) -> "ReportShown"
     return found
 
 
-def _print_reports(slug: str, pool: "Sequence[ReportShown]") -> None:
+def _print_reports(slug: str, pool: Sequence[ReportShown]) -> None:
     if not pool:
         typer.echo(f"{slug}: there are no reports yet")
         return
@@ -149,7 +143,7 @@ def _print_reports(slug: str, pool: "Sequence[ReportShown]") -> None:
     print_table(columns, rows, title=f"{slug}: reports", width=_WIDTH)
 
 
-def _in_full(one: "ReportShown") -> Iterator[str]:
+def _in_full(one: ReportShown) -> Iterator[str]:
     yield f"{one.competition}, report {one.number}: {_plain(one.title)}"
     made = f"draft {one.draft}" if one.draft is not None else _WITHOUT_DRAFT.get(one.action or "", "no draft")
     used = f" of ideas {', '.join(map(str, one.ideas))}" if one.ideas else ""
@@ -174,16 +168,10 @@ def _component(part: Any) -> str:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    for line in _clean(text).splitlines():
+    for line in clean(text).splitlines():
         yield from textwrap.wrap(line, _WIDTH, initial_indent="  ", subsequent_indent="  ") or [""]
 
 
 def _plain(text: str) -> str:
-    return " ".join(_clean(text).split())
-
-
-def _clean(text: str) -> str:
     # Foreign text, or a model's, must not control the terminal.
-    from bot.models.quoting import clean
-
-    return clean(text)
+    return " ".join(clean(text).split())

@@ -4,23 +4,24 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_json, print_table, progress_line
+from scrapers.kaggle.credentials import find_credentials
+from scrapers.kaggle.probe.asking import ask_all
+from scrapers.kaggle.probe.exchange import Exchange, read_exchanges, write_exchanges
+from scrapers.kaggle.probe.judging import Judged, judge
+from scrapers.kaggle.probe.masking import Masking
+from scrapers.kaggle.probe.points import Verdict
+from scrapers.kaggle.settings import KaggleSection
 from state.clock import SystemClock
 from state.errors import UsageError
 
-if TYPE_CHECKING:
-    from scrapers.kaggle.probe.exchange import Exchange
-    from scrapers.kaggle.probe.judging import Judged
-    from scrapers.kaggle.probe.points import Verdict
-    from scrapers.kaggle.settings import KaggleSection
-
-_ORDER: "tuple[Verdict, ...]" = ("different", "OK", "could not tell")
+_ORDER: tuple[Verdict, ...] = ("different", "OK", "could not tell")
 
 
 def probe(
@@ -38,10 +39,6 @@ def probe(
 
     Example: bot probe spooky-author-identification
     """
-    # Imported here: no other command should pay for these imports.
-    from scrapers.kaggle.probe.exchange import read_exchanges
-    from scrapers.kaggle.probe.judging import judge
-
     folder, section = out or Path(f"probe-{competition}"), configured(config).kaggle
     exchanges = read_exchanges(folder)
     if not exchanges:
@@ -57,13 +54,8 @@ def probe(
         raise typer.Exit(1)
 
 
-def _asked(section: "KaggleSection", competition: str, folder: Path) -> "tuple[Exchange, ...]":
+def _asked(section: KaggleSection, competition: str, folder: Path) -> tuple[Exchange, ...]:
     """Put the questions, keep the answers in the folder, and return them as they came."""
-    from scrapers.kaggle.credentials import find_credentials
-    from scrapers.kaggle.probe.asking import ask_all
-    from scrapers.kaggle.probe.exchange import write_exchanges
-    from scrapers.kaggle.probe.masking import Masking
-
     key = find_credentials()
     with progress_line() as say:
         exchanges = asyncio.run(ask_all(section, competition, SystemClock(), key, say))
@@ -71,7 +63,7 @@ def _asked(section: "KaggleSection", competition: str, folder: Path) -> "tuple[E
     return exchanges
 
 
-def _show(judged: "Sequence[Judged]", exchanges: "Sequence[Exchange]", folder: Path) -> None:
+def _show(judged: Sequence[Judged], exchanges: Sequence[Exchange], folder: Path) -> None:
     ordered = sorted(judged, key=lambda one: _ORDER.index(one.finding.verdict))
     rows = [(one.finding.verdict, one.point.assumed, _saw(one)) for one in ordered]
     print_table(("", "the bot assumes", "what was seen"), rows)
@@ -80,13 +72,13 @@ def _show(judged: "Sequence[Judged]", exchanges: "Sequence[Exchange]", folder: P
     typer.echo(f"{total}; {len(exchanges)} requests. The answers, masked: {folder}")
 
 
-def _saw(one: "Judged") -> str:
+def _saw(one: Judged) -> str:
     settled = f" (settled by: {one.point.settled_by})" if one.finding.verdict == "could not tell" else ""
     return f"{one.finding.saw}{settled}"
 
 
 def _as_json(
-    url: str, competition: str, exchanges: "Sequence[Exchange]", judged: "Sequence[Judged]", folder: Path
+    url: str, competition: str, exchanges: Sequence[Exchange], judged: Sequence[Judged], folder: Path
 ) -> dict[str, Any]:
     points = [
         {

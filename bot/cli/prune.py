@@ -9,7 +9,7 @@ import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Config, Json
-from bot.cli.output import print_json
+from bot.cli.output import print_result
 from bot.execution.disk_space import free_bytes
 from bot.execution.prune import prune as prune_runs
 from state.clock import SystemClock
@@ -40,7 +40,7 @@ def prune(
     Results, reports, databases and files of executions stay, and so does everything of a run that may be resumed.
 
     With --forget only a database is pruned: none of its posts, readings, analyses, ideas, drafts, reports, prompts and
-    answers on a competition remain in the file or its backup; scores, submissions, code and spending stay.
+    answers on a competition remain in the file or its backups; scores, submissions, code and spending stay.
 
     Example: bot prune runs --keep-days 7 --dry-run
     """
@@ -53,14 +53,12 @@ def prune(
     days = settings.keep_days if keep_days is None else keep_days
     found = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
     total, free = sum(one.bytes for one in found), free_bytes(folder)
-    if json:
-        removed = [asdict(one) for one in found]
-        print_json({"folder": str(folder), "dry_run": dry_run, "removed": removed, "bytes": total, "free_bytes": free})
-        return
-    for one in found:
-        typer.echo(f"{one.said}: {one.bytes / 1e6:.1f} MB")
+    removed = [asdict(one) for one in found]
+    record = {"folder": str(folder), "dry_run": dry_run, "removed": removed, "bytes": total, "free_bytes": free}
+    lines = [f"{one.said}: {one.bytes / 1e6:.1f} MB" for one in found]
     verb = "would free" if dry_run else "freed"
-    typer.echo(f"{verb} {total / 1e6:.1f} MB in {len(found)} place(s); the disk has {free / 1e9:.1f} GB free")
+    lines += [f"{verb} {total / 1e6:.1f} MB in {len(found)} place(s); the disk has {free / 1e9:.1f} GB free"]
+    print_result(record, *lines, json=json)
 
 
 def _forget(competition: str | None, database: Path | None, *, dry_run: bool, json: bool) -> None:
@@ -70,11 +68,9 @@ def _forget(competition: str | None, database: Path | None, *, dry_run: bool, js
         raise UsageError(f"there is no database {database}")
     with Store.open(database, SystemClock()) as store:
         pruned = (prunable if dry_run else prune_community)(store, competition)
-    if json:
-        print_json({"database": str(database), "dry_run": dry_run, **asdict(pruned)})
-        return
-    typer.echo(
+    line = (
         f"{'would remove' if dry_run else 'removed'} {pruned.posts} posts on {competition}, {pruned.readings} readings, "
         f"{pruned.derived} analyses, ideas, drafts and reports, {pruned.bodies} prompts and other bodies; "
         f"{len(pruned.runs)} run(s) stay without them"
     )
+    print_result({"database": str(database), "dry_run": dry_run, **asdict(pruned)}, line, json=json)

@@ -15,20 +15,13 @@ if TYPE_CHECKING:
     from bot.rehearsal.site import Site
 
 
-def environment(url: str, token: str) -> dict[str, str]:
-    """Return the variables by which the unmodified `kaggle` command reaches a site, beside a HOME of its own."""
-    return {
-        "KAGGLE_API_ENVIRONMENT": "LOCALHOST",
-        "http_proxy": url,
-        "NO_PROXY": "",
-        "no_proxy": "",
-        "KAGGLE_API_TOKEN": token,
-    }
-
-
 def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
-    """Return all that a program needs to compete on a site; `competition` is set if there is only one."""
+    """Return all that a program needs to compete on a site; `competition` is set if there is only one.
+
+    By the variables in `environment` the unmodified `kaggle` command reaches the site, beside a HOME of its own.
+    """
     settings = site.settings
+    variables = {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "http_proxy": url, "NO_PROXY": "", "no_proxy": ""}
     times = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
     alone = {"competition": site.competitions[0].slug} if len(site.competitions) == 1 else {}
     return alone | {
@@ -38,21 +31,22 @@ def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
         "clock": times,
         "user_name": settings.user_name,
         "legacy_key": settings.legacy_key,
-        "environment": environment(url, settings.token),
+        "environment": variables | {"KAGGLE_API_TOKEN": settings.token},
     }
 
 
 def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
     """Print where a site is, what it plays back, and how to reach it."""
+    facts = announcement(site, clock, url)
     if json:
-        print_json(announcement(site, clock, url))
+        print_json(facts)
         return
     settings, several = site.settings, len(site.competitions) > 1
-    exports = " ".join(f"{name}={value}" for name, value in environment(url, settings.token).items())
+    exports = " ".join(f"{name}={value}" for name, value in facts["environment"].items())
     what = f"{len(site.competitions)} competitions are" if several else f"{site.competitions[0].slug} is"
     listed = "".join(f"  {_line(one)}\n" for one in site.competitions) if several else ""
     typer.echo(
-        f"{what} on at {url} (a page for people is there too)\n{listed}"
+        f"{what} on at {url} (open it in a browser to look on)\n{listed}"
         f"token: {settings.token} (legacy: {settings.user_name} with the key {settings.legacy_key})\n"
         f"clock: {clock.start:%Y-%m-%d %H:%M} UTC at {clock.began:.3f}, {clock.speed:g} times faster\n"
         f"for the unmodified kaggle command, in a shell of its own:\n"
@@ -64,13 +58,8 @@ def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
 def progress(site: "Site", clock: FastClock) -> str:
     """Return the progress on one line."""
     now = clock.now()
-    each = [_going(one, clock, now, named=len(site.competitions) > 1) for one in site.competitions]
-    asked, faults = sum(site.requests.values()), len(site.faults.injected)
-    if len(each) == 1:
-        sent, left = each[0]
-        return f"{now:%Y-%m-%d %H:%M} UTC | {asked} requests | {sent} | {faults} faults | {left}"
-    parts = " | ".join(f"{sent}, {left}" for sent, left in each)
-    return f"{now:%Y-%m-%d %H:%M} UTC | {asked} requests | {faults} faults | {parts}"
+    parts = " | ".join(_progress_of(one, clock, now) for one in site.competitions)
+    return f"{now:%Y-%m-%d %H:%M} UTC | {sum(site.requests.values())} requests | {len(site.faults.injected)} faults | {parts}"
 
 
 def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
@@ -110,10 +99,9 @@ def _line(one: "Competition") -> str:
     return f"{one.slug}: {span}{', all of it ' if words else ''}{words}"
 
 
-def _going(one: "Competition", clock: FastClock, now: datetime, *, named: bool) -> tuple[str, str]:
-    taken = one.desk.all(now)
+def _progress_of(one: "Competition", clock: FastClock, now: datetime) -> str:
+    sent = len(one.desk.all(now))
     scores = [sent.public_score for sent in one.desk.best_public(now)]
     best = f", best {scores[0]:g}" if scores and scores[0] is not None else ""
     seconds = max(0.0, (one.deadline(now) - now).total_seconds() / clock.speed)
-    left = "over" if one.over(now) else f"{seconds:.0f} s left"
-    return f"{f'{one.slug}: ' if named else ''}{len(taken)} submissions{best}", left
+    return f"{one.slug}: {sent} submissions{best}, {'over' if one.over(now) else f'{seconds:.0f} s left'}"

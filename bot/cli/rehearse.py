@@ -25,7 +25,6 @@ from state.clock import FastClock
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.rehearsal.faults import Faults
     from bot.rehearsal.site import Site
 
 _AFTERWARDS = timedelta(hours=1)
@@ -60,7 +59,6 @@ def rehearse(
     ] = "auto",
     seed: Annotated[int, typer.Option(help="seed of everything random: teams' arrival, the public part, delays")] = 0,
     faults: Annotated[Path | None, typer.Option(help="a file of faults to inject (TOML)")] = None,
-    faults_seed: Annotated[int | None, typer.Option(help="inject random faults by this seed")] = None,
     until_end: Annotated[
         bool, typer.Option("--until-end", help="end when all competitions have ended, and print the final standings")
     ] = False,
@@ -72,7 +70,7 @@ def rehearse(
     """Play snapshots back as live competitions, for a daemon or the unmodified `kaggle` command to compete on.
 
     Several snapshots are competitions of one site, with one address, account and clock; each is moved in time as a whole,
-    so that all begin when the earliest does. Ctrl-C ends it; a page at its address shows what it is doing. With
+    so that all begin when the earliest does. Ctrl-C ends it; pages at its address show what it is doing. With
     --until-end it exits with 1 if a competition has no scored submission. With --kind notebooks pushed notebooks really run,
     and submitted ones run again on all test rows, of which only a share is public.
 
@@ -80,6 +78,7 @@ def rehearse(
     """
     played = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
     # Imported here: other commands should not pay for a web server.
+    from bot.rehearsal.faults import Faults
     from bot.rehearsal.results import result_of
     from bot.rehearsal.serving import serving
     from bot.rehearsal.settings import SiteSettings
@@ -94,7 +93,7 @@ def rehearse(
         run_seconds=run_seconds,
         **({} if token is None else {"token": token}),
     )
-    injected = _faults(faults, faults_seed)
+    injected = Faults() if faults is None else Faults.read(faults)
     clock = FastClock(begins, speed)
     takes_notebooks = kind == "notebooks" or any(one.card.kind == "code" for one in played)
     site = Site(played, clock, settings, injected, _chosen(sandbox) if takes_notebooks else None)
@@ -129,16 +128,6 @@ def _begins(start: str | None, played: Sequence[Snapshot]) -> datetime:
         what = "competition" if len(played) == 1 else "competitions"
         raise UsageError(f"--start lies outside of the {what}, {first:%Y-%m-%d} to {last:%Y-%m-%d}")
     return begins
-
-
-def _faults(file: Path | None, seed: int | None) -> "Faults":
-    from bot.rehearsal.faults import FaultMix, Faults
-
-    if file is not None and seed is not None:
-        raise UsageError("pass --faults or --faults-seed, not both; a file has a seed of its own under [mix]")
-    if file is not None:
-        return Faults.read(file)
-    return Faults(mix=None if seed is None else FaultMix(seed=seed))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import typer
 from bot.agents import AGENTS
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Fleet
-from bot.cli.running import report, run_all
+from bot.cli.running import remove_leftovers, report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
@@ -21,7 +21,6 @@ from bot.replay.settings import DEFAULT_SECONDS, parse_cutoff, parse_seconds
 from bot.replay.setup import ReplayOptions, Setup
 from bot.report.words import cutoff_note
 from sandbox import BackEndChoice
-from sandbox.leftovers import left_by_killed
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 from state.words import did_you_mean
@@ -100,9 +99,6 @@ def replay(
             "automind, whose papers have no blend",
         ),
     ] = None,
-    race: Annotated[
-        bool, typer.Option("--race/--no-race", help="run the best scripts on folds before the last choice")
-    ] = True,
     reproduction: Annotated[
         bool, typer.Option("--reproduction/--no-reproduction", help="have CoMind run the best public kernels")
     ] = True,
@@ -146,7 +142,7 @@ def replay(
         "record": record.resolve() if record else None,
         **({} if blend is None else {"blend": blend}),
     }
-    off = {"no-community": no_community, "no-race": not race, "no-reproduction": not reproduction}
+    off = {"no-community": no_community, "no-reproduction": not reproduction}
     left_out = [word for word, asked in off.items() if asked]
     wanted = [*product(loaded, _agents(agent), range(seed, seed + seeds))]
     for snapshot in loaded:
@@ -155,8 +151,7 @@ def replay(
     if record is not None and len(wanted) > 1:
         raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
     check_free(out, setup.configuration.disk)
-    for left in left_by_killed(out):
-        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+    remove_leftovers(out)
     configured = setup.configuration
     with open_leases(configured.leases, gpus, configured.fleet, configured.sandbox) as (leases, held):
         here = replace(setup, gpus=held, leases=leases)

@@ -8,13 +8,12 @@ import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Fleet
-from bot.cli.running import report, run_all
+from bot.cli.running import remove_leftovers, report, run_all
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
 from bot.replay.several import Job, Outcome, jobs_left
-from sandbox.leftovers import left_by_killed
 from sandbox.settings import NO_FLEET
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
@@ -37,8 +36,7 @@ def resume(
         raise UsageError(f"there is no run in {', '.join(map(str, paths))}")
     moved = {found.card.slug: found for found in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
     for out in dict.fromkeys(folder.path.resolve().parent for folder in folders):
-        for left in left_by_killed(out):
-            typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+        remove_leftovers(out)
     jobs = list(jobs_left(folders, moved))
     work = [job.run for job in jobs if isinstance(job, Job)]
     settings = configured(work[0].settings.config if work else None)

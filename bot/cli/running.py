@@ -1,6 +1,7 @@
 """Running replays one after another, and printing their results, for `bot replay` and `bot resume`."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import typer
 from pydantic_core import to_jsonable_python
@@ -10,12 +11,13 @@ from bot.cli.output import number, print_json, print_table
 from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
-from bot.replay.runs_table import RunsTable
+from bot.replay.progress import ReplayProgress, print_line
 from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
 from bot.report.words import against_blind, disbelief, interval, made_as, medal
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
+from sandbox.leftovers import left_by_killed
 
 _COLUMNS = (
     *("competition", "agent", "seed", "score", "expected (95%)"),
@@ -30,18 +32,24 @@ def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> lis
     """
     console = Console(stderr=True)
     outcomes: list[Outcome] = []
-    table = RunsTable(console, jobs)
-    with table.shown():
-        for one in run_each(jobs, leases, table.started):
+    progress = ReplayProgress(console, jobs)
+    with progress.shown(transient=True):
+        for one in run_each(jobs, leases, progress.started):
             if isinstance(one.result, Failed):
-                console.print(f"{one.run_id}: {one.result.error}", markup=False, highlight=False, soft_wrap=True)
+                print_line(console, f"{one.run_id}: {one.result.error}")
             if json:
                 print_outcome(one)
             outcomes.append(one)
-            table.ended(one)
+            progress.ended(one)
     if left := len(jobs) - len(outcomes):
         console.print(f"{left} more were not started: `bot resume` with the folder of all runs finishes them")
     return outcomes
+
+
+def remove_leftovers(out: Path) -> None:
+    """Remove what killed bots left behind in a folder of runs, and tell it."""
+    for left in left_by_killed(out):
+        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
 
 
 def print_outcome(one: Outcome) -> None:
@@ -85,7 +93,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if result.handed_in:
         yield f"handed in: node {result.chosen_node}, {made_as(result)}: {result.handed_in_note}"
     if result.selection:
-        yield f"last choice: {result.selection.why}; {result.selection.race}"
+        yield f"final selection: {result.selection.why}"
     if result.second_look:
         yield f"second look: {result.second_look}"
     if result.self_reported:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.options import Json
-from bot.cli.output import print_json
+from bot.cli.output import print_result
 from bot.cli.snapshot_import import import_app
 from bot.cli.snapshot_import_bench import mle_bench
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -34,13 +34,11 @@ def check(
         own_data = not (snapshot / ANSWERS).parent.exists()
         loaded = Snapshot.load(snapshot, METRIC_DIRECTIONS, own_data=own_data)
     except SnapshotError as error:
-        if json:
-            problems = [{"file": p.file, "line": p.line, "message": p.message} for p in error.problems]
-            print_json({"snapshot": str(snapshot), "ok": False, "problems": problems})
-        else:
-            for problem in error.problems:
-                typer.echo(str(problem))
-            typer.echo(f"{len(error.problems)} problem(s)", err=True)
+        problems = [{"file": p.file, "line": p.line, "message": p.message} for p in error.problems]
+        record = {"snapshot": str(snapshot), "ok": False, "problems": problems}
+        print_result(record, *map(str, error.problems), json=json)
+        if not json:
+            typer.echo(f"{len(problems)} problem(s)", err=True)
         raise typer.Exit(1) from error
     lines = format_summary(loaded)
     if own_data:
@@ -48,11 +46,7 @@ def check(
     grader = loaded.path / GRADER
     if loaded.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
         lines = [*lines, f"grader: the competition's own, {GRADER}"]
-    if json:
-        print_json({"snapshot": str(snapshot), "ok": True, "summary": lines})
-        return
-    for line in lines:
-        typer.echo(line)
+    print_result({"snapshot": str(snapshot), "ok": True, "summary": lines}, *lines, json=json)
 
 
 @snapshot_app.command()

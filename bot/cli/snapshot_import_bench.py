@@ -12,10 +12,9 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from scrapers.imports.mle_bench.importing import BenchImport, Outcome
-from scrapers.imports.mle_bench.manifest import Dates
+from scrapers.imports.mle_bench.importing import BenchImport, Dates, Outcome
 from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
-from scrapers.imports.mle_bench.places import Place, find_places
+from scrapers.imports.mle_bench.prepared import Place, find_places
 from scrapers.imports.staging import importing_into
 from scrapers.snapshots.fields import parse_time
 from state.clock import SystemClock

@@ -14,19 +14,19 @@ import typer
 from bot.agents import AGENTS, AgentName
 from bot.cli.configured import settings_file
 from bot.cli.options import Config
-from bot.cli.running import report, run_all
+from bot.cli.running import remove_leftovers, report, run_all
+from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.replay.own_data.asked import Asked, Found
+from bot.replay.own_data.files import as_folder
 from bot.replay.own_data.growing import grow
-from bot.replay.own_data.unpacked import as_folder
 from bot.replay.prepare import prepare_own
 from bot.replay.settings import parse_seconds
 from bot.replay.setup import ReplayOptions, Setup
 from sandbox import BackEndChoice
-from sandbox.leftovers import left_by_killed
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UnsupportedLayout, UsageError
 from state.words import did_you_mean
@@ -93,8 +93,7 @@ def solve(
         typer.echo(setup.caution, err=True)
     asked = Asked(target, metric, id, group, time_column, train, test)
     check_free(out, setup.configuration.disk)
-    for left in left_by_killed(out):
-        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+    remove_leftovers(out)
     out.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     configured = setup.configuration
@@ -107,7 +106,7 @@ def solve(
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
             update = {"notes": notes and notes.resolve(), "community": notes is not None}
             settings = settings.model_copy(update=update)
-            found.add("validation", asyncio.run(_split(grown, options.split_seed)))
+            found.add("validation", asyncio.run(_split(grown, options.split_seed, settings.withholding)))
             for what, sentence in found.lines:
                 typer.echo(f"{what}: {sentence}", err=json)
             run = prepare_own(grown, settings, out, now)
@@ -131,11 +130,11 @@ def _slug(data: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80] or "own-data"
 
 
-async def _split(grown: Snapshot, seed: int) -> str:
+async def _split(grown: Snapshot, seed: int, withholding: Withholding) -> str:
     """Return how rows will be withheld, or why none can be."""
     async with aclosing(Worker()) as worker:
         try:
-            return await worker.describe_split(grown.data, grown.card, seed)
+            return await worker.describe_split(grown.data, grown.card, seed, withholding)
         except UnsupportedLayout as error:
             return f"no rows can be withheld, so that only what scripts print counts: {error}"
 

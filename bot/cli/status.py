@@ -11,8 +11,8 @@ from bot.cli.options import Config
 from bot.cli.output import print_json
 from bot.cli.status_page import Page, print_page
 from bot.status.asking import Question, ask
-from state.competitions import slug_of
 from state.errors import UsageError
+from state.words import slug_of
 
 _RUNS = Path("runs")
 

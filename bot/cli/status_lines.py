@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
@@ -10,12 +10,11 @@ from bot.cli.output import number
 from bot.cli.status_page import WIDTH
 from bot.models.quoting import clean
 from bot.status.accounts import Account
-from bot.status.doubts import Doubt
-from bot.status.polls import PartPolled, Posts
-from bot.status.queue import GivenUp, Queued
+from bot.status.queue import GivenUp, NoteRead, Queued
+from bot.status.site import PartPolled, Posts
 from bot.status.status import CompetitionStatus, DaemonStatus
-from bot.status.steering import NoteRead
-from bot.status.work import Doing
+from bot.status.work import Doing, Doubt
+from state.words import moment, plural
 
 COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")
 _LABEL = 10
@@ -70,7 +69,7 @@ def detail_lines(one: CompetitionStatus, now: datetime, *, running: bool = True)
         parts.append("it has no table in bot.toml")
     yield from _wrapped("state", "; ".join(part for part in parts if part))
     if one.deadline is not None:
-        yield from _wrapped("ends", f"{_time(one.deadline)}, {_ends(one)}")
+        yield from _wrapped("ends", f"{moment(one.deadline)}, {_ends(one)}")
     yield from _polled(one, now)
     if one.posts != Posts():
         yield from _wrapped("knows", _known(one))
@@ -126,27 +125,27 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
 def _running(one: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> str:
     if one.since is None:
         return "running" if one.running else "never started: `bot run` starts it"
-    began = f"{_time(one.since)} ({span(one.now, one.since)}), version {one.version}, process {one.process}"
+    began = f"{moment(one.since)} ({span(one.now, one.since)}), version {one.version}, process {one.process}"
     if one.running:
         # A sign of life from before it began is an earlier daemon's.
         alive = f", last sign of life {span(one.now, one.alive)} ago" if one.alive and one.alive >= one.since else ""
         return f"running since {began}{alive}"
     if one.ended and competitions and all(known.state == "over" for known in competitions):
         ranks = "; ".join(f"{_ended_with(known)}" for known in competitions)
-        return f"finished {_time(one.ended)}: {ranks}"
+        return f"finished {moment(one.ended)}: {ranks}"
     if one.ended:
-        return f"stopped {_time(one.ended)}, after it had begun {began}; `bot run` goes on"
+        return f"stopped {moment(one.ended)}, after it had begun {began}; `bot run` goes on"
     return f"stopped without ending in order (killed, or the machine went down); it began {began}; `bot run` goes on"
 
 
 def _to_approve(one: CompetitionStatus) -> str:
     orders = ", ".join(f"`bot approve {id}`" for id in one.held)
-    return f"{_count(len(one.held), 'file')} of {one.competition} to approve, or to refuse with --refuse: {orders}"
+    return f"{plural(len(one.held), 'file')} of {one.competition} to approve, or to refuse with --refuse: {orders}"
 
 
 def _given_up(cause: GivenUp) -> str:
     why = cause.error or "no reason is known"
-    return f"{_count(cause.tasks, 'task')} ({', '.join(cause.of)}), last {_time(cause.at)}: {why}"
+    return f"{plural(cause.tasks, 'task')} ({', '.join(cause.of)}), last {moment(cause.at)}: {why}"
 
 
 def _ended_with(one: CompetitionStatus) -> str:
@@ -181,8 +180,8 @@ def _failed(part: PartPolled, now: datetime) -> str:
 
 def _known(one: CompetitionStatus) -> str:
     posts, pool = one.posts, one.pool
-    read = f"{_count(posts.messages, 'message')} in {_count(posts.topics, 'topic')}, {_count(posts.kernels, 'kernel')}"
-    made = f"{_count(pool.ideas, 'idea')}, {_count(pool.drafts, 'draft')}, {_count(pool.reports, 'report')}"
+    read = f"{plural(posts.messages, 'message')} in {plural(posts.topics, 'topic')}, {plural(posts.kernels, 'kernel')}"
+    made = f"{plural(pool.ideas, 'idea')}, {plural(pool.drafts, 'draft')}, {plural(pool.reports, 'report')}"
     return f"{read}, {pool.analyses} analysed; {made}"
 
 
@@ -226,13 +225,13 @@ def _rank(one: CompetitionStatus, now: datetime) -> str:
 def _spent(account: Account) -> str:
     name = {"competition": "in all", "competition day": "today", "run": "this run"}.get(account.level, account.name)
     executions = account.figures[Kind.EXECUTIONS]
-    run = f"{_count(round(executions.spent), 'execution')}{_of(executions, '{:.0f}')}"
+    run = f"{plural(round(executions.spent), 'execution')}{_of(executions, '{:.0f}')}"
     return f"{name}: {_money(account)}, {_tokens(account)}, {run}"
 
 
 def _money(account: Account) -> str:
     figure = account.figures[Kind.MONEY]
-    more = f" and {_count(account.unpriced, 'call')} of unknown price" if account.unpriced else ""
+    more = f" and {plural(account.unpriced, 'call')} of unknown price" if account.unpriced else ""
     return f"${figure.spent:.2f}{_of(figure, '${:.2f}')}{more}"
 
 
@@ -257,17 +256,9 @@ def _due(tasks: Sequence[Queued], now: datetime) -> str:
 
 
 def _note(note: NoteRead) -> str:
-    read = "not read yet" if note.read_at is None else f"read by the {note.read_by} {_time(note.read_at)}"
-    return f"{note.id} of {_time(note.at)}, {read}: {note.text}"
+    read = "not read yet" if note.read_at is None else f"read by the {note.read_by} {moment(note.read_at)}"
+    return f"{note.id} of {moment(note.at)}, {read}: {note.text}"
 
 
 def _tried(tries: int) -> str:
     return f"failed {'once' if tries == 1 else f'{tries} times'}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

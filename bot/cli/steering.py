@@ -9,7 +9,8 @@ import typer
 from bot.cli.configured import configured, settings_file
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
-from bot.cli.output import print_json
+from bot.cli.output import print_json, print_result
+from bot.status.orders import leave_note, order, refuse_secrets, who
 from state.errors import UsageError
 from state.steering import LONGEST_NOTE, ControlState, notes
 from state.store import Store
@@ -37,13 +38,11 @@ def note(
         with open_daemon_store(config) as store:
             _show_notes(store, competition, json=json)
         return
-    from bot.status.orders import leave_note, refuse_secrets, who
-
     words = _words(text or [])
     refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
         added = leave_note(store, competition, words, who())
-        _report(store, {**_shown(added)}, f"note {added.id} on {competition} is kept", json=json)
+        _report(store, _shown(added), f"note {added.id} on {competition} is kept", json=json)
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
@@ -71,8 +70,6 @@ def stop(competition: Competition, config: Config = None, json: Json = False) ->
 
 
 def _change(config: Path | None, competition: str, state: ControlState, *, json: bool) -> None:
-    from bot.status.orders import order, who
-
     _check_configured(config, competition)
     with open_daemon_store(config, create=True) as store:
         before = order(store, competition, state, who())
@@ -123,8 +120,6 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
 
 def _report(store: Store, shown: dict[str, Any], message: str, *, json: bool) -> None:
     running = daemon_is_running(store)
-    if json:
-        print_json({**shown, "database": str(store.path), "daemon_running": running})
-        return
     when = "the daemon sees it within seconds" if running else "no daemon runs: it takes effect when one starts"
-    typer.echo(f"{message}; {when}")
+    record = {**shown, "database": str(store.path), "daemon_running": running}
+    print_result(record, f"{message}; {when}", json=json)

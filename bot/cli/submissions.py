@@ -7,6 +7,8 @@ import typer
 from bot.cli.daemon_reading import as_json, daemon_to_read, runs_of
 from bot.cli.options import Config, OneCompetition
 from bot.cli.output import number, print_json, print_table
+from bot.status.submissions import not_submitted, shown_submissions
+from state.live import live_runs
 
 _COLUMNS = ("time (UTC)", "competition", "node", "how", "validation", "public", "status", "why", "tag")
 
@@ -20,18 +22,14 @@ def submissions(
 
     Example: bot submissions titanic
     """
-    from bot.status.submissions import not_submitted, shown_submissions
-    from state.live import live_runs
-
     with daemon_to_read(config) as store:
         runs = runs_of(store, competition)
         with store.read() as session:
-            found = [
-                one for run in (live_runs(session, *runs) if runs else ()) for one in shown_submissions(session, run)
-            ]
+            shown = (shown_submissions(session, run) for run in (live_runs(session, *runs) if runs else ()))
+            found = sorted((one for each in shown for one in each), key=lambda one: one.at)
             others = [last for run in runs.values() if (last := not_submitted(session, run)) is not None]
     if json:
-        for one in sorted(found, key=lambda one: one.at):
+        for one in found:
             print_json(as_json(one))
         return
     if found:
@@ -47,7 +45,7 @@ def submissions(
                 one.why,
                 one.tag,
             )
-            for one in sorted(found, key=lambda one: one.at)
+            for one in found
         ]
         print_table(_COLUMNS, rows)
     else:

@@ -1,19 +1,20 @@
 """`bot submit`: ask the daemon to submit one node's file now, and wait a moment for its answer."""
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
-from bot.cli.output import print_json
+from bot.cli.output import print_result
+from bot.status.orders import who
+from bot.status.work import latest_runs
+from state.approvals import make_wish
 from state.errors import UsageError
+from state.store import Store
+from state.tables import Node, Wish
 from state.words import did_you_mean
-
-if TYPE_CHECKING:
-    from state.store import Store
-    from state.tables import Wish
 
 _PAUSE = 0.2
 
@@ -31,27 +32,21 @@ def submit(
 
     Example: bot submit titanic 17
     """
-    from bot.status.orders import who
-    from state.approvals import make_wish
-
     with open_daemon_store(config) as store:
         run_id = _run_of(store, competition, node)
         with store.write() as tx:
             wish = make_wish(tx, run_id, node, who())
         wish = _awaited(store, wish, wait)
         running = daemon_is_running(store)
-    if json:
-        answer = {"competition": competition, "node": node, "wish": wish.id, "state": wish.state, "why": wish.why}
-        print_json({**answer, "seen": wish.seen_at is not None, "submission": wish.submission, "daemon_runs": running})
-    else:
-        typer.echo(_sentence(competition, wish, running=running))
+    record = {
+        **{"competition": competition, "node": node, "wish": wish.id, "state": wish.state, "why": wish.why},
+        **{"seen": wish.seen_at is not None, "submission": wish.submission, "daemon_runs": running},
+    }
+    print_result(record, _sentence(competition, wish, running=running), json=json)
     raise typer.Exit(int(wish.seen_at is None or wish.state == "refused"))
 
 
-def _run_of(store: "Store", competition: str, node: int) -> str:
-    from bot.status.work import latest_runs
-    from state.tables import Node
-
+def _run_of(store: Store, competition: str, node: int) -> str:
     with store.read() as session:
         run = (runs := latest_runs(session)).get(competition)
         if run is None:
@@ -64,10 +59,8 @@ def _run_of(store: "Store", competition: str, node: int) -> str:
     return run.id
 
 
-def _awaited(store: "Store", wish: "Wish", seconds: float) -> "Wish":
+def _awaited(store: Store, wish: Wish, seconds: float) -> Wish:
     """Return the wish once a daemon has answered it, or when the time is over."""
-    from state.tables import Wish
-
     end = time.monotonic() + seconds
     while wish.seen_at is None and time.monotonic() < end:
         time.sleep(_PAUSE)
@@ -76,7 +69,7 @@ def _awaited(store: "Store", wish: "Wish", seconds: float) -> "Wish":
     return wish
 
 
-def _sentence(competition: str, wish: "Wish", *, running: bool) -> str:
+def _sentence(competition: str, wish: Wish, *, running: bool) -> str:
     what = f"node {wish.node} on {competition}"
     if wish.seen_at is None:
         why = (

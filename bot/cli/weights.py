@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +10,7 @@ import typer
 
 from bot.cli.configured import configured
 from bot.cli.options import Config, Json
-from bot.cli.output import Say, print_json, print_table, progress_line
-from bot.weights.adding import add_weights
+from bot.cli.output import Say, print_json, print_result, print_table, progress_line
 from bot.weights.catalog import WeightFile, Weights
 from bot.weights.folder import WeightsFolder
 from scrapers.http.download import public_opener
@@ -63,42 +61,10 @@ def pull(
     failed = asyncio.run(_pull(folder, wanted))
     for name, why in failed.items():
         typer.echo(f"{name}: {why}", err=True)
-    if json:
-        records = [_record(folder, weights) | {"error": failed.get(weights.name)} for weights in wanted]
-        print_json({"dir": str(folder.path), "weights": records})
-    else:
-        for weights in wanted:
-            typer.echo(f"{weights.name}: {folder.state(weights)}")
+    records = [_record(folder, weights) | {"error": failed.get(weights.name)} for weights in wanted]
+    lines = (f"{weights.name}: {folder.state(weights)}" for weights in wanted)
+    print_result({"dir": str(folder.path), "weights": records}, *lines, json=json)
     raise typer.Exit(1 if failed else 0)
-
-
-@weights_app.command()
-def add(
-    name: Annotated[str, typer.Argument(help="name, also of its folder weights/NAME")],
-    urls: Annotated[list[str], typer.Argument(help="addresses of its files; FILE=URL sets a file's name")],
-    released: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="day by which it was certainly public")],
-    licence: Annotated[str, typer.Option(help="its licence")],
-    load: Annotated[str, typer.Option(help="line of Python that loads it from weights/NAME")],
-    about: Annotated[str, typer.Option(help="what it is, in one line")] = "",
-    config: Config = None,
-    json: Json = False,
-) -> None:
-    """Download files of your own choice, and pin their hashes in your list.
-
-    Compare the printed hashes with the publisher's: nobody else vouches for the files.
-
-    Example: bot weights add my-model https://example.org/model.safetensors --released 2024-05-01 --licence MIT
-    --load "state = safetensors.torch.load_file('weights/my-model/model.safetensors')"
-    """
-    folder = _folder(config)
-    facts = {"name": name, "about": about, "released": released.date(), "licence": licence, "load": load}
-    added = asyncio.run(_add(folder, facts, urls))
-    if json:
-        print_json(_record(WeightsFolder(folder.path), added))
-        return
-    for file in added.files:
-        typer.echo(f"{file.sha256}  {file.name} ({file.bytes} bytes)")
-    typer.echo("pinned; compare these hashes with the publisher's")
 
 
 async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, str]:
@@ -114,12 +80,6 @@ async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, s
     return failed
 
 
-async def _add(folder: WeightsFolder, facts: dict[str, Any], urls: Sequence[str]) -> Weights:
-    async with public_opener() as open_:
-        with progress_line(_LINE) as say:
-            return await add_weights(folder, open_, facts, urls, partial(_show, say, facts["name"]))
-
-
 def _folder(config: Path | None) -> WeightsFolder:
     return WeightsFolder(configured(config).weights.folder)
 
@@ -128,8 +88,6 @@ def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
     return weights.model_dump(mode="json") | {"state": folder.state(weights), "bytes": weights.bytes}
 
 
-def _show(say: Say, name: str, file: WeightFile | str, have: int) -> None:
-    """Show how much of a file is downloaded; the size of an added file is unknown."""
-    label, total = (file, "") if isinstance(file, str) else (file.name, f" of {file.bytes / 1e6:.0f}")
-    share = None if isinstance(file, str) or not file.bytes else have / file.bytes
-    say(f"{name}/{label}: {have / 1e6:.0f}{total} MB", share)
+def _show(say: Say, name: str, file: WeightFile, have: int) -> None:
+    """Show how much of a file is downloaded."""
+    say(f"{name}/{file.name}: {have / 1e6:.0f} of {file.bytes / 1e6:.0f} MB", have / file.bytes)

@@ -38,7 +38,7 @@ class Preset:
     environment: Mapping[str, str]
 
 
-# Aider edits files and runs no command of its own accord: this loop scores what it wrote, and hands it the answer.
+# Aider edits files and runs no command of its own accord: this loop runs or scores what it wrote, and hands it the answer.
 _AIDER = """
 touch solution.py
 cp solution.py before.py
@@ -51,13 +51,16 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   # What it leaves as it is will not get better.
   ! cmp -s solution.py before.py || break
   cp solution.py before.py
+  scored=1
   if [ -S /lab/.engine/socket ]; then
     set --
     [ ! -f infer.py ] || set -- --infer infer.py
-    lab score solution.py "$@" --note "aider, round $round" >said.txt 2>&1 || ! grep -q 'no looks are left' said.txt || break
+    lab score solution.py "$@" --note "aider, round $round" >said.txt 2>&1 ||
+      ! grep -q 'scripts are not scored' said.txt || scored=0
   else
-    timeout 1800 python3 solution.py >said.txt 2>&1
+    scored=0
   fi
+  [ $scored = 1 ] || timeout 1800 python3 solution.py >said.txt 2>&1
   cat said.txt
 done
 [ ! -S /lab/.engine/socket ] || lab done said.txt || lab done </dev/null

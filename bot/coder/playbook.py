@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from bot.coder.brief import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
@@ -10,12 +10,13 @@ from bot.coder.writing import write_script
 from bot.engine.attempts import Attempt, holdout_seconds
 from bot.engine.budget import SAMPLE_SHARE, DraftLeft
 from bot.engine.context import RunContext
-from bot.engine.scripts import Limits, best_seconds, run_script
+from bot.engine.scripts import LIMITS, Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
 from bot.models import Item
 from state.errors import BudgetExceeded, ModelRefused
 from state.progress import end_node, update_node
+from state.steps import Key
 
 LONG_RUN_SECONDS = 60.0
 """A debug run on a sample is pointless where the hold-out run may not take longer than this, or the parent's did not."""
@@ -105,10 +106,10 @@ class ScriptPlaybook:
         await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), begun)
 
     async def _promise(self, action: Action, node: int, tree: Tree) -> Limits:
-        """Return limits that hold however long the model takes; a step, so that a resumed run has the same."""
+        """Return limits that hold however long the model takes."""
         context = self._context
 
-        async def promise() -> dict[str, Any]:
+        async def promise() -> Limits:
             seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds)
             if seconds is None:
                 raise BudgetExceeded("no time is left for another execution")
@@ -116,9 +117,9 @@ class ScriptPlaybook:
             short = seconds <= LONG_RUN_SECONDS or (parent is not None and parent < LONG_RUN_SECONDS)
             # A score that the script prints itself needs no debug run: no view is smaller than the data.
             no_sample = short or context.executor.self_reported is not None
-            return {"seconds": seconds, "debug": None if no_sample else min(SAMPLE_SECONDS, seconds * SAMPLE_SHARE)}
+            return Limits(seconds, None if no_sample else min(SAMPLE_SECONDS, seconds * SAMPLE_SHARE))
 
-        return Limits(**await context.steps.once("limits", promise, node=node))
+        return await context.steps.once(LIMITS, promise, Key(node))
 
     async def write(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Written:
         """Have the whole script written at once; an agent that writes otherwise replaces this. Raises as `Asker.ask`."""

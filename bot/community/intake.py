@@ -4,6 +4,7 @@ import asyncio
 from typing import Literal
 
 from bot.community.ideas.pool import propose_ideas
+from bot.community.reading.allowance import may_read
 from bot.community.reading.batches import read_batch
 from bot.community.reproduction.reproducing import reproduce_batch
 from bot.engine.context import RunContext
@@ -21,9 +22,7 @@ class Intake:
     def __init__(self, context: RunContext, *, shares_cores: bool = False) -> None:
         """Begin nothing yet.
 
-        Args:
-            context: the run.
-            shares_cores: whether kernels, once begun, share their cores with whoever wants them, so that no coder waits.
+        With `shares_cores` kernels, once begun, share their cores with whoever wants them, so that no coder waits.
         """
         self._context = context
         self._shares_cores = shares_cores
@@ -58,7 +57,7 @@ class Intake:
         if part == "posts":
             read = await read_batch(self._context, number)
             # Where nothing was posted or measured yet, a coder's own ideas are as good.
-            if read or number > 1:
+            if (read or number > 1) and may_read(self._context):
                 await propose_ideas(self._context, f"propose:{number}")
         else:
             await reproduce_batch(self._context, number, shares_cores=self._shares_cores)

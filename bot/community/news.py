@@ -1,46 +1,53 @@
 """News: what was posted since is read and turned into ideas, and may start another round of drafts."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from bot.community.ideas.pool import propose_news
+from bot.community.reading.allowance import may_read
 from bot.community.reading.batches import known_analyses, read_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from state.steps import Key, Kind
 
-_STEP = "news"
 _STRONG = 8.0
 """Effectiveness, from 0 to 10, at which something read starts another round at once."""
 
-Found = dict[str, Any]
+
+@dataclass(frozen=True)
+class NewsLook:
+    """What a look found."""
+
+    posts: tuple[str, ...]
+    """Items of what was read."""
+    strong: bool
+    """Whether some of it beats our best score or promises much."""
 
 
-async def take_in_news(context: RunContext, look: int | None = None) -> Found:
+_NEWS = Kind("news", NewsLook)
+
+
+async def take_in_news(context: RunContext, look: int | None = None) -> NewsLook:
     """Read what was posted since the run's first batch of reading, and ask for ideas on it; raises as `Asker.ask`.
 
-    Args:
-        context: the run.
-        look: number of the look, so that a resumed run finds the same; None: the next one, or the one that was interrupted.
-
-    Returns:
-        `posts`: the items of what was read; `strong`: whether some of it beats our best score or promises much.
+    A look has a number, so that a resumed run finds the same; None: the next one, or the one that was interrupted.
     """
     number = max(looks(context), default=-1) + 1 if look is None else look
 
     read = await read_news(context, number)
 
-    async def find() -> Found:
-        return {"posts": read, "strong": _is_strong(context, read)}
+    async def find() -> NewsLook:
+        return NewsLook(tuple(read), _is_strong(context, read))
 
-    found = await context.steps.once(_STEP, find, attempt=number)
-    if found["posts"]:
+    found = await context.steps.once(_NEWS, find, Key(attempt=number))
+    if found.posts and may_read(context):
         await propose_news(context)
     return found
 
 
-def looks(context: RunContext) -> dict[int, Found]:
+def looks(context: RunContext) -> dict[int, NewsLook]:
     """Return the results of the run's finished looks, by number."""
-    return context.steps.finished(_STEP)
+    return {key.attempt: found for key, found in context.steps.all(_NEWS).items()}
 
 
 def _is_strong(context: RunContext, read: Sequence[str]) -> bool:

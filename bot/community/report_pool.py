@@ -106,14 +106,17 @@ def keep_report(
     with context.store.write() as tx:
         add_report(
             tx,
-            context.run_id,
-            str(number),
-            draft_id=draft_id,
-            title=title,
-            known_at=known_at,
-            best_node=best.node if best else None,
-            score=best.score if best else None,
-            lineage=made_of,
-            artifacts=artifacts,
-            **answer.model_dump(),
+            Report(
+                run_id=context.run_id,
+                id=str(number),
+                created_at=tx.now(),
+                draft_id=draft_id,
+                title=title,
+                known_at=known_at,
+                best_node=best.node if best else None,
+                score=best.score if best else None,
+                lineage=list(made_of),
+                artifacts=list(artifacts),
+                **answer.model_dump(),
+            ),
         )

@@ -8,7 +8,13 @@ class ReadingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    first_tokens: int = Field(default=9_000, ge=0, description="tokens of the first batch, and of each look at news")
+    share: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="most of a run's time, and of its new tokens, that reading posts, ideas and plans may take together",
+    )
+    first_tokens: int = Field(default=8_000, ge=0, description="tokens of the first batch, and of each look at news")
     growth: float = Field(
         default=2.0, ge=1, description="a batch is so much larger than the one before it if reading pays, else smaller"
     )

@@ -36,7 +36,7 @@ class IdeaText:
     """Standard error of the mean of the gains."""
     basis: str = "not judged"
     """What the support rests on, in words."""
-    in_vain: bool = False
+    has_no_gain: bool = False
     """Whether it was measured, and gained nothing beyond noise."""
     feasibility: float = 5.0
     """0 to 10, as its sources were judged; 5 if nobody has."""
@@ -52,7 +52,9 @@ class ComponentNote(Reply):
     name: str
     analysis: str
     idea: int | None = None
-    """Number of the draft's idea that it carries out, if any."""
+    """Number of the one idea that it carries out and its gain measures, if any."""
+    ideas: tuple[int, ...] = ()
+    """All ideas that it adds to what it is compared with, as its files and note show."""
     gain: float | None = None
     """Gain of the score, above 0 is better, from a comparison that differs in this component alone."""
     gain_error: float | None = None

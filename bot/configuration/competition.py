@@ -8,8 +8,8 @@ from bot.agents import LiveAgentName
 from bot.coder.own import CoderName
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
-from state.competitions import slug_of
 from state.settings_paths import SettingsPath
+from state.words import slug_of
 
 Slug = Annotated[str, BeforeValidator(slug_of), Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")]
 """The last part of a competition's address; the whole address is accepted."""

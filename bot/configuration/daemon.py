@@ -37,13 +37,6 @@ class DaemonSettings(BaseModel):
     longest_script: float = Field(
         default=3600.0, gt=0, allow_inf_nan=False, description="seconds that no run of a script may take more of"
     )
-    metrics_port: int | None = Field(
-        default=None,
-        ge=1,
-        le=65535,
-        description="the port on loopback at which figures about the daemon are served; none: they are not",
-        examples=[9464],
-    )
     log_format: Literal["auto", "text", "json"] = Field(
         default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
     )
@@ -65,12 +58,6 @@ class DaemonSettings(BaseModel):
         "scores, submissions, code and spending stay",
     )
     backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db are kept")
-    backups_gb: float = Field(
-        default=5.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="gigabytes that daily backups take at most; the newest one is kept whatever it takes",
-    )
 
     @property
     def folder(self) -> Path:

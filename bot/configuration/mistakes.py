@@ -44,7 +44,7 @@ class Mistake(Problem):
 
     kind: Kind = "wrong"
     key: str | None = None
-    """The wrong key, such as `watch.loss`; None if it is not a key."""
+    """The wrong key, such as `watch.silent_minutes`; None if it is not a key."""
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,6 @@ def collect_secrets(
     They are the values of variables that are named like secrets, or that the configuration names (models' keys,
     addresses of services), the content of their files, systemd's credentials, and Kaggle's key; and the passwords and
     tokens in addresses. Unreadable values are left out, as are those that cannot be secrets (see `can_be_secret`).
-
-    Args:
-        settings: the configuration.
-        environment: the variables; None: this process's.
-        home: the user's folder; None: this user's.
     """
     variables = os.environ if environment is None else environment
     found: dict[str, str] = {}

@@ -11,11 +11,11 @@ from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
 from bot.configuration.web import WebSettings
 from bot.execution.disk_space import DiskSettings
-from bot.execution.settings import WatchSettings
 from bot.knowledge.settings import KnowledgeSettings
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
 from bot.weights.settings import WeightsSettings
+from sandbox.rules import RuleSettings
 from sandbox.settings import FleetSettings, LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
@@ -37,9 +37,7 @@ class Settings(BaseModel):
     sandbox: SandboxSettings = Field(
         default=SandboxSettings(), description="What scripts run in, with which packages, and what one may use."
     )
-    watch: WatchSettings = Field(
-        default=WatchSettings(), description="Who looks on while a script runs, and may end it."
-    )
+    watch: RuleSettings = Field(default=RuleSettings(), description="When a running script is ended early.")
     reproduction: ReproductionSettings = Field(
         default=ReproductionSettings(),
         description="How many public kernels a run of comind tries out, and for how long.",

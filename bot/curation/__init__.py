@@ -1,1 +1,1 @@
-"""Curation: entries of the knowledge base, drawn from communities, papers and the bot's own finished runs."""
+"""Curation: entries of the knowledge base, drawn from communities and the bot's own finished runs."""

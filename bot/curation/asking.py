@@ -1,7 +1,7 @@
 """Model calls of curation: steps in a database beside the entries, so that no answer is paid for twice."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.budgets.levels import Level
@@ -35,15 +35,7 @@ async def open_asker(
 ) -> AsyncIterator[Asker]:
     """Open what asks the model, and close it afterwards.
 
-    Args:
-        folder: of the entries.
-        choice: the model.
-        models: endpoints and prices.
-        builtin: makes the built-in model.
-        clock: the present.
-        redactor: removes this process's secrets.
-        max_cost: cap in USD of what is asked until it is closed; None: no cap.
-        say: shows a line.
+    `max_cost` is a cap in USD on what is asked until it is closed.
 
     Raises:
         UsageError: an endpoint has no key, or a price is unknown under the cap.
@@ -57,16 +49,19 @@ async def open_asker(
         opening = open_model(
             choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=record_change(store, RUN, say)
         )
-        with closing(Level("build", Caps(money=max_cost))) as budget:
-            async with opening as opened:
-                yield Asker(
-                    opened.model,
-                    store,
-                    RUN,
-                    clock,
-                    Steps(store, RUN),
-                    budget=budget,
-                    in_flight=models.section.in_flight,
-                    limits=CallLimits(max_tokens=models.section.max_tokens),
-                    estimate=opened.estimate,
-                )
+        async with opening as opened:
+            asker = Asker(
+                opened.model,
+                store,
+                RUN,
+                clock,
+                Steps(store, RUN),
+                budget=Level("build", Caps(money=max_cost)),
+                in_flight=models.section.in_flight,
+                limits=CallLimits(max_tokens=models.section.max_tokens),
+                estimate=opened.estimate,
+            )
+            try:
+                yield asker
+            finally:
+                await asker.settle()

@@ -12,8 +12,7 @@ from sqlmodel import select
 from bot.execution.task import shown_description
 from scrapers.imports.mle_live.community import KERNELS_FOLDER, CommunityWriter
 from scrapers.imports.mle_live.folders import find_competitions
-from scrapers.imports.mle_live.info import read_info
-from scrapers.imports.mle_live.tally import Tally
+from scrapers.imports.mle_live.info import Tally, read_info
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.ingest import ingest
 from scrapers.snapshots.card import Direction, TaskCard
@@ -52,11 +51,8 @@ async def open_communities(
 ) -> AsyncIterator[list[PastCompetition]]:
     """Read the competitions at a path, and close them afterwards.
 
-    Args:
-        path: a snapshot, an MLE-Live folder (of one or many competitions), or the live bot's bot.db, which is only read.
-        clock: the present; what has no time is never read.
-        metrics: the metrics that snapshots may name.
-        say: shows a line.
+    The path is a snapshot, an MLE-Live folder (of one or many competitions), or the live bot's bot.db, which is only read.
+    What has no time is never read.
 
     Raises:
         UsageError: it is none of these.

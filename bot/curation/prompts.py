@@ -1,4 +1,4 @@
-"""The prompts of curation: the tricks of one document of a community, and what a paper is about."""
+"""The prompt of curation: the tricks of one document of a community."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.community.reading.documents import Document
-from bot.knowledge.entry import Labels, PaperFields, Support
+from bot.knowledge.entry import Labels
 from bot.knowledge.labels import Category, categories
 from bot.models import Item
 from bot.models.parsing import json_answer
@@ -37,18 +37,6 @@ class Tricks(_Reply):
     tricks: tuple[Trick, ...] = Field(default=(), max_length=MOST_TRICKS)
 
 
-class PaperSummary(_Reply):
-    """A paper in AutoMind's fields, with a claim that can be acted upon."""
-
-    paper: PaperFields
-    claim: str = Field(min_length=20, max_length=2_000)
-    labels: Labels
-    support: Support
-    evidence: str = Field(min_length=3, max_length=1_000)
-    competitions: tuple[str, ...] = ()
-    """Competitions of Kaggle that its results are of, by the last part of their addresses."""
-
-
 @dataclass(frozen=True)
 class ExtractTricks(TemplatePrompt[Tricks]):
     """Ask for what one document can teach those who work on other competitions."""
@@ -72,24 +60,3 @@ class ExtractTricks(TemplatePrompt[Tricks]):
     def items(self) -> Sequence[Item]:
         """Return the posts that are shown."""
         return [Item(post.item, post.time) for post in self.document.posts]
-
-
-@dataclass(frozen=True)
-class SummarizePaper(TemplatePrompt[PaperSummary]):
-    """Ask for a paper's summary."""
-
-    template: ClassVar[str] = "summarize_paper.j2"
-
-    key: str
-    title: str
-    text: str
-    """Its beginning and end, or its abstract."""
-
-    def context(self) -> dict[str, object]:
-        """Return the template's variables."""
-        found: Mapping[str, Category] = categories()
-        return {**super().context(), "categories": found}
-
-    def parse(self, text: str) -> PaperSummary:
-        """Read the JSON answer; every label must be one of the set."""
-        return json_answer(text, PaperSummary)

@@ -27,11 +27,7 @@ _LICENCES = {
 async def tricks_of(competition: PastCompetition, asker: Asker, most: int, say: Callable[[str], None]) -> list[Entry]:
     """Return the tricks of a competition.
 
-    Args:
-        competition: with its posts.
-        asker: asks a model, once a document.
-        most: documents of each kind (write-ups, kernels) that are read.
-        say: shows a line.
+    A model is asked once a document, of at most so many write-ups and as many kernels.
 
     Raises:
         BudgetExceeded, ModelUnavailable, ModelMisconfigured: as `Asker.ask`.

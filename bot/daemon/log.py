@@ -14,11 +14,6 @@ from state.redaction import Redactor
 def open_log(settings: DaemonSettings, redactor: Redactor, stream: TextIO) -> Logs:
     """Send this process's log where the configuration names; call it once, in the daemon's main.
 
-    Args:
-        settings: `[daemon]` of bot.toml.
-        redactor: takes secrets out.
-        stream: where lines go if no file is configured, such as stderr.
-
     Raises:
         UsageError: the configured file cannot be written.
     """

@@ -10,12 +10,11 @@ from bot.execution.disk_space import DiskSettings, free_bytes
 from bot.execution.prune import Prunable, prune
 from bot.execution.unneeded_files import unneeded_files
 from bot.live.shared import Shared
-from bot.notify.events import DiskLow
+from bot.notify import Notice
 from bot.status.problems import begin, begin_work_broken, end
 from sandbox.docker import DockerSandbox
 from sandbox.gpu import open_gpus
-from state.backup import Backup
-from state.daily_backups import KEEP, MOST_BYTES, daily_backup
+from state.backup import back_up
 from state.errors import StateCorrupted, StateUnavailable
 from state.store import NO_RUN, Store
 
@@ -46,14 +45,7 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
     It removes what killed runs left behind, the views of runs that ended, and predictions and submissions of executions
     whose nodes are neither among their run's best, nor sent, nor being worked on. It may take long: call it in a thread.
 
-    Args:
-        settings: `[disk]` of bot.toml.
-        folder: the daemon's.
-        store: its database.
-        now: the machine's time, by which files are dated, whatever the daemon's clock.
-
-    Returns:
-        What was removed.
+    `now` is the machine's time, by which files are dated, whatever the daemon's clock. Returns what was removed.
     """
     runs = folder / "runs"
     removed = list(_removed(store, runs, settings.keep_days, now))
@@ -69,20 +61,21 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
                 f"the disk of {folder} has {free:.1f} GB free, and {wanted:g} GB are wanted (free_gb under [disk] in "
                 "bot.toml): make room, or give it a larger disk"
             )
-            begin(tx, _DISK, sentence, DiskLow(tx.now(), str(folder), free, wanted))
+            facts = {"since": tx.now(), "folder": str(folder), "free_gb": free, "wanted_gb": wanted}
+            begin(tx, _DISK, sentence, Notice("problem.disk", "", facts))
         elif free >= wanted * _ENOUGH:
             end(tx, _DISK)
     return removed
 
 
-def back_up_daily(store: Store, *, keep: int = KEEP, most_bytes: int = MOST_BYTES) -> Backup | None:
+def back_up_daily(store: Store, keep: int) -> Path | None:
     """Make the day's backup; None if that failed, which is a problem until one succeeds.
 
     Raises:
         StateCorrupted: the database is damaged, and no later backup can succeed; the problem is recorded if possible.
     """
     try:
-        made = daily_backup(store, keep=keep, most_bytes=most_bytes)
+        made = back_up(store, keep=keep)
     except (StateUnavailable, OSError) as error:
         _not_backed_up(store, error)
         return None

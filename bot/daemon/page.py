@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sandbox.launch import ended_with_us
+from state.clock import back_off
 
 _ENVIRONMENT = (
     *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "PYTHONPATH"),
@@ -21,16 +22,11 @@ _GRACE = 3.0
 
 
 async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
-    """Keep the page going until cancelled; that it fails touches nothing else.
-
-    Args:
-        file: the daemon's bot.toml; None: the default settings.
-        say: logs a line.
-    """
+    """Keep the page of a bot.toml going until cancelled; that it fails touches nothing else."""
     config = [] if file is None else ["--config", str(file)]
     command = ended_with_us([sys.executable, "-m", "bot", "web", *config])
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    pause, loop = _FIRST_PAUSE, asyncio.get_running_loop()
+    failures, loop = 0, asyncio.get_running_loop()
     while True:
         began = loop.time()
         process = await asyncio.create_subprocess_exec(
@@ -41,7 +37,8 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
             status = await process.wait()
         finally:
             await _ended(process)
-        pause = _FIRST_PAUSE if loop.time() - began > _HEALTHY else min(2 * pause, _LONGEST_PAUSE)
+        failures = 1 if loop.time() - began > _HEALTHY else failures + 1
+        pause = back_off(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
         say(f"the page ended with status {status}, and is started again in {pause:.0f} s")
         await asyncio.sleep(pause)
 

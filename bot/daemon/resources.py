@@ -58,10 +58,6 @@ def alone(folder: Path) -> Iterator[None]:
 async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clock:
     """Return the machine's clock, or that of the rehearsal, whose site may not have started yet.
 
-    Args:
-        settings: which of the two, and where the site is.
-        say: logs that the daemon waits for the site.
-
     Raises:
         UsageError: there is no such site.
     """
@@ -126,7 +122,7 @@ async def open_shared(
             poller=Poller(client, store, cleaners, settings.polling),
             machinery=Machinery(sandbox, leases, models, worker, BUILT_IN),
             gpus=gpus,
-            day=stack.enter_context(open_day(settings.budget, store, clock)),
+            day=open_day(settings.budget, store, clock),
             slots=Slots(daemon.slots),
             say=say,
         )

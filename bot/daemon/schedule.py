@@ -77,12 +77,9 @@ class Ticks:
     ) -> None:
         """Set them up; they come from `start` on.
 
-        Args:
-            clock: counts the slots.
-            speed: its seconds per real second.
-            failed: called with the name and the exception of a callback that failed.
-            look: real seconds between two checks; None: chosen by the speed.
-            again: real seconds after which a callback that failed is called again.
+        `speed` is the clock's seconds per real second, `failed` receives the name and the exception of a callback that
+        failed, and after `again` real seconds it is called again. `look` are real seconds between two checks; None:
+        chosen by the speed.
         """
         self._clock, self._failed, self._again = clock, failed, again
         self._look_seconds = look or (_LOOK if speed == 1.0 else _FAST_LOOK)
@@ -161,13 +158,8 @@ def schedule(
 ) -> None:
     """Set up a daemon's ticks; each looks up what is due when it comes.
 
-    Args:
-        ticks: by the daemon's clock.
-        store: where tasks are put.
-        entries: the competitions.
-        wake: called when a task was put.
-        speed: the clock's seconds per second of the machine.
-        outputs_every: seconds of the clock between two checks for public kernels' files.
+    `speed` is the clock's seconds per second of the machine, `outputs_every` those between two checks for kernels'
+    files.
     """
 
     def put(kind: str, at: datetime, competition: str = "") -> None:

@@ -12,7 +12,6 @@ from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.answering import Look, answering
 from bot.daemon.claims import Claims
 from bot.daemon.failures import record_failure
-from bot.daemon.metrics import serve_metrics
 from bot.daemon.page import keep_page
 from bot.daemon.resources import alone, find_clock, open_shared
 from bot.daemon.schedule import Ticks, schedule
@@ -61,12 +60,7 @@ async def serve(
 ) -> None:
     """Compete until stopped.
 
-    Args:
-        configuration: as read at the start.
-        options: of the command line.
-        redactor: removes secrets from whatever is written.
-        say: logs a line, for a competition or for none (empty).
-        look: answers `bot status`.
+    `say` logs a line, for a competition or for none (empty); `look` answers `bot status`.
 
     Raises:
         UsageError: another daemon works in the same folder, or for the same account on one of the competitions; or
@@ -89,8 +83,6 @@ async def serve(
         )
         services = open_services(settings.notify)
         daemon = _Daemon(shared, options, services, systemd, claims)
-        if (port := settings.daemon.metrics_port) is not None:
-            stack.enter_context(serve_metrics(store, port, daemon.tasks.allowance))
         stack.enter_context(answering(store, look))
         with store.write() as tx:
             began(tx, os.getpid())
@@ -116,8 +108,8 @@ class _Daemon:
         self._claims = claims
         self._entries: dict[str, Entry] = {}
         store, clock = shared.store, shared.clock
-        self.tasks = TaskHandlers(shared, self._entries)
-        self._workers = Workers(store, clock, self.tasks.handlers(), speed=shared.speed)
+        tasks = TaskHandlers(shared, self._entries)
+        self._workers = Workers(store, clock, tasks.handlers(), speed=shared.speed)
         self._ticks = Ticks(clock, shared.speed, failed=self._tick_failed)
         self._supervisor = Supervisor(store)
         self._watchdog = Watchdog(systemd, store, lambda: self._workers.turns, self._status)

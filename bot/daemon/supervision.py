@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.daemon.failures import record_failure, words_of
+from state.clock import back_off
 from state.errors import KeepsFailing, StateCorrupted, StateUnavailable
 from state.store import Store
 
@@ -47,11 +48,7 @@ class Supervisor:
         return tuple(self._tasks)
 
     def add(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
-        """Add a loop and start it.
-
-        Args:
-            name: must be unique.
-            start: called for each start.
+        """Add a loop under a unique name and start it; `start` is called for each start.
 
         Raises:
             ValueError: a loop with this name has not returned.
@@ -122,8 +119,7 @@ class Supervisor:
                 if own_failures >= settings.most_failures:
                     message = f"the loop {name} failed {own_failures} times in a row, the last: {words_of(error)}"
                     raise KeepsFailing(message) from error
-            # The exponent is bounded: a float ends at 2**1024.
-            pause = min(settings.first_pause * 2.0 ** min(failures - 1, 64), settings.longest_pause)
+            pause = back_off(failures, settings.first_pause, settings.longest_pause)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads starts in time
 
     def _record(self, name: str, error: BaseException, failures: int) -> None:

@@ -21,9 +21,8 @@ class Systemd:
     def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
         """Set the socket's address.
 
-        Args:
-            address: a path, or `@` and an abstract name; None: nothing is sent.
-            watchdog_seconds: time without a ping after which systemd ends the process; None: never.
+        The address is a path, or `@` and an abstract name; None: nothing is sent. The watchdog's time is that without a
+        ping after which systemd ends the process; None: never.
         """
         self._address = address
         self.watchdog_seconds = watchdog_seconds

@@ -121,7 +121,7 @@ class TaskHandlers:
         yesterday = (now - timedelta(days=1)).date()
         summary = await asyncio.to_thread(daily_summary, shared.store, yesterday, now, self.allowance())
         with shared.store.write() as tx:
-            notify(tx, summary.notice())
+            notify(tx, summary)
             prune_tasks(tx, now - _KEPT)
         shared.day.retry()
         shared.slots.pulse()
@@ -133,8 +133,8 @@ class TaskHandlers:
         reached = await asyncio.to_thread(budget_notices, shared.store, self.allowance(), shared.clock.now())
         if reached:
             with shared.store.write() as tx:
-                for event in reached:
-                    notify(tx, event.notice())
+                for notice in reached:
+                    notify(tx, notice)
 
     async def disk(self, task: Task) -> None:
         """Remove what is old, and check for free space."""
@@ -149,10 +149,8 @@ class TaskHandlers:
             shared.say(one.competition, f"it ended more than {days:g} days ago: removed {removed}")
 
     async def backup(self, task: Task) -> None:
-        """Make the day's backup, and check it."""
-        own = self.shared.settings.daemon
-        most = int(own.backups_gb * 1e9)
-        await asyncio.to_thread(back_up_daily, self.shared.store, keep=own.backups, most_bytes=most)
+        """Make the day's backup."""
+        await asyncio.to_thread(back_up_daily, self.shared.store, self.shared.settings.daemon.backups)
 
     def _of_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         return self._of_entry(lambda entry: entry.with_run(act))

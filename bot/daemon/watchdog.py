@@ -30,11 +30,8 @@ class Watchdog:
     ) -> None:
         """Set it up; `run` runs it.
 
-        Args:
-            systemd: receives the pings, two within its watchdog time.
-            store: must take a write; the pulse `daemon` is written, with the status.
-            turns: returns how often the workers have looked for work, which must grow between two pings.
-            status: returns one line on what the daemon does.
+        `systemd` receives two pings within its watchdog time. The store must take a write: the pulse `daemon`, with the
+        status. `turns` returns how often the workers have looked for work, which must grow between two pings.
         """
         self._systemd, self._store, self._turns, self._status = systemd, store, turns, status
         self._seen = turns()

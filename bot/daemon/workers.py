@@ -12,7 +12,7 @@ from random import Random
 from typing import Literal
 
 from bot.daemon.failures import record_failure, words_of
-from state.clock import Clock
+from state.clock import Clock, back_off
 from state.errors import BotError, Retry, StateUnavailable
 from state.store import Store, Transaction
 from state.tables import Task
@@ -52,13 +52,7 @@ class Outcome:
 
 
 async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool]) -> Outcome:
-    """Try to do a task; whatever the handler raises becomes an outcome.
-
-    Args:
-        handler: does the task.
-        task: the task.
-        is_stopping: whether a cancellation comes from the workers' end.
-    """
+    """Try to do a task; whatever the handler raises becomes an outcome; `is_stopping`: the workers' end cancels it."""
     try:
         async with asyncio.timeout(handler.longest) as limit:
             await handler.run(task)
@@ -134,13 +128,7 @@ class Workers:
     ) -> None:
         """Set them up; `run` does the work.
 
-        Args:
-            store: where tasks are.
-            clock: the time at which they are due.
-            handlers: by kind; tasks of other kinds are left alone.
-            settings: pauses and limits.
-            speed: the clock's seconds per real second.
-            random: shortens the pauses between tries.
+        Handlers are by kind, and tasks of other kinds are left alone. `speed` is the clock's seconds per real second.
         """
         self._store, self._clock, self._handlers = store, clock, dict(handlers)
         self._settings, self._speed = settings or WorkerSettings(), speed
@@ -252,8 +240,7 @@ class Workers:
         settings, shortest = self._settings, self._settings.shortest_pause * self._speed
         if outcome.seconds is not None:
             return max(outcome.seconds, shortest)
-        # The exponent is bounded: a float ends at 2**1024.
-        pause = min(settings.first_pause * 2.0 ** min(task.tries, 64), settings.longest_pause)
+        pause = back_off(task.tries + 1, settings.first_pause, settings.longest_pause)
         return max(pause * self._random.uniform(0.5, 1.0), shortest)
 
     def _begin(self) -> float:

@@ -1,4 +1,4 @@
-"""The doctor: checks every part that a bot needs, and names a fix for what fails."""
+"""The doctor: each check is a function that yields what it finds of a part, a problem with its fix."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +8,8 @@ Status = Literal["ok", "warning", "fails"]
 
 
 @dataclass(frozen=True)
-class Check:
-    """The result of checking one part."""
+class Finding:
+    """What a check found of one part."""
 
     part: str
     status: Status
@@ -21,4 +21,4 @@ class Check:
 
 def nearest(path: Path) -> Path:
     """Return the path, or the innermost folder around it that exists."""
-    return next(one for one in (path, *path.absolute().parents) if one.exists())
+    return next(parent for parent in (path, *path.absolute().parents) if parent.exists())

@@ -1,25 +1,36 @@
-"""The checks of Kaggle: is there a key, whose is it, and can the bot compete in the configured competitions?"""
+"""Checks of Kaggle: is there a key, whose is it, and can the bot compete in the configured competitions?"""
 
 import asyncio
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from bot.configuration.competition import CompetitionSettings
-from bot.doctor import Check
-from bot.doctor.competitions import check_competitions
+from bot.doctor import Finding, nearest
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.own_grader import check_grader
+from bot.live.kinds import IF_WRONG, kinds_of
+from bot.live.shared import competition_folder
 from scrapers.kaggle.account import who_am_i
+from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.task import read_evidence
 from scrapers.kaggle.client import KaggleClient, open_client, open_http
-from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import Credentials, find_credentials
+from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.rehearsal_clock import site_clock
 from scrapers.kaggle.settings import KaggleSection, Patience
 from state.clock import Clock, SystemClock
-from state.errors import KaggleError, SiteUnavailable, UsageError
+from state.errors import Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
+from state.words import did_you_mean
 
-_PART = "kaggle"
-_MOST_NAMED = 5
+_MAX_NAMES, _MAX_FIELDS = 5, 3
+_OF_DATA = frozenset(("id_column", "key_columns", "prediction_columns", "sample_submission"))
+"""Fields that the data settles, which a check does not fetch."""
 _PATIENCE = Patience(attempts=1, connect=5.0, silence=10.0, whole=15.0)
 
 
@@ -30,52 +41,121 @@ def check_kaggle(
     *,
     rehearsal: bool = False,
     state: Path = Path(),
-) -> list[Check]:
+) -> Iterator[Finding]:
     """Ask Kaggle who we are and about each configured competition, and change nothing.
 
     Args:
         section: `[kaggle]` of bot.toml.
         competitions: its tables `[competitions.SLUG]`.
-        clock: decides which deadlines have passed; None: the machine's, or the stand-in site's.
-        rehearsal: whether the site is the stand-in.
+        clock: decides which deadlines have passed; None: the machine's, or the simulated site's.
+        rehearsal: whether the site is the simulated one.
         state: the daemon's folder.
     """
     try:
         credentials = find_credentials()
     except UsageError as error:
-        if competitions:
-            return [Check(_PART, "fails", "no key: no configured competition can be read or entered", str(error))]
-        return [Check(_PART, "warning", "no key: past competitions can be replayed, running ones not read", str(error))]
+        found = f"no key: {'no configured competition' if competitions else 'only past competitions'} can be read"
+        yield Finding("kaggle", "fails" if competitions else "warning", found, str(error))
+        return
 
-    async def asked() -> list[Check]:
+    async def ask() -> list[Finding]:
         patient = section.model_copy(update={"patience": _PATIENCE})
         async with open_client(patient, SystemClock(), Tally(), lambda: credentials) as client:
             account = await _account(client, credentials)
-            now_by = clock or (await _clock_of_site(section.url) if rehearsal else SystemClock())
-            return [account, *await check_competitions(client, competitions, now_by, state)]
+            site, now_by = Competitions(client), clock or SystemClock()
+            if rehearsal and clock is None:
+                async with open_http(_PATIENCE) as http:
+                    now_by = await site_clock(http, section.url)
+            each = [await _check_competition(site, *table, now_by, state) for table in competitions.items()]
+            return [account, *each]
 
     try:
-        return asyncio.run(asked())
+        yield from asyncio.run(ask())
     except KaggleError as error:
         found, fix = f"the key from {credentials.source} does not work", credentials.hide(str(error))
+        yield Finding("kaggle", "fails", found, fix)
     except SiteUnavailable as error:
-        found, fix = f"{section.url} does not answer", credentials.hide(str(error))
+        yield Finding("kaggle", "fails", f"{section.url} does not answer", credentials.hide(str(error)))
     except UsageError as error:
-        found, fix = "[kaggle] url cannot be used", str(error)
-    return [Check(_PART, "fails", found, fix)]
+        yield Finding("kaggle", "fails", "[kaggle] url cannot be used", str(error))
 
 
-async def _account(client: KaggleClient, credentials: Credentials) -> Check:
+async def _account(client: KaggleClient, credentials: Credentials) -> Finding:
     name = credentials.user or "its user"
     if credentials.user is None and credentials.refresh is None:  # the client renews that one by itself
         with suppress(KaggleError):  # Kaggle does not know the user of some tokens that work
             name = (await who_am_i(client, credentials.secret)).username or name
     entered = [competition.slug async for competition in Competitions(client).entered()]
-    names = ", ".join(entered[:_MOST_NAMED]) + (" and more" if len(entered) > _MOST_NAMED else "")
+    names = ", ".join(entered[:_MAX_NAMES]) + (" and more" if len(entered) > _MAX_NAMES else "")
     found = f"the key from {credentials.source}: {name}, who has entered {len(entered)} competitions"
-    return Check(_PART, "ok", f"{found} ({names})" if entered else found)
+    return Finding("kaggle", "ok", f"{found} ({names})" if entered else found)
 
 
-async def _clock_of_site(url: str) -> Clock:
-    async with open_http(_PATIENCE) as http:
-        return await site_clock(http, url)
+async def _check_competition(
+    site: Competitions, slug: str, settings: CompetitionSettings, clock: Clock, state: Path
+) -> Finding:
+    try:
+        competition = await site.get(slug)
+        is_begun = CompetitionData(site.client, slug, competition_folder(state, slug)).is_begun
+        room = None if is_begun else shutil.disk_usage(nearest(state)).free
+        kinds = await kinds_of(site.client, competition, room)
+        refused = next((kind for kind in kinds if not kind.worked_on), None)
+        if refused is not None and settings.kind != "csv":
+            found = f"{'' if competition.user_has_entered else 'not entered; '}it {refused}"
+            return Finding(slug, "warning", found, f"leave it to people; {IF_WRONG.format(slug=slug)}")
+        obstacles = _obstacles(competition, slug, settings, clock)
+        finding = next(obstacles, None) or await _check_card(site, slug, settings)
+        return replace(finding, found="; it ".join((finding.found, *map(str, kinds))))
+    except (NotFound, Forbidden):
+        # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
+        fix = f"[competitions.{slug}] in bot.toml must be named by the last part of its address"
+        fix += f"{await _meant(site, slug)}; or {_enter(slug)}"
+        return Finding(slug, "fails", "Kaggle has no competition of this name, or it is not entered", fix)
+    except (KaggleError, SiteUnavailable) as error:
+        return Finding(slug, "warning", f"could not be checked: {error}", "see the check of kaggle, or try again")
+
+
+def _obstacles(competition: Competition, slug: str, settings: CompetitionSettings, clock: Clock) -> Iterator[Finding]:
+    """Yield what keeps the bot from competing, or from using your settings."""
+    if not competition.user_has_entered:
+        yield Finding(slug, "fails", "not entered: nothing can be downloaded or submitted", _enter(slug))
+    if competition.deadline is not None and competition.deadline <= clock.now():
+        found = f"its deadline was {competition.deadline:%Y-%m-%d %H:%M} UTC"
+        yield Finding(slug, "warning", found, f"remove [competitions.{slug}] from bot.toml, or leave it")
+    if settings.submit and competition.submissions_disabled:
+        yield Finding(slug, "warning", "it accepts no submissions now", "set submit = false")
+    if settings.grader is not None:
+        try:
+            check_grader(settings.grader)
+        except UsageError as error:
+            yield Finding(slug, "fails", str(error), f"fix it, or name another grader below [competitions.{slug}]")
+    if settings.notes is not None and not os.access(settings.notes, os.R_OK | os.X_OK):
+        fix = f"create it, or let the bot's user read it, or name another one below [competitions.{slug}]"
+        yield Finding(slug, "warning", f"the folder of notes {settings.notes} cannot be read", fix)
+
+
+async def _check_card(site: Competitions, slug: str, settings: CompetitionSettings) -> Finding:
+    missing = derive(await read_evidence(site, slug), METRIC_DIRECTIONS, settings.card).missing
+    unknown = [gap for gap in missing if gap.field not in _OF_DATA]
+    if not unknown:
+        found = "entered; its card is certain" + (" except for what the data will show" if missing else "")
+        return Finding(slug, "ok", found)
+    if settings.metric is None and {gap.field for gap in unknown} == {"metric"}:
+        fix = f"confirm it when you are asked, or write into bot.toml: {unknown[0].brief or unknown[0].line}"
+        return Finding(slug, "warning", f"entered; how it is scored is to be confirmed: {unknown[0].why}", fix)
+    reasons = "; ".join(f"{gap.field}: {gap.why}" for gap in unknown[:_MAX_FIELDS])
+    fix = f"write into bot.toml, below [competitions.{slug}]: {', '.join(gap.line for gap in unknown)}"
+    return Finding(slug, "fails", f"its card is not certain: {reasons}", fix)
+
+
+async def _meant(site: Competitions, slug: str) -> str:
+    """Return the entered competition that was meant, or else all of them; nothing where they cannot be listed."""
+    try:
+        entered = [competition.slug async for competition in site.entered()]
+    except (KaggleError, SiteUnavailable):
+        return ""
+    return f" (of those that you have entered: {did_you_mean(slug, entered)})"
+
+
+def _enter(slug: str) -> str:
+    return f"enter it and accept its rules: https://www.kaggle.com/competitions/{slug}/rules"

@@ -1,73 +1,109 @@
-"""Checks of the machine: what scripts may use, disk, database, leases."""
+"""Checks of the machine: what scripts may use, sandboxes with their packages, disk, database, leases."""
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from bot.doctor import Check, nearest
+from bot.doctor import Finding, nearest
 from bot.execution.disk_space import DiskSettings, free_bytes
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.docker import DockerSandbox
+from sandbox.environments import Environment, chosen_environment
+from sandbox.execution import LocalSandbox
 from sandbox.leases import leases_folder
 from sandbox.locks import take
 from sandbox.settings import SandboxSettings
 from sandbox.share import share_of, usable_cpus, usable_memory
 from state.clock import SystemClock
-from state.errors import BotError
+from state.errors import BotError, UsageError
 from state.store import Store
 
-_LITTLE = 2 * 1024**3
+_SMALL = 2 * 1024**3
+_SANDBOXES: dict[str, tuple[type[LocalSandbox], str]] = {
+    "bubblewrap": (BubblewrapSandbox, "apt install bubblewrap util-linux libseccomp2, or similar"),
+    "Docker": (DockerSandbox, "install and start Docker, and make image; or use --sandbox bubblewrap"),
+}
+"""The class of each sandbox, and how to fix it."""
 
 
-def check_share(settings: SandboxSettings, out: Path, slots: int) -> Check:
-    """Report what one script may use of the machine, and compare it with what the machine has.
-
-    Args:
-        settings: the table `[sandbox]`.
-        out: folder that runs are written to.
-        slots: scripts that the daemon runs at a time.
-    """
+def check_share(settings: SandboxSettings, out: Path, slots: int) -> Iterator[Finding]:
+    """Compare what one script may use, of as many as there are slots, with what the machine has."""
     share, total = share_of(settings, out, parallel=slots), usable_memory()
     found = (
         f"a script may use {share.memory_bytes / 1024**3:.1f} of {total / 1024**3:.1f} GiB of memory, write "
         f"{share.written_bytes / 1e9:.0f} GB, and has {share.cpus} of {usable_cpus()} cores"
     )
     if share.memory_bytes * slots > total:
-        return Check("machine", "warning", found, "set memory_gb under [sandbox] to what the machine has")
-    if share.memory_bytes < _LITTLE:
-        return Check("machine", "warning", found, "most libraries for machine learning need 2 GiB or more")
-    return Check("machine", "ok", found)
+        yield Finding("machine", "warning", found, "set memory_gb under [sandbox] to what the machine has")
+    elif share.memory_bytes < _SMALL:
+        yield Finding("machine", "warning", found, "most libraries for machine learning need 2 GiB or more")
+    else:
+        yield Finding("machine", "ok", found)
 
 
-def check_disk(out: Path, settings: DiskSettings) -> Check:
+def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bool) -> Iterator[Finding]:
+    """Check the packages of scripts, run a script in each sandbox, and check that one works if it is required."""
+    environment: Environment | None = None
+    try:
+        environment = chosen_environment(settings.environments_folder, settings.environment)
+    except UsageError as error:
+        fix = f"bot env create {settings.environment}, or another name under [sandbox]"
+        yield Finding("environment", "fails", str(error), fix)
+    else:
+        yield _environment_finding(environment)
+    working = []
+    for part, (back_end, fix) in _SANDBOXES.items():
+        sandbox = back_end(instance, settings, environment)
+        if problem := sandbox.problem():
+            yield Finding(part, "warning", problem, fix)
+            continue
+        working.append(part)
+        gaps = [gap for gap in sandbox.describe().gaps if "libseccomp" in gap]
+        yield Finding(part, "warning" if gaps else "ok", "; ".join(("runs scripts", *gaps)), fix if gaps else None)
+    if working:
+        yield Finding("isolation", "ok", " and ".join(working))
+    else:
+        found = "no sandbox works: only the built-in model's scripts may run"
+        yield Finding("isolation", "fails" if is_required else "warning", found, "fix bubblewrap or Docker (above)")
+
+
+def _environment_finding(environment: Environment | None) -> Finding:
+    if environment is not None:
+        return Finding("environment", "ok", f"{environment.name}: {environment.about()}")
+    found = "none: scripts have the bot's own packages, without LightGBM, XGBoost, CatBoost, torch"
+    return Finding("environment", "warning", found, "bot env create --with text, or tabular, vision, audio, all")
+
+
+def check_disk(out: Path, settings: DiskSettings) -> Iterator[Finding]:
     """Compare the free space where runs are written with what a run needs."""
     free = free_bytes(out) / 1e9
-    found = f"{free:.1f} GB free for {out}"
-    if free >= settings.free_gb:
-        return Check("disk", "ok", found)
-    return Check("disk", "fails", found, f"a run starts with {settings.free_gb:g} GB or more: bot prune {out}")
+    fix = None if free >= settings.free_gb else f"a run starts with {settings.free_gb:g} GB or more: bot prune {out}"
+    yield Finding("disk", "fails" if fix else "ok", f"{free:.1f} GB free for {out}", fix)
 
 
-def check_database(out: Path) -> Check:
+def check_database(out: Path) -> Iterator[Finding]:
     """Create a database where runs are written, and remove it."""
-    there = nearest(out.absolute())
+    existing = nearest(out.absolute())
     try:
-        with tempfile.TemporaryDirectory(prefix=".bot-doctor-", dir=there) as folder:
+        with tempfile.TemporaryDirectory(prefix=".bot-doctor-", dir=existing) as folder:
             Store.open(Path(folder) / "state.db", SystemClock()).close()
     except (OSError, SQLAlchemyError, BotError) as error:
-        return Check(
-            "database", "fails", f"none can be created in {there}: {error}", f"make {there} writable, on a local disk"
-        )
-    return Check("database", "ok", f"SQLite works in {there}")
+        fix = f"make {existing} writable, on a local disk"
+        yield Finding("database", "fails", f"none can be created in {existing}: {error}", fix)
+    else:
+        yield Finding("database", "ok", f"SQLite works in {existing}")
 
 
-def check_leases() -> Check:
-    """Take and release a lock in the folder of all the machine's leases."""
+def check_leases() -> Iterator[Finding]:
+    """Acquire and release a lock in the folder of all the machine's leases."""
     try:
         folder = leases_folder()
-        lock = take(folder / f"doctor-{os.getpid()}")
-        if lock:
+        if lock := take(folder / f"doctor-{os.getpid()}"):
             lock.release(remove=True)
     except OSError as error:
-        return Check("leases", "fails", str(error), "set BOT_LEASES to a writable folder on a local disk")
-    return Check("leases", "ok", f"of cores and GPUs, in {folder}")
+        yield Finding("leases", "fails", str(error), "set BOT_LEASES to a writable folder on a local disk")
+    else:
+        yield Finding("leases", "ok", f"of cores and GPUs, in {folder}")

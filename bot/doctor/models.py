@@ -1,8 +1,12 @@
-"""The checks of the models: is one configured, and do its endpoint and those of its fallbacks answer?"""
+"""Checks of the models and of your coding agents: are they configured, and do endpoints answer?"""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from bot.doctor import Check
+import httpx2
+
+from bot.coder.own import CoderSection, own_coder
+from bot.doctor import Finding
+from bot.models.connection import OPENAI
 from bot.models.endpoint import Endpoint
 from bot.models.open import endpoint_name
 from bot.models.settings import ModelChoice, ModelSettings
@@ -20,57 +24,59 @@ def is_foreign(settings: ModelSettings) -> bool:
         return True
 
 
-def check_models(settings: ModelSettings, named: Collection[str | None] = ()) -> Iterator[Check]:
+def check_models(settings: ModelSettings, named: Collection[str | None] = ()) -> Iterator[Finding]:
     """Ask the configured endpoint, and each fallback's, which models it has, which costs nothing.
 
-    Args:
-        settings: the endpoints and models.
-        named: the model that each competition's table names; None: it names none.
+    `named` has the model of each competition's table, None where it names none.
     """
     try:
         choice = settings.resolve(None)
     except UsageError as error:
-        yield Check("model", "fails", "the configuration names no model", str(error))
-        return
-    if choice.kind == "builtin" and set(named) == {"builtin"}:
-        yield Check("model", "ok", "the built-in rules, as bot.toml says; they are no language model")
+        yield Finding("model", "fails", "the configuration names no model", str(error))
         return
     if choice.kind == "builtin":
         fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
-        yield Check("model", "warning", "none configured: the built-in rules answer, which are no language model", fix)
+        is_chosen = set(named) == {"builtin"}
+        found = f"the built-in rules{', as bot.toml says' if is_chosen else ''}; they are no language model"
+        yield Finding("model", "ok", found) if is_chosen else Finding("model", "warning", found, fix)
         return
     for number in range(len(settings.section.fallback) + 1):
         endpoint = Endpoint.configured(settings, choice, number)
-        yield _check(f"fallback {number}" if number else "model", endpoint, settings.choice_at(choice, number))
+        yield _ask(f"fallback {number}" if number else "model", endpoint, settings.choice_at(choice, number))
 
 
-def _check(part: str, endpoint: Endpoint, choice: ModelChoice) -> Check:
-    import openai  # here, as it takes most of a second that no other command should pay
-
-    where, names, models = endpoint_name(endpoint.base_url), endpoint.names, ", ".join(choice.models)
-    dummy = not can_be_secret(endpoint.key.get_secret_value())
-    if dummy and where in ("OpenAI", "api.openai.com"):
+def _ask(part: str, endpoint: Endpoint, choice: ModelChoice) -> Finding:
+    where, names, key = endpoint_name(endpoint.base_url), endpoint.names, endpoint.key.get_secret_value()
+    is_dummy = not can_be_secret(key)
+    if is_dummy and where in ("OpenAI", "api.openai.com"):
         fix = f"set {names.key} to a key of platform.openai.com, or {names.address} to a server of yours"
-        return Check(part, "fails", f"{names.key} holds a dummy key, which OpenAI refuses", fix)
-    about = f"{models} at {where}{', with a dummy key, which is fine for a server of yours' if dummy else ''}"
-    client = openai.OpenAI(
-        api_key=endpoint.key.get_secret_value(),
-        base_url=endpoint.base_url,
-        timeout=_SECONDS,
-        max_retries=0,
-        http_client=openai.DefaultHttpxClient(follow_redirects=False),
-    )
+        return Finding(part, "fails", f"{names.key} holds a dummy key, which OpenAI refuses", fix)
+    about = f"{', '.join(choice.models)} at {where}{', with a dummy key' if is_dummy else ''}"
+    address = (endpoint.base_url or OPENAI).rstrip("/") + "/models"
     try:
-        with client:
-            known = [model.id for model in client.models.list()]
-    except openai.AuthenticationError:
-        return Check(part, "fails", f"{where} refuses the key", f"check {names.key}")
-    except openai.APIConnectionError:
-        return Check(part, "fails", f"{where} does not answer", f"check {names.address}, and that the server runs")
-    except openai.APIError as error:
-        # Not every server lists its models.
-        return Check(part, "ok", f"{about} (it lists no models: {type(error).__name__})")
+        answer = httpx2.get(address, headers={"Authorization": f"Bearer {key}"}, timeout=_SECONDS)
+    except httpx2.HTTPError:
+        return Finding(part, "fails", f"{where} does not answer", f"check {names.address}, and that the server runs")
+    if answer.status_code == 401:
+        return Finding(part, "fails", f"{where} refuses the key", f"check {names.key}")
+    try:
+        known = [str(one["id"]) for one in answer.raise_for_status().json()["data"]]
+    except (httpx2.HTTPError, ValueError, LookupError, TypeError):  # not every server lists its models
+        return Finding(part, "ok", f"{about} (it lists no models: status {answer.status_code})")
     if missing := [name for name in choice.models if known and name not in known]:
-        fix = f"it has {', '.join(known[:10])}"
-        return Check(part, "warning", f"{where} does not list {', '.join(missing)}", fix)
-    return Check(part, "ok", about)
+        return Finding(
+            part, "warning", f"{where} does not list {', '.join(missing)}", f"it has {', '.join(known[:10])}"
+        )
+    return Finding(part, "ok", about)
+
+
+def check_coders(sections: Mapping[str, CoderSection], chosen: Iterable[str] = ()) -> Iterator[Finding]:
+    """Check each table [coders.NAME], and each name of one that a competition has chosen; none is started."""
+    for name in dict.fromkeys((*sections, *chosen)):
+        try:
+            coder = own_coder(name, sections, ModelChoice("openai", "any"))
+        except UsageError as error:
+            yield Finding(f"coder {name}", "fails", str(error), "correct its table, or install it")
+        else:
+            place = coder.program or "started by its own command"
+            yield Finding(f"coder {name}", "ok", f"{place}; `bot coder check {name}` tries it out")

@@ -3,26 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import TypeAdapter
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.context import RunContext
+from bot.engine.results import BlendFit
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
 from bot.evaluation.answers.blends import Blended
-from bot.execution.record import GUARDED, kept_execution, last_execution, step_of
+from bot.execution.record import EXECUTED, GUARDED, SCORED_EXPERIMENT, Score, kept_execution, last_execution
 from state.notebooks import notebook_states
+from state.steps import Key, Kind, read_step, read_steps
 from state.store import Store
-from state.tables import Draft, Event, Node, Step
+from state.tables import Draft, Event, ExperimentRow, Node
 
-BLEND = "blend"
-"""Step of a blend's node that says how it is made."""
-STORED_BLEND = TypeAdapter(Blended)
 _LOG = 300
 """Characters of a notebook's log that a prompt shows, its last ones."""
 _MOST_SINGLE = 200
 """Nodes that are read one by one; of more, all are read."""
+
+
+BLEND = Kind("blend", BlendFit)
+"""Steps that fit the blend of so many scripts, and that say how a blend's node is made."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,35 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
             scored = _scored(session, run_id, touched) if rows else {}
+            partial = _partial(session, run_id) if rows else frozenset()
             shares = (
                 dict(session.exec(select(Draft.id, Draft.share).where(Draft.run_id == run_id)).all()) if rows else {}
             )
-        views = (_view(row, lower_is_better, *scored.get(row.id, (0, 0.0))) for row in rows)
-        return cache.update({one.id: replace(one, draft_share=shares.get(str(one.draft_id))) for one in views}, last)
+        views = (_view(row, lower_is_better, scored.get(row.id)) for row in rows)
+        return cache.update(
+            {
+                one.id: replace(one, draft_share=shares.get(str(one.draft_id)), complete=one.id not in partial)
+                for one in views
+            },
+            last,
+        )
 
 
-def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, tuple[int, float]]:
-    """Return for nodes (None: all) whether a guard found their file worthless, and their gain's standard error."""
-    spoiled, error = (func.json_extract(col(Step.result), f"$.score.{key}") for key in ("spoiled", "noise.gain_error"))
-    query = select(Step.node, spoiled, error).where(Step.run_id == run_id, Step.name == step_of(GUARDED))
-    query = query.where((spoiled == 1) | error.is_not(None))
-    if nodes is not None and len(nodes) <= _MOST_SINGLE:
-        query = query.where(col(Step.node).in_(nodes))
-    return {node: (doubt, noise or 0.0) for node, doubt, noise in session.exec(query)}
+def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, Score]:
+    """Return the scores of nodes; None: of all."""
+    few = nodes if nodes is not None and len(nodes) <= _MOST_SINGLE else None
+    kept = read_steps(session, run_id, EXECUTED, (GUARDED,), few)
+    return {key.node: done.score for key, done in kept.items() if done.score is not None}
 
 
-def _view(row: Node, lower_is_better: bool, spoiled: int, gain_error: float) -> NodeView:
+def _partial(session: Session, run_id: str) -> frozenset[int]:
+    """Return the experiments that leave out folds, or have no predictions of the test rows."""
+    rows = session.exec(select(ExperimentRow.node, ExperimentRow.result).where(ExperimentRow.run_id == run_id))
+    results = ((node, SCORED_EXPERIMENT.validate_python(result)) for node, result in rows)
+    return frozenset(node for node, result in results if result.folds is not None or result.arrays.test is None)
+
+
+def _view(row: Node, lower_is_better: bool, score: Score | None) -> NodeView:
     if row.status not in ("running", "valid", "buggy", "failed"):
         raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
     return NodeView(
@@ -104,8 +117,8 @@ def _view(row: Node, lower_is_better: bool, spoiled: int, gain_error: float) -> 
         draft_id=None if row.draft_id is None else int(row.draft_id),
         seconds=row.seconds or 0.0,
         baseline=row.id == BASELINE,
-        spoiled=spoiled == 1,
-        gain_error=gain_error,
+        spoiled=score is not None and score.spoiled,
+        gain_error=0.0 if score is None else score.noise.gain_error or 0.0,
         families=tuple(row.families),
     )
 
@@ -166,5 +179,5 @@ def holdout_seconds(context: RunContext, node: int) -> float | None:
 def blend_of(store: Store, run_id: str, node: int) -> Blended | None:
     """Return the blend that a node is made of; None: it is a script's."""
     with store.read() as session:
-        step = session.get(Step, (run_id, node, BLEND, 0))
-    return None if step is None or step.result is None else STORED_BLEND.validate_python(step.result["blend"])
+        fitted = read_step(session, run_id, BLEND, Key(node))
+    return None if fitted is None else fitted.blend

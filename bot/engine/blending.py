@@ -2,23 +2,25 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from bot.engine.attempts import BLEND, STORED_BLEND, load_tree
+from bot.engine.attempts import BLEND, load_tree
 from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import packable, rehearsed
-from bot.engine.results import BLENDED, members_in_words
+from bot.engine.results import BLENDED, FITTED_OUT_OF_FOLD, BlendFit, members_in_words
 from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
 from bot.evaluation.answers.blends import Blended, Member
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import GUARDED, Execution, Score, kept_execution, readable_files, step_of
+from bot.execution.record import EXECUTED, GUARDED, Execution, Score, kept_execution, readable_files
 from sandbox import ExitReason
 from state.errors import BotError, NoBlend
 from state.progress import create_node, end_node
+from state.steps import Key
 
 FEWEST = 2
 """Scripts with a score, from which on there is a blend."""
+_OUT_OF_FOLD = 10_000
+"""Added to the number of its members in the number of such an ensemble: one of as many scripts is another."""
 _SHARE, _SECONDS = 0.005, 15.0
 """Share of a run's time, and most seconds, for one fit."""
 
@@ -40,7 +42,12 @@ class Blending:
             context.scored.clear()
             try:
                 async with self._busy:
-                    await self._newest()
+                    if context.experiments is not None:
+                        await context.experiments.write_submissions(self._worker)
+                    _, blended = await self._newest()
+                    if context.experiments is not None:
+                        members = frozenset() if blended is None else frozenset(blended.recipe.weights)
+                        await asyncio.to_thread(context.experiments.trim, members)
                 if self.on_fitted is not None:
                     self.on_fitted()
             except BotError as error:
@@ -71,13 +78,14 @@ class Blending:
             if blended is None:
                 return None
             parents = tuple(sorted(blended.recipe.weights))
-            node = await context.decisions.ensemble(Action("ensemble", parents, look=of))
-            await context.steps.once(BLEND, lambda: _stored(blended), node=node)
-            found = await context.steps.once(step_of(GUARDED), lambda: self._execution(node, blended), node=node)
+            look = of + _OUT_OF_FOLD if blended.validation is not None else of
+            node = await context.decisions.ensemble(Action("ensemble", parents, look=look))
+            await context.steps.once(BLEND, lambda: _stored(blended), Key(node))
+            done = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
             refused = (await rehearsed(context, node)).reason if context.takes_notebooks else None
         tree = load_tree(context)
         if all(one.id != node for one in tree.ensembles):
-            seconds, score = sum(tree[parent].seconds for parent in parents), Execution.model_validate(found).value
+            seconds, score = sum(tree[parent].seconds for parent in parents), done.value
             with context.store.write() as tx:
                 create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=_plan(blended))
                 if refused is None:
@@ -91,24 +99,27 @@ class Blending:
         members = self._members()
         if len(members) < FEWEST:
             return len(members), None
-        found = await self._context.steps.once(BLEND, lambda: self._fit(members), attempt=len(members))
-        blended = STORED_BLEND.validate_python(found["blend"]) if found["blend"] else None
-        return len(members), blended
+        kind = FITTED_OUT_OF_FOLD if _out_of_fold(members) else BLEND
+        found = await self._context.steps.once(kind, lambda: self._fit(members), Key(attempt=len(members)))
+        return len(members), found.blend
 
-    async def _fit(self, members: Sequence[Member]) -> dict[str, Any]:
+    async def _fit(self, members: Sequence[Member]) -> BlendFit:
         context = self._context
-        view, bank = await context.executor.view(GUARDED), context.executor.folder.bank
+        bank, withheld = context.executor.folder.bank, await context.executor.view(GUARDED)
+        folds = await context.executor.fold_view() if _out_of_fold(members) else None
         seconds = min(_SECONDS, _SHARE * context.budget.seconds)
         of = [one.node for one in members]
         if context.takes_notebooks:
             fit = packable(context)
             members = [one for one in members if one.node in fit]
         try:
-            blended = await self._worker.blend(view, members, bank, context.seed, seconds)
+            blended = await self._worker.blend(
+                folds or withheld, members, bank, context.seed, seconds, None if folds is None else withheld
+            )
         except NoBlend as error:
             with context.store.write() as tx:
                 tx.record(BLENDED, run_id=context.run_id, of=of, sentence=f"nothing is blended: {error}")
-            return {"blend": None}
+            return BlendFit(None)
         recipe, noise = blended.recipe, blended.noise
         with context.store.write() as tx:
             # Without the final score, which nobody may know before the run's end.
@@ -126,7 +137,7 @@ class Blending:
             )
         return await _stored(blended)
 
-    async def _execution(self, node: int, blended: Blended) -> dict[str, Any]:
+    async def _execution(self, node: int, blended: Blended) -> Execution:
         """Return what stands in for a script's hold-out run: the blend's own file, checked as a script's is."""
         executor = self._context.executor
         view, (folder, _) = await executor.view(GUARDED), executor.folder.blends_of(node)
@@ -137,12 +148,13 @@ class Blending:
             value=blended.score,
             noise=blended.noise,
             final=blended.final,
-            predictions=blended.predictions,
+            predictions=blended.validation or blended.predictions,
             submission=blended.submission,
+            oof=None if blended.validation is None else blended.predictions,
         )
         found = await executor.guards_of(node, folder.name, score)
         score = score.model_copy(update={"guards": found, "spoiled": any(one.spoils for one in found)})
-        execution = Execution(
+        return Execution(
             id=folder.name,
             view=GUARDED,
             reason=ExitReason.FINISHED,
@@ -153,23 +165,45 @@ class Blending:
             fault=None,
             error=None,
         )
-        return execution.model_dump(mode="json")
 
     def _members(self) -> list[Member]:
-        """Return the scripts whose predictions are kept, those that a guard found worthless left out."""
+        """Return what may be combined: experiments with predictions out of fold, or, where these are too few, all nodes.
+
+        What a guard found worthless is left out, and so are stacks, whose own predictions out of fold are too good.
+        """
+        context, bank = self._context, self._context.executor.folder.bank
+        if context.needs_scripts or context.experiments is None:
+            return self._scripts()
+        found = []
+        for one in context.experiments.all():
+            arrays = one.result.arrays
+            if one.complete and not one.fitted_on_others and arrays.oof and arrays.validation and arrays.test:
+                validation = bank / arrays.validation
+                found.append(Member(one.node, bank / arrays.oof, bank / arrays.test, one.seconds or 0.0, validation))
+        return found if len(found) >= FEWEST else self._scripts()
+
+    def _scripts(self) -> list[Member]:
+        """Return the nodes with a score on the hold-out view, as members that predict its rows."""
         context, found = self._context, []
         with context.store.read() as session:
             for node in load_tree(context).valid():
                 done = kept_execution(session, context.run_id, node.id)
-                if node.spoiled or done is None or done.score is None or done.score.predictions is None:
+                if node.spoiled or not node.complete or done is None or done.score is None:
+                    continue
+                if done.score.predictions is None:
                     continue
                 predictions, submission = readable_files(context.executor.folder, done.id, done.score)
                 found.append(Member(node.id, predictions, submission, done.seconds))
         return found
 
 
-async def _stored(blended: Blended) -> dict[str, Any]:
-    return {"blend": STORED_BLEND.dump_python(blended, mode="json")}
+def _out_of_fold(members: Sequence[Member]) -> bool:
+    """Return whether members are experiments with predictions out of fold."""
+    return all(one.validation is not None for one in members)
+
+
+async def _stored(blended: Blended) -> BlendFit:
+    return BlendFit(blended)
 
 
 def _plan(blended: Blended) -> str:

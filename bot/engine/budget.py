@@ -25,13 +25,8 @@ SHORTEST_EXECUTION = 5.0
 SHORTEST_SHARE = 0.5
 """A new script that gets less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
-RACE_SHARE = 0.05
-"""Most of a run's time that the race of the finalists may take."""
-RACED, LONGEST_RACE = 4, 14
-"""Hold-out runs that the race is as long as: at least two scripts on two folds, as one fold adds few rows to what is known; at
-most four on one and two of them on four more, each a little longer than a hold-out run."""
-RACE_SECONDS = 5.0
-"""That it takes beside: views, comparisons and guards."""
+SELECTION_SHARE = 0.008
+"""Share of a run in labs that is kept for fitting the last ensemble, the final selection and its file."""
 
 
 class Elapsed(Protocol):
@@ -77,8 +72,8 @@ class RunBudget:
     """Returns how many scripts may yet have to be run again: members of the newest blend that were not run on all data."""
     rehearsal: Callable[[], float] = lambda: 0.0
     """Returns the seconds that the dress rehearsal of the newest blend will take, where notebooks are handed in."""
-    races: bool = False
-    """Whether the finalists are raced when the search has ended."""
+    labs: bool = False
+    """Whether coders work in labs: their experiments need no run at the end, only the final selection."""
 
     @property
     def reserve(self) -> float:
@@ -99,7 +94,7 @@ class RunBudget:
             best_seconds: how long the best node's hold-out run took; None without one.
             later: seconds until the run begins, for example to write its script.
         """
-        left = max(0.0, self.left() - self.race_seconds(best_seconds) - later)
+        left = max(0.0, self.left() - later)
         limit = min(self.seconds * EXECUTION_SHARE, left / (1 + self.again), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
@@ -112,30 +107,6 @@ class RunBudget:
         """Seconds kept for running a script again on all rows, per second of its hold-out run."""
         return REFIT_SLACK * self.growth
 
-    @property
-    def again_most(self) -> float:
-        """Most seconds kept for running several scripts again, unless the best one alone takes more."""
-        return REFITS_SHARE * self.seconds
-
-    @property
-    def race_most(self) -> float:
-        """Most seconds kept for the race."""
-        return RACE_SHARE * self.seconds if self.races else 0.0
-
-    def race_seconds(self, best_seconds: float | None) -> float:
-        """Return the seconds kept for the race: none where the shortest that tells something would take more than its share.
-
-        Args:
-            best_seconds: how long the best node's hold-out run took; None without one.
-        """
-        if best_seconds is None or RACED * best_seconds > self.race_most:
-            return 0.0
-        return min(self.race_most, RACE_SECONDS + LONGEST_RACE * best_seconds)
-
-    def race_room(self, best_seconds: float) -> float:
-        """Return the seconds that a race which begins now may take: what is left over, kept for it or not, within its share."""
-        return min(RACE_SHARE * self.seconds, max(0.0, self.left() - self.kept(best_seconds)))
-
     def baseline_seconds(self) -> float:
         """Return the time limit of the safe baseline, which is started however late it is.
 
@@ -144,34 +115,14 @@ class RunBudget:
         return self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2)
 
     def kept(self, best_seconds: float | None) -> float:
-        """Return the seconds kept for running again, on all rows, what is handed in, and for rehearsing it.
-
-        Args:
-            best_seconds: how long the best node's hold-out run took; None without one.
-        """
+        """Return the seconds kept for running again, on all rows, what is handed in, and for rehearsing it."""
+        if self.labs:
+            return SELECTION_SHARE * self.seconds + self.rehearsal()
         one, due = self.again * (best_seconds or 0.0), min(REFITS, self.refits())
-        return max(min(1, due) * one, min(due * one, self.again_most)) + self.rehearsal()
-
-    def kept_for_end(self, best_seconds: float | None) -> float:
-        """Return the seconds kept for the race and for running again what is handed in; `best_seconds` as in `kept`."""
-        return self.race_seconds(best_seconds) + self.kept(best_seconds)
-
-    def kept_in_words(self, best_seconds: float | None) -> str:
-        """Return what is kept for the end, and for what, for a coder; empty for less than a second."""
-        purposes = {
-            "running again on all rows what is handed in": self.kept(best_seconds),
-            "comparing the best scripts": self.race_seconds(best_seconds),
-        }
-        parts = [f"{seconds:.0f} s for {purpose}" for purpose, seconds in purposes.items() if seconds >= 1]
-        return f"kept now for the run's end: {' and '.join(parts)}" if parts else ""
+        return max(min(1, due) * one, min(due * one, REFITS_SHARE * self.seconds)) + self.rehearsal()
 
     def refit_limit(self, limit: float, seconds: float) -> float:
-        """Return the time limit of a refit: that of its hold-out run, by which the script plans, or more if more rows need it.
-
-        Args:
-            limit: of the hold-out run.
-            seconds: how long that took.
-        """
+        """Return the time limit of a refit: its hold-out run's, by which the script plans, or more if more rows need it."""
         return max(limit, LIMIT_SLACK * self.growth * seconds)
 
     def remaining(self, nodes: int, best_seconds: float | None) -> Remaining:
@@ -181,5 +132,5 @@ class RunBudget:
         return Remaining(None, None, self.usable(best_seconds) * self.speed, self.seconds * self.speed)
 
     def usable(self, best_seconds: float | None) -> float:
-        """Return the seconds that nodes may use: those left without the race and the refits at the end."""
-        return max(0.0, self.left() - self.kept_for_end(best_seconds))
+        """Return the seconds that nodes may use: those left without what is kept for the end."""
+        return max(0.0, self.left() - self.kept(best_seconds))

@@ -12,6 +12,8 @@ from bot.budgets.kinds import Kind, words
 from bot.budgets.levels import Level, unbounded
 from bot.engine.budget import RunBudget
 from bot.engine.decisions import Decisions
+from bot.engine.experiments import ExperimentLog
+from bot.engine.fits import PortfolioFits
 from bot.engine.results import BlendSoFar, Result, newest_blend, results
 from bot.engine.strategy import Remaining, Script
 from bot.engine.tree import TreeCache
@@ -75,10 +77,14 @@ class RunContext:
     """Set when a script has been scored, and cleared when a blend is fitted."""
     blended: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
     """Set when the newest blend takes in all that was scored, and cleared when a script has been scored."""
+    experiments: ExperimentLog | None = None
+    """The experiments that labs log; None: nobody works in labs, or no labels could be withheld."""
+    fits: PortfolioFits | None = None
+    """The portfolio fits of labs' features; None: there are none."""
+    own_data: bool = False
+    """Whether the task is of a person's own data, for which a script is wanted that predicts new rows."""
     blender: Worker | None = None
     """Fits blends; None: nothing is blended."""
-    races: bool = True
-    """Whether finalists may be run on folds."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
     """Returns the owner's notes on this competition so far."""
     knowledge: Retriever | None = None
@@ -99,6 +105,11 @@ class RunContext:
     def takes_notebooks(self) -> bool:
         """Whether notebooks are handed in, which Kaggle runs again on hidden test rows."""
         return self.card.kind == "code"
+
+    @property
+    def needs_scripts(self) -> bool:
+        """Whether whole scripts are handed in, so that experiments only guide: notebooks, own data, unlabelled views."""
+        return self.takes_notebooks or self.own_data or self.executor.self_reported is not None
 
     @property
     def community(self) -> CommunityView | None:

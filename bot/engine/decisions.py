@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from random import Random
-from typing import Any
 
 from bot.engine.strategy import Action, Policy, Remaining
 from bot.engine.tree import BASELINE, Tree
-from state.steps import Steps
+from state.steps import Kind, Steps
+
+DECIDED = Kind("decision", tuple[Action, ...])
 
 
 class Decisions:
@@ -20,9 +20,9 @@ class Decisions:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        found = steps.decisions()
+        found = steps.all(DECIDED)
         self._count = len(found)
-        self._actions = [_action(one) for number in sorted(found) for one in found[number]["actions"]]
+        self._actions = [action for actions in found.values() for action in actions]
         self._lock = asyncio.Lock()
 
     def __iter__(self) -> Iterator[tuple[int, Action]]:
@@ -81,17 +81,9 @@ class Decisions:
         return [number for number, one in self if number == lab or one.lab == lab]
 
     async def _decide(self, choose: Callable[[Random], Sequence[Action]]) -> list[tuple[int, Action]]:
-        def chosen(rng: Random) -> dict[str, Any]:
-            return {"actions": [asdict(action) for action in choose(rng)]}
-
         async with self._lock:
-            decided = await self._steps.decision(self._count, chosen)
-            actions = [_action(one) for one in decided["actions"]]
+            actions = await self._steps.decision(DECIDED, self._count, lambda rng: tuple(choose(rng)))
             first = BASELINE + 1 + len(self._actions)
             self._count += 1
             self._actions += actions
         return list(enumerate(actions, first))
-
-
-def _action(stored: dict[str, Any]) -> Action:
-    return Action(**{**stored, "parents": tuple(stored["parents"])})

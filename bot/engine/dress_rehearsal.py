@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,10 +20,9 @@ from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
 from state.errors import UnsupportedLayout
 from state.notebooks import REFUSED
-from state.steps import Steps
-from state.store import Store
+from state.steps import Key, Kind, Steps
+from state.store import Store, Transaction
 
-STEP = "rehearsal"
 _SHORTEST, _ROOM = 30.0, 0.25
 """Seconds that a rehearsal may take in any case, and the share of what is left of the run that it may take."""
 _KEPT, _BLENDED = 3, 8
@@ -57,37 +55,29 @@ class Rehearsed(BaseModel):
         return self.reason is None
 
 
+REHEARSED = Kind("rehearsal", Rehearsed)
+
+
 async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) -> Rehearsed:
     """Run a node's notebook on withheld rows, in both of Kaggle's layouts; a step, so that it is done once.
 
-    Args:
-        context: the run.
-        node: a node with a score.
-        lease: cores and GPUs that the caller holds; None: it waits for its own.
+    It runs on the cores and GPUs that `lease` holds; None: it waits for its own.
 
     Raises:
         BudgetExceeded: it does not fit into a budget.
         InfrastructureFailure: our own machinery failed.
     """
 
-    async def run() -> dict[str, Any]:
-        found = await _rehearse(context, node, lease)
+    def save(tx: Transaction, found: Rehearsed) -> None:
         if found.reason is not None:
-            with context.store.write() as tx:
-                tx.record(REFUSED, run_id=context.run_id, node=node, why=found.reason)
-        return found.model_dump(mode="json")
+            tx.record(REFUSED, run_id=context.run_id, node=node, why=found.reason)
 
-    return Rehearsed.model_validate(await context.steps.once(STEP, run, node=node))
+    return await context.steps.once(REHEARSED, lambda: _rehearse(context, node, lease), Key(node), save=save)
 
 
 def rehearsal_of(context: RunContext, node: int) -> Rehearsed | None:
     """Return the result of a node's dress rehearsal; None: there was none."""
-    return _result(context.steps, node)
-
-
-def _result(steps: Steps, node: int) -> Rehearsed | None:
-    found = steps.finished(STEP, node)
-    return Rehearsed.model_validate(found[max(found)]) if found else None
+    return context.steps.find(REHEARSED, Key(node))
 
 
 def packable(context: RunContext) -> list[int]:
@@ -111,9 +101,10 @@ def rehearsal_due(store: Store, decisions: Decisions, steps: Steps, run_id: str)
     if newest is None:
         return 0.0
     made = (node for node, one in decisions if one.kind == "ensemble" and one.look == len(newest.of))
-    if any(_result(steps, node) is not None for node in made):
+    if any(steps.find(REHEARSED, Key(node)) is not None for node in made):
         return 0.0
-    return _TWICE * sum(own.seconds for node in newest.weights if (own := _result(steps, node)) is not None)
+    members = (steps.find(REHEARSED, Key(node)) for node in newest.weights)
+    return _TWICE * sum(own.seconds for own in members if own is not None)
 
 
 def _best_rehearsed(context: RunContext) -> list[int]:

@@ -24,13 +24,7 @@ class Patience:
     """The retries of one piece of work."""
 
     def __init__(self, seconds: float, pause: Callable[[float], Awaitable[None]], say: Callable[[str], None]) -> None:
-        """Begin with no failure.
-
-        Args:
-            seconds: from the first failure on, in which the work is retried.
-            pause: waits for so many seconds.
-            say: shows a line of progress before each wait.
-        """
+        """Begin with no failure; work is retried for `seconds` from the first one on."""
         self._seconds = seconds
         self._pause = pause
         self._say = say

@@ -4,23 +4,47 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.tree import APART
 from bot.evaluation.answers import Noise
-from bot.execution.record import GUARDED, Execution, last_execution, step_of
+from bot.evaluation.answers.blends import Blended
+from bot.evaluation.answers.experiments import PresentEnsemble
+from bot.execution.record import EXECUTED, GUARDED, Execution, last_execution
+from state.steps import Kind, Steps, read_steps
 from state.store import Store
-from state.tables import Draft, Event, Node, Step
+from state.tables import Draft, Event, Node
 
 BLENDED = "blend.fitted"
 """Type of the event with what came of fitting a blend."""
-REFIT = "refit"
-"""Step in which a script is run again on all data."""
-
 _BEST, _NEWEST = 20, 10
 """Rows shown of a longer table."""
 _TITLE = 100
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """What came of running a script again on all data."""
+
+    execution: str | None = None
+    """Id of the run whose file may be handed in; None: none may."""
+    why: str | None = None
+    """Why none may."""
+
+
+REFIT = Kind("refit", Refitted)
+
+
+@dataclass(frozen=True)
+class BlendFit:
+    """What came of fitting a blend."""
+
+    blend: Blended | None
+    """None: blending gains nothing."""
+
+
+FITTED_OUT_OF_FOLD = Kind("ensemble", BlendFit)
+"""Step of a fit of an ensemble on predictions out of fold, by the number of its candidates."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +90,7 @@ class BlendSoFar:
 
 
 def newest_blend(store: Store, run_id: str, without: int | None = None) -> BlendSoFar | None:
-    """Return the newest blend that was fitted; None: there is none, or blending gained nothing.
-
-    Args:
-        store: the run's database.
-        run_id: the run.
-        without: a script that had no score yet when it was fitted.
-    """
+    """Return the newest blend that was fitted, before the script `without` had a score; None: none is, or none gains."""
     query = select(Event).where(Event.run_id == run_id, Event.type == BLENDED).order_by(col(Event.seq).desc())
     with store.read() as session:
         found = (event.data for event in session.exec(query))
@@ -84,13 +102,16 @@ def newest_blend(store: Store, run_id: str, without: int | None = None) -> Blend
     return BlendSoFar(tuple(data["of"]), weights, **{name: data[name] for name in names})
 
 
+def present_ensemble(steps: Steps) -> PresentEnsemble | None:
+    """Return the newest ensemble that was fitted out of fold; None: there is none."""
+    fits = [fit.blend for fit in steps.all(FITTED_OUT_OF_FOLD).values() if fit.blend is not None]
+    return PresentEnsemble(fits[-1].recipe, fits[-1].predictions) if fits else None
+
+
 def refits_due(store: Store, run_id: str, best: int | None) -> int:
     """Return how many scripts of what would be handed in now were not run on all data yet; 1 before there is any.
 
-    Args:
-        store: the run's database.
-        run_id: the run.
-        best: the best script, which stands alone where there is no blend.
+    The script `best` stands alone where there is no blend.
     """
     newest = newest_blend(store, run_id)
     scripts = {best} if newest is None else newest.weights.keys()
@@ -99,9 +120,8 @@ def refits_due(store: Store, run_id: str, best: int | None) -> int:
 
 def refitted(store: Store, run_id: str) -> set[int]:
     """Return the scripts that were run again on all data, whatever came of it."""
-    query = select(Step.node).where(Step.run_id == run_id, Step.name == REFIT, Step.status == "finished")
     with store.read() as session:
-        return set(session.exec(query))
+        return {key.node for key in read_steps(session, run_id, REFIT)}
 
 
 def members_in_words(weights: Mapping[int, float]) -> str:
@@ -116,13 +136,7 @@ def nodes_in_words(nodes: Sequence[int | str]) -> str:
 
 
 def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:
-    """Return the scripts that have ended, by number; if there are many, the best and the newest.
-
-    Args:
-        store: the run's database.
-        run_id: the run.
-        oriented: turns a score so that more is better.
-    """
+    """Return the scripts that have ended, by number; if there are many, the best by `oriented` scores and the newest."""
     query = select(Node).where(Node.run_id == run_id, col(Node.status).in_(("valid", "buggy")))
     with store.read() as session:
         nodes = session.exec(query.where(col(Node.action).not_in(APART)).order_by(col(Node.id))).all()
@@ -145,10 +159,9 @@ def typical_noise(store: Store, run_id: str) -> float | None:
 
 def noise_in(session: Session, run_id: str) -> float | None:
     """Return what `typical_noise` does, read in a session."""
-    error = func.json_extract(col(Step.result), "$.score.noise.score_error")
-    known = session.exec(
-        select(error).where(Step.run_id == run_id, Step.name == step_of(GUARDED), error.is_not(None))
-    ).all()
+    kept = read_steps(session, run_id, EXECUTED, (GUARDED,)).values()
+    errors = [done.score.noise.score_error for done in kept if done.score is not None]
+    known = [error for error in errors if error is not None]
     return statistics.median(known) if known else None
 
 
@@ -170,3 +183,16 @@ def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
         error=node.error,
         families=tuple(node.families),
     )
+
+
+def shown(value: float, noise: float | None) -> str:
+    """Return a score on withheld rows as a coder may see it: rounded to two digits of its noise, which hides most labels."""
+    if noise is None or not noise > 0:
+        return f"{value:.4g}"
+    return rounded(value, noise)
+
+
+def rounded(value: float, noise: float, sign: str = "") -> str:
+    """Return a number to two significant digits of its noise, also where these stand before the point."""
+    decimals = 1 - int(f"{noise:e}".partition("e")[2])
+    return f"{round(value, decimals):{sign}.{max(0, decimals)}f}"

@@ -13,6 +13,7 @@ from bot.execution.record import DEBUG, GUARDED, Execution
 from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import NodeStatus, end_node, update_node
+from state.steps import Kind
 
 SHORTEST_PROMISE = 0.5
 """A script is not run with less than this share of the time limit that its prompt promised."""
@@ -26,8 +27,12 @@ class Limits:
 
     seconds: float
     """For the run on the hold-out view."""
-    debug: float | None
+    debug: float | None = None
     """For the debug run on the sample before it; None: there is none."""
+
+
+LIMITS = Kind("limits", Limits)
+"""A step, so that a resumed run has the same."""
 
 
 async def run_script(
@@ -39,19 +44,18 @@ async def run_script(
     compared: int | None = None,
     begun: datetime | None = None,
     lease: Lease | None = None,
+    idle: bool = False,
 ) -> None:
     """Run a script as a node: on the sample view first where its limits say so, then on the hold-out view.
 
     Args:
-        context: the run.
-        node: the node.
-        script: its script.
         best: how long the best node's hold-out run took; None without one.
         limits: those promised in its prompt; None: it is the safe baseline, which has no debug run, and is run however
             little time is left.
         compared: the node that it is compared with, for its gain.
         begun: when the work on it began; None: when the node was made.
         lease: cores and GPUs that the caller holds; None: the script waits for its own.
+        idle: whether it runs in the idle time of the run's labs, on their cores.
 
     Raises:
         BudgetExceeded: no time is left for a run that could still be handed in.
@@ -67,7 +71,7 @@ async def run_script(
     seconds = context.budget.baseline_seconds() if limits is None else seconds_left(context, best, limits)
     share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
     done = await context.executor.execute(
-        node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share, lease=lease
+        node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share, lease=lease, idle=idle
     )
     refused = None
     if context.takes_notebooks and script.infer is not None and done.score is not None:
@@ -77,12 +81,10 @@ async def run_script(
 
 
 def seconds_left(context: RunContext, best: float | None, limits: Limits) -> float:
-    """Return the time limit of a hold-out run that begins now: the promised one, or what is left of it beside race and refit.
+    """Return the time limit of a hold-out run that begins now: the promised one, or what is left of it beside the refit.
 
     Args:
-        context: the run.
         best: how long the best node's hold-out run took; None without one.
-        limits: those promised.
 
     Raises:
         BudgetExceeded: less than half of it is left.
@@ -119,6 +121,6 @@ def _end(context: RunContext, node: int, done: Execution, begun: datetime | None
 
 
 def best_seconds(context: RunContext, tree: Tree) -> float | None:
-    """Return how long the best node's hold-out run took, or None without one."""
-    best = tree.best()
+    """Return how long the best node's hold-out run took; None without one, and in labs, where nothing is run again."""
+    best = None if context.budget.labs else tree.best()
     return None if best is None else holdout_seconds(context, best.id)

@@ -11,9 +11,11 @@ from typing import Literal
 from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
+from bot.engine.fits import PortfolioFits
 from bot.engine.pacing import Pacing, Unpaced
 from bot.engine.patience import Patience, may_pass
 from bot.engine.scripts import best_seconds, run_script
+from bot.engine.sealed import SealedRuns
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
 from bot.engine.tree import APART, BASELINE, Tree
@@ -27,6 +29,8 @@ MOST_FAILURES = 3
 MOST_RESTARTS = 20
 """Times that the bot may die at the same step of a node before the node is given up."""
 TRACE_CHARACTERS = 8_000
+_PLAIN_FEATURES_FROM = 900.0
+"""Seconds of a run from which on the portfolio is fitted on the engine's own features, too; a shorter one has no time for it."""
 PATIENCE_SHARE = 0.1
 PATIENCE_SECONDS = 3600.0
 """Failed work is retried for this share of the run's time, but no longer than an hour."""
@@ -43,8 +47,6 @@ class Search:
         """Prepare the search of a new or resumed run.
 
         Args:
-            context: the run.
-            strategy: its policy and playbooks.
             slots: most nodes at a time.
             pacing: when nodes may begin; None: whenever a slot is free.
         """
@@ -52,6 +54,8 @@ class Search:
         self._strategy = strategy
         self.blending = None if context.blender is None else Blending(context, context.blender)
         """The blends of what it scores; None: nothing is blended."""
+        self.sealed = None if context.experiments is None or context.needs_scripts else SealedRuns(context)
+        """Runs of experiments on all rows; None: there are none."""
         self._decisions = context.decisions
         self._slots = slots
         self._pacing = pacing or Unpaced()
@@ -103,22 +107,38 @@ class Search:
     async def run(self) -> None:
         """Write and score the baseline, then follow the policy until steps, time or money are used up."""
         fitting = None if self.blending is None else asyncio.create_task(self.blending.keep_fitted())
+        sealed = None if self.sealed is None else asyncio.create_task(self.sealed.keep_running())
+        portfolio = self._context.fits
+        fits = None if portfolio is None else asyncio.create_task(self._fit_portfolio(portfolio))
+        beside: asyncio.Task[None] | None = None
         try:
-            await self._baseline()
+            if self._strategy.opens_labs and self._context.budget.labs:
+                # Coders wait for nothing: it is fitted in their idle time.
+                beside = asyncio.create_task(self._idle_baseline())
+            else:
+                await self._baseline()
             self._queue_unfinished()
             while not self._stop.is_set() and (await self._start_next() or self._running or self._pacing.more_later()):
                 await self._wait()
             await self._cancel_running()
+            if beside is not None:
+                await self._end_beside(beside)
+            if self.sealed is not None and not self.interrupted:
+                await self.sealed.finish(self._interrupt)
             if self.blending is not None and not self.interrupted:
                 await self.blending.settle()
         finally:
             await self._cancel_running()
             if self._strategy.close is not None:
                 await self._strategy.close()
-            if fitting is not None:
-                fitting.cancel()
-                await asyncio.gather(fitting, return_exceptions=True)
+            for task in (fitting, sealed, fits):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
         await self._finish()
+        if not self._may_go_on:
+            # Nobody will ask again.
+            await self._context.asker.settle(0.0)
 
     def _queue_unfinished(self) -> None:
         """Queue the nodes and labs that earlier starts of the bot had decided on and not ended."""
@@ -172,6 +192,44 @@ class Search:
         self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None))
         while self._running and not self._stop.is_set():
             await self._wait()
+
+    async def _idle_baseline(self) -> None:
+        """Write and score the baseline in the idle time of labs; its failure ends nothing."""
+        context = self._context
+        states = {node.id: node.state for node in self.tree().nodes}
+        if states.get(BASELINE, "running") != "running":
+            return
+        script = context.baseline(context.task, context.preview)
+        with context.store.write() as tx:
+            create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
+        context.say("node 1: the safe baseline, in idle time")
+        if BASELINE in states and not self._may_restart(BASELINE):
+            return
+        try:
+            await run_script(context, BASELINE, script, None, idle=True)
+        except (BotError, OSError) as error:
+            await self._fail(BASELINE, str(error))
+
+    async def _fit_portfolio(self, portfolio: PortfolioFits) -> None:
+        """Fit models on features that coders hand over; in a run that has the time, on the engine's own, too."""
+        context = self._context
+        features = context.baseline(context.task, context.preview).features
+        if features is not None and not context.needs_scripts and context.budget.seconds >= _PLAIN_FEATURES_FROM:
+            try:
+                await portfolio.add_plain(features)
+            except (BotError, OSError) as error:
+                context.say(f"the portfolio is fitted on coders' features alone: {error}")
+        await portfolio.keep_fitting()
+
+    async def _end_beside(self, beside: asyncio.Task[None]) -> None:
+        """Wait for the baseline where there is nothing else to hand in; else end it."""
+        if self.tree().best_candidate() is None and not self.interrupted:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(beside), max(1.0, self._context.budget.left()))
+        beside.cancel()
+        await asyncio.gather(beside, return_exceptions=True)
+        if not self._may_go_on and any(n.id == BASELINE and n.state == "running" for n in self.tree().nodes):
+            await self._fail(BASELINE, "the run ended before it had a score")
 
     async def _decide(self) -> list[tuple[int, Action]]:
         if self._room() is None:
@@ -270,7 +328,7 @@ class Search:
                 raise error
 
     async def _stop_when_due(self) -> None:
-        """Return when the search is stopped, or stop it when the rest of the time is needed for the race and the refit.
+        """Return when the search is stopped, or stop it when the rest of the time is needed for the refit.
 
         Executions end earlier, by their own limits; this is for a model that does not answer.
         """

@@ -1,5 +1,6 @@
 """A run's services, which replays and live runs open alike."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -14,21 +15,23 @@ from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.decisions import Decisions
 from bot.engine.dress_rehearsal import rehearsal_due
+from bot.engine.experiments import ExperimentLog
+from bot.engine.fits import PortfolioFits
 from bot.engine.results import refits_due
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
 from bot.evaluation.answers.combining import uncombined
+from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
-from bot.execution.monitor import Monitor
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import OwnerNote, TaskText, shown_description
 from bot.knowledge.base import KnowledgeBase
-from bot.knowledge.comparing import open_similarity
+from bot.knowledge.embeddings import open_similarity
 from bot.knowledge.entry import ITEM
 from bot.knowledge.retrieval import Retriever, Task
 from bot.knowledge.similarity import Similarity
@@ -47,6 +50,8 @@ from state.community import CommunityView
 from state.steps import Steps
 from state.store import Store
 
+_BLENDER_NICE = 10
+"""About a tenth of a core, where a lab's command wants it all."""
 _BLENDER_IDLE = 60.0
 """Seconds without a blend to fit after which its worker is ended."""
 
@@ -90,6 +95,12 @@ class RunPlan:
     """What the competition allows its notebooks, if it takes such."""
     board: Callable[[], Sequence[float]] = tuple
     """Returns the leaderboard's scores as of now, best first; empty if it may not be known."""
+    labs: bool = False
+    """Whether coders work in labs."""
+    own_data: bool = False
+    """Whether the data is a person's own, of which a script is wanted that predicts new rows."""
+    withholding: Withholding = "script"
+    """How many labelled rows are withheld: fewer where the run's coder works in labs."""
 
 
 @asynccontextmanager
@@ -118,7 +129,9 @@ async def open_context(
     mounts = weights.mounts(offered) if weights else {}
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
     split_seed = settings.seed if settings.split_seed is None else settings.split_seed
-    shared = ExecutorSettings(plan.data, split_seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board)
+    shared = ExecutorSettings(
+        plan.data, split_seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board, plan.withholding
+    )
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     sandbox, leases = machinery.leases.placing(machinery.sandbox)
     described = sandbox.describe()
@@ -147,10 +160,7 @@ async def open_context(
             ageless=frozenset((ITEM,) if settings.knowledge == "all" else ()),
             timed=lambda: stopwatch.measure("model"),
         )
-        # The built-in model has no rule for the monitor's prompt, so it is not asked.
-        interval = 0.0 if choice.kind == "builtin" else settings.watch.inspect_interval
-        task = lambda: TaskText.from_card(card, plan.notes())  # noqa: E731
-        monitor = await stack.enter_async_context(aclosing(Monitor(asker, store, plan.id, clock, task, interval)))
+        stack.push_async_callback(asker.settle)
         executor = Executor(
             plan.id,
             card,
@@ -162,11 +172,10 @@ async def open_context(
             machinery.worker,
             stopwatch,
             Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, say, limits.memory_bytes),
-            monitor,
             spending,
         )
-        # A worker of its own, so that no score waits for a blend.
-        blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE)))
+        # A worker of its own, so that no score waits for a blend, and none of a lab's commands gives way to it.
+        blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE, nice=_BLENDER_NICE)))
         similarity = await stack.enter_async_context(open_similarity(settings.knowledge_base, say))
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
@@ -181,9 +190,26 @@ async def open_context(
             best = read_tree(store, plan.id, card.lower_is_better, tree_cache).best()
             return refits_due(store, plan.id, None if best is None else best.id)
 
-        budget = replace(budget, growth=executor.growth, refits=due)
+        budget = replace(budget, growth=executor.growth, refits=due, labs=plan.labs)
         if blends and card.kind == "code":
             budget = replace(budget, rehearsal=lambda: rehearsal_due(store, decisions, steps, plan.id))
+        scored = asyncio.Event()
+        experiments = None
+        if plan.labs and executor.self_reported is None:
+            # A worker of its own, so that answers to coders wait for nothing.
+            scorer = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE)))
+            experiments = ExperimentLog(
+                plan.id,
+                card,
+                settings.seed,
+                store,
+                decisions,
+                executor,
+                scorer,
+                settings.model,
+                scored.set,
+            )
+            experiments.restore()
         machine = this_machine(limits, described, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
         yield RunContext(
             run_id=plan.id,
@@ -195,7 +221,7 @@ async def open_context(
             asker=asker,
             model_name=settings.model,
             executor=executor,
-            budget=replace(budget, races=budget.races and blends),
+            budget=budget,
             machine=replace(machine, weights=tuple(map(weights_line, offered))),
             preview=preview,
             tree_cache=tree_cache,
@@ -209,8 +235,11 @@ async def open_context(
             agent_settings=by_class(*plan.agent_settings),
             baseline=machinery.builtin.baseline,
             blender=blender if blends else None,
-            races=settings.race,
-            knowledge=_retriever(plan, similarity, asker, steps, store, clock, preview, say),
+            scored=scored,
+            experiments=experiments,
+            fits=None if experiments is None else PortfolioFits(experiments, steps, budget.seconds, say),
+            own_data=plan.own_data,
+            knowledge=_retriever(plan, similarity, asker, steps, clock, preview, say),
             similarity=similarity,
         )
 
@@ -220,7 +249,6 @@ def _retriever(
     similarity: Similarity,
     asker: Asker,
     steps: Steps,
-    store: Store,
     clock: Clock,
     preview: str,
     say: Callable[[str], None],
@@ -233,7 +261,7 @@ def _retriever(
     for problem in base.problems:
         say(f"left out of the knowledge base: {problem}")
     task = Task(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
-    return Retriever(task, base, similarity, asker, steps, store, plan.id, clock, settings.knowledge)
+    return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)
 
 
 async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.budgets.settings import BudgetSettings
-from bot.execution.settings import WatchSettings
 from bot.knowledge.base import Shown
 from bot.knowledge.settings import KnowledgeSettings
 from sandbox import BackEndChoice, Limits
+from sandbox.rules import RuleSettings
 
 _TASKS_A_CORE = 32
 """Processes and threads: joblib's workers each bring threads of their own."""
@@ -41,9 +41,8 @@ class RunSettings(BaseModel):
     gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")
     blend: bool = Field(default=True, description="whether the scored scripts are blended")
-    race: bool = Field(default=True, description="whether the best scripts are run on folds before the last choice")
     calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
-    watch: WatchSettings = WatchSettings()
+    watch: RuleSettings = RuleSettings()
     budget: BudgetSettings = BudgetSettings()
     knowledge: Shown = Field(default="clock", description="which entries of the knowledge base prompts may hold")
     knowledge_base: KnowledgeSettings = KnowledgeSettings()

@@ -38,7 +38,6 @@ async def staged(context: RunContext, node: int, weights: Mapping[int, Path], ta
     Without a second script the notebook is the one that trains; it gets the rows that it validates on instead.
 
     Args:
-        context: the run.
         node: a script or a blend.
         weights: what a run of each of its scripts left in `weights/`; folders may be missing.
         target: the folder, which is replaced.

@@ -41,6 +41,8 @@ class Script:
     action: ScriptKind
     infer: str | None = None
     """The second script of a notebook competition: it predicts with what the first one has saved."""
+    features: str | None = None
+    """A script that writes the features that it trains on: `features/{train,validation,test}.npz`."""
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import func
 from sqlmodel import col, select
 
 from bot.engine.tree import APART
+from bot.execution.record import DEBUG, EXECUTED, GUARDED, REHEARSAL, REHEARSAL_FEW
 from sandbox import ExitReason
+from state.steps import read_steps
 from state.store import Store
-from state.tables import Node, Step
+from state.tables import Node
 
 SUSPICIOUS = 2
 """When so many other scripts failed with the same sentence, a failed debug run does not count."""
 MOST_ALIKE = 10
 """When so many scripts in a row failed with the same sentence, the search ends."""
+_VIEWS = (DEBUG, REHEARSAL_FEW, REHEARSAL, GUARDED)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -43,13 +45,7 @@ def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:
 
 
 def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
-    """Return how many of the last nodes failed in a row with the same sentence, and that sentence.
-
-    Args:
-        store: holds the run.
-        run_id: the run.
-        after: only nodes with higher numbers count.
-    """
+    """Return how many of the last nodes after one failed in a row with the same sentence, and that sentence."""
     count, fault = 0, ""
     for ended in _ended(store, run_id, after, MOST_ALIKE):
         if ended.fault is None or (count and not ended.is_for(fault)):
@@ -60,19 +56,14 @@ def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
 
 def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -> Iterator[_Ended]:
     """Yield the scripts that ended valid or buggy, the last first, with the fault of their last execution."""
-    faults = func.json_extract(col(Step.result), "$.fault")
-    reasons = func.json_extract(col(Step.result), "$.reason")
     nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
     nodes = nodes.where(col(Node.action).not_in(APART))
     with store.read() as session:
         rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(most)).all()
-        known = select(Step.node, faults, reasons).where(
-            Step.run_id == run_id, col(Step.node).in_([row.id for row in rows]), faults.is_not(None)
-        )
-        # Sorted so, a hold-out run comes after the debug runs, whose faults it replaces, and a later one after those before.
-        known = known.order_by(col(Step.name).desc(), col(Step.attempt))
-        ends = {node: (fault, reason) for node, fault, reason in session.exec(known)}
+        # So a hold-out run replaces the faults of debug runs, and a later one those of the ones before.
+        ran = read_steps(session, run_id, EXECUTED, _VIEWS, [row.id for row in rows])
+    ends = {key.node: done for key, done in ran.items() if done.fault is not None}
     for row in rows:
-        fault, reason = ends.get(row.id, (row.error or "", None))
-        failed = row.status == "buggy" and reason != ExitReason.TIMED_OUT
-        yield _Ended(row.code_sha, str(fault) if failed else None)
+        end = ends.get(row.id)
+        fault, late = (row.error or "", False) if end is None else (end.fault, end.reason is ExitReason.TIMED_OUT)
+        yield _Ended(row.code_sha, None if late or row.status != "buggy" else fault)

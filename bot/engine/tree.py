@@ -37,6 +37,8 @@ class NodeView:
     """Families of models that its script uses; empty if unknown."""
     draft_share: float | None = None
     """Of the run's budget, as its draft was planned; None: not planned."""
+    complete: bool = True
+    """Whether it predicts all folds, the validation rows and the test rows, so that it may be handed in."""
 
     @property
     def fitness(self) -> float:
@@ -102,12 +104,12 @@ class Tree:
         return [n for n in self.nodes if n.valid]
 
     def best(self) -> NodeView | None:
-        """Return the valid node with the highest fitness, the earliest of equals; a spoiled one only where all are."""
+        """Return the valid node with the highest fitness, the earliest of equals; a spoiled or partial one only where all are."""
         return _best(self.valid())
 
     def candidates(self) -> Sequence[NodeView]:
-        """Return what may be handed in: the scripts and blends with a score."""
-        return [*self.valid(), *(n for n in self.ensembles if n.valid)]
+        """Return what may be handed in: complete nodes with a score, ensembles among them."""
+        return [n for n in (*self.valid(), *self.ensembles) if n.valid and n.complete]
 
     def best_candidate(self) -> NodeView | None:
         """Return the best of what may be handed in, as `best` does of the scripts."""
@@ -135,7 +137,7 @@ class Tree:
 
 
 def _best(nodes: Sequence[NodeView]) -> NodeView | None:
-    return max(nodes, key=lambda n: (not n.spoiled, n.fitness, -n.id), default=None)
+    return max(nodes, key=lambda n: (not n.spoiled, n.complete, n.fitness, -n.id), default=None)
 
 
 class TreeCache:

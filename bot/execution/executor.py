@@ -2,25 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from bot.budgets.charging import Meter, metered
+from bot.budgets.charging import Meter
 from bot.budgets.levels import Level, unbounded
-from bot.evaluation.answers import LabelledView, Noise, ScoredFiles, ScoredHint
+from bot.evaluation.answers import LabelledView, Noise, ScoredFiles
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.answers.self_reported import LINE, printed_score
-from bot.evaluation.answers.view_names import ViewName
+from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import Guarding, record_findings
 from bot.execution.leasing import Leasing
-from bot.execution.monitor import Monitor
 from bot.execution.output import clean_output
 from bot.execution.record import (
     DEBUG,
+    EXECUTED,
     GUARDED,
     PREDICTIONS,
     REHEARSAL_FEW,
@@ -29,22 +28,23 @@ from bot.execution.record import (
     failure_sentence,
     kept_execution,
     readable_files,
-    step_of,
 )
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
 from bot.notebooks.weights import WEIGHTS
-from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, Sandbox, Watch
+from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, Sandbox
 from sandbox.lab import Lab, LabRequest
-from sandbox.rules import Rules, RuleSettings, Watches
+from sandbox.rules import Rules, RuleSettings
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 from state.progress import add_evaluation, end_execution, start_execution
-from state.steps import Steps
+from state.steps import Key, Steps
 from state.store import Store
 
 _NEED_NO_SCORE = (DEBUG, "full", REHEARSAL_FEW)
 """Views that show whether a script runs and its files are valid; a score on them means nothing."""
+_IDLE_MEMORY = 0.25
+"""Share of a script's memory for what runs in the idle time of labs."""
 _TRIES = 2
 """Most tries of an execution if the sandbox itself fails."""
 
@@ -65,50 +65,51 @@ class ExecutorSettings:
     """The competition's grade.py, for the evaluator alone; None: its metric is the registry's."""
     board: Callable[[], Sequence[float]] = tuple
     """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
+    withholding: Withholding = "script"
+    """How many labelled rows are withheld, for all views."""
 
 
+@dataclass(eq=False)
 class Executor:
     """Builds views once, runs scripts on them, and scores their files."""
 
-    def __init__(
-        self,
-        run_id: str,
-        card: TaskCard,
-        folder: RunFolder,
-        settings: ExecutorSettings,
-        store: Store,
-        steps: Steps,
-        sandbox: Sandbox,
-        worker: Worker,
-        stopwatch: Stopwatch,
-        leasing: Leasing,
-        monitor: Monitor | None = None,
-        spending: Level | None = None,
-    ) -> None:
-        self._run_id = run_id
-        self._card = card
-        self.folder = folder
-        """The run's files."""
-        self.settings = settings
-        """The settings that all executions share."""
-        self._store = store
-        self._steps = steps
-        self._sandbox = sandbox
-        self._worker = worker
-        self.stopwatch = stopwatch
-        """Measures the run's time by kind of work."""
-        self.leasing = leasing
-        """Gives executions cores and GPUs of their own."""
-        self._monitor = monitor
-        self._spending = spending or unbounded()
-        self._views = RunViews(card, settings.data, settings.seed, folder, worker, stopwatch, settings.grader)
-        self._guarding = Guarding(run_id, settings.seed, store, steps, worker, folder, settings.board)
-        self._checking = asyncio.Lock()
+    run_id: str
+    card: TaskCard
+    folder: RunFolder
+    """The run's files."""
+    settings: ExecutorSettings
+    """The settings that all executions share."""
+    store: Store
+    steps: Steps
+    sandbox: Sandbox
+    worker: Worker
+    stopwatch: Stopwatch
+    """Measures the run's time by kind of work."""
+    leasing: Leasing
+    """Gives executions cores and GPUs of their own."""
+    spending: Level = field(default_factory=unbounded)
+    _checking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        shared = self.settings
+        self._views = RunViews(
+            self.card,
+            shared.data,
+            shared.seed,
+            self.folder,
+            self.worker,
+            self.stopwatch,
+            shared.grader,
+            shared.withholding,
+        )
+        self._guarding = Guarding(
+            self.run_id, shared.seed, self.store, self.steps, self.worker, self.folder, shared.board
+        )
 
     @property
     def contains(self) -> bool:
         """Whether its sandbox contains what it runs; if not, strangers' code must not run."""
-        return self._sandbox.describe().isolation != "none"
+        return self.sandbox.describe().isolation != "none"
 
     @property
     def self_reported(self) -> str | None:
@@ -139,7 +140,7 @@ class Executor:
 
     @asynccontextmanager
     async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
-        """Open a lab's sandbox; to the request's mounts it adds the hold-out view as `data`, and the run's weights.
+        """Open a lab's sandbox; to the request's mounts it adds the run's weights, and, without another one, the view as `data`.
 
         Raises:
             UsageError: the back end has no labs.
@@ -147,52 +148,34 @@ class Executor:
         """
         view = await self.view(GUARDED)
         mounts = {"data": view.data, **self.settings.mounts, **request.mounts}
-        async with self._sandbox.open_lab(replace(request, mounts=mounts)) as lab:
+        async with self.sandbox.open_lab(replace(request, mounts=mounts)) as lab:
             yield lab
 
-    async def folds(self) -> Path | None:
-        """Return folds.csv of the hold-out view's training rows; None where there are no folds."""
-        view = await self._views.folds()
-        return None if view is None else view.data / "folds.csv"
+    async def fold_view(self) -> LabelledView | None:
+        """Return the training rows that are in a fold, as a view with their labels; None where there are no folds."""
+        return await self._views.folds()
 
-    async def score_folds(self, predictions: Path, against: str | None, seconds: float) -> ScoredHint:
-        """Score out-of-fold predictions of the hold-out view's training rows: a hint, by which nothing is chosen.
-
-        Args:
-            predictions: in the form of the submission, each row with a fold exactly once.
-            against: the hint's file that they are compared with; None: none.
-            seconds: for the draws of its standard error.
-
-        Raises:
-            InvalidSubmission: it cannot be scored; the message is one sentence.
-        """
-        view = await self._views.folds()
-        if view is None:
-            raise InvalidSubmission("there are no folds: this data could not be cut into any")
-        with self.stopwatch.measure("evaluation"):
-            return await self._worker.score_hint(
-                view, predictions, self.folder.hints, against, self.settings.seed, seconds
-            )
+    async def sealed_folds(self) -> Path:
+        """Return the folder with the folds of all training rows; raises UnsupportedLayout."""
+        return await self._views.sealed_folds()
 
     async def form_fault(self, submission: Path) -> str | None:
         """Return why a file cannot be handed in, in one sentence; None if it can."""
         view = await self.view(GUARDED)
         try:
-            await self._worker.check_form(submission, view.data, self._card)
+            await self.worker.check_form(submission, view.data, self.card)
         except InvalidSubmission as error:
             return str(error)
         return None
 
     def submission_of(self, node: int, view: str) -> Path:
         """Return the path of the submission of a node's execution on a view; the file may be missing."""
-        with self._store.read() as session:
-            kept = kept_execution(session, self._run_id, node, view)
+        kept = self._kept(node, view)
         return self.folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
 
     def final_score(self, node: int) -> float | None:
         """Return a node's final score, that of the rows scored apart; call it only after the search has ended."""
-        with self._store.read() as session:
-            kept = kept_execution(session, self._run_id, node)
+        kept = self._kept(node)
         return None if kept is None or kept.score is None else kept.score.final
 
     def weights_of(self, execution: str) -> Path:
@@ -201,30 +184,21 @@ class Executor:
 
     def predictions_of(self, node: int) -> Path:
         """Return the path of a node's predictions for the withheld rows: in the bank if it has a score, else possibly missing."""
-        with self._store.read() as session:
-            kept = kept_execution(session, self._run_id, node)
+        kept = self._kept(node)
         id, score = (_execution_id(node, GUARDED), None) if kept is None else (kept.id, kept.score)
         return readable_files(self.folder, id, score)[0]
 
+    def _kept(self, node: int, view: str = GUARDED) -> Execution | None:
+        with self.store.read() as session:
+            return kept_execution(session, self.run_id, node, view)
+
     async def guards_of(self, node: int, execution: str, score: Score) -> tuple[Finding, ...]:
         """Return what guards find in a node's kept predictions and its file for the test rows."""
-        return await self._guarding.check_execution(node, execution, await self.view(GUARDED), _files_of(score), "")
-
-    async def check_folds(self, node: int) -> None:
-        """Let the guard of folds look at a script again that was run on folds."""
-        with self._store.read() as session:
-            kept = kept_execution(session, self._run_id, node)
-        if kept is not None and kept.score is not None:
-            await self._guarding.check_folds(node, kept.id, await self.view(GUARDED), _files_of(kept.score))
+        files = ScoredFiles(score.value, True, True, predictions=score.predictions, submission=score.submission)
+        return await self._guarding.check_execution(node, execution, await self.view(GUARDED), files, "")
 
     async def noise(self, node: int, other: int | None, seconds: float) -> Noise:
-        """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's.
-
-        Args:
-            node: a node with a score.
-            other: a node to compare with; None, or one without predictions: no comparison.
-            seconds: for draws; see `bot.evaluation.scoring.noise.score_noise`.
-        """
+        """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's, if any."""
         return await self._noise(GUARDED, self.predictions_of(node), other, seconds)
 
     async def _noise(self, name: str, predictions: Path, other: int | None, seconds: float) -> Noise:
@@ -232,7 +206,7 @@ class Executor:
         there = theirs if theirs is not None and theirs.is_file() else None
         try:
             view = await self.view(name)
-            return await self._worker.score_noise(view, predictions, there, self.settings.seed, seconds)
+            return await self.worker.score_noise(view, predictions, there, self.settings.seed, seconds)
         except InvalidSubmission as error:
             return Noise(note=str(error))
 
@@ -248,13 +222,11 @@ class Executor:
         lease: Lease | None = None,
         attempt: int = 0,
         inputs: Mapping[str, Path] | None = None,
+        idle: bool = False,
     ) -> Execution:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
         Args:
-            node: the node.
-            script: its script.
-            view: the view's name.
             seconds: time limit of the script.
             compared: a node whose score this one's is compared with, for its gain.
             noise_seconds: for estimating the score's noise; 0: it is not estimated.
@@ -262,6 +234,8 @@ class Executor:
             attempt: number of the run on this view, from 0: each is done once.
             inputs: folders that it finds below Kaggle's input folder, by their paths there, and nothing else; None: it finds
                 the view as `data`, as scripts do.
+            idle: whether it runs in the idle time of the run's labs, on their cores, with a quarter of the memory; its time
+                limit then counts processor seconds.
 
         Raises:
             BudgetExceeded: it does not fit into a budget; nothing was started.
@@ -271,13 +245,36 @@ class Executor:
         if view == GUARDED:
             await self.check_data()
 
-        async def run() -> dict[str, Any]:
-            request, outcome = await self._run(node, script, view, data.data, seconds, lease, attempt, inputs)
+        async def run() -> Execution:
+            request, outcome = await self._run(
+                node, script, view, data.data, seconds, lease, attempt, inputs, idle=idle
+            )
             with self.stopwatch.measure("evaluation"):
-                execution = await self._scored(node, view, data, request, outcome, compared, noise_seconds)
-            return execution.model_dump(mode="json")
+                return await self._scored(node, view, data, request, outcome, compared, noise_seconds)
 
-        return Execution.model_validate(await self._steps.once(step_of(view), run, node=node, attempt=attempt))
+        return await self.steps.once(EXECUTED, run, Key(node, view, attempt))
+
+    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
+        """Keep executions in idle time off the cores of a lease while a lab's command runs there."""
+        return self.sandbox.quiet(lease)
+
+    def idle_limits(self, seconds: float) -> Limits:
+        """Return the limits of what runs in idle time, with so many processor seconds."""
+        limits = self.settings.limits
+        memory = int(_IDLE_MEMORY * limits.memory_bytes)
+        return replace(limits, seconds=seconds, cpus=self.settings.cpus, memory_bytes=memory)
+
+    async def run_idle(self, request: ExecutionRequest, lease: Lease) -> Outcome:
+        """Run code of the engine's own in idle time, on a lease that a lab may hold; it makes no node by itself.
+
+        Raises:
+            InfrastructureFailure: the sandbox failed.
+        """
+        request.out.mkdir(parents=True, exist_ok=True)
+        outcome = await self.sandbox.run(replace(request, lease=lease), Rules(self.settings.rules, request))
+        if outcome.reason is ExitReason.INFRASTRUCTURE:
+            raise InfrastructureFailure(outcome.detail or "the sandbox failed")
+        return outcome
 
     async def _run(
         self,
@@ -289,15 +286,18 @@ class Executor:
         given: Lease | None,
         attempt: int,
         inputs: Mapping[str, Path] | None,
+        *,
+        idle: bool,
     ) -> tuple[ExecutionRequest, Outcome]:
         """Run a script; again if the sandbox itself failed."""
         limits, mounts = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus), self.settings.mounts
+        limits = self.idle_limits(seconds) if idle else limits
         if inputs is not None:
             # A notebook on Kaggle has neither: what looks for them must fail here.
             data, mounts = self.folder.empty, {}
             data.mkdir(exist_ok=True)
         # Those of folds and of samples are handed in by nobody.
-        keeps = (WEIGHTS,) if self._card.kind == "code" and inputs is None and view in (GUARDED, "full") else ()
+        keeps = (WEIGHTS,) if self.card.kind == "code" and inputs is None and view in (GUARDED, "full") else ()
         for tried in range(1, _TRIES + 1):
             id = _execution_id(node, view, attempt, tried)
             out = self.folder.executions / id
@@ -310,13 +310,16 @@ class Executor:
                 keep_folders=keeps,
                 mounts=mounts,
                 inputs=inputs or {},
-                redactor=self._store.redactor,
+                idle=idle,
+                redactor=self.store.redactor,
             )
             given = None if given is None or given.lost else given
-            async with self.leasing.hold() if given is None else nullcontext(given) as lease:
+            waiting = self.leasing.hold_idle() if idle else self.leasing.hold()
+            async with waiting if given is None else nullcontext(given) as lease:
                 request = self.leasing.leased(request, lease)
-                async with metered(self._spending, self._run_id, request, node) as meter:
-                    outcome = await self._run_once(request, node, view, meter)
+                gpu_seconds = request.limits.seconds * len(request.lease.gpus)
+                async with self.spending.reserve(executions=1, gpu_seconds=gpu_seconds) as held:
+                    outcome = await self._run_once(request, node, view, Meter(held, self.run_id, request, node))
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
                 return request, outcome
         reason = outcome.detail or "the sandbox gave no reason"
@@ -327,35 +330,24 @@ class Executor:
         request.out.mkdir(parents=True, exist_ok=True)
         (request.out / "solution.py").write_text(request.script, encoding="utf-8")
         execution_id = request.execution_id
-        with self._store.write() as tx:
-            start_execution(tx, self._run_id, execution_id, node=node, view=view)
+        with self.store.write() as tx:
+            start_execution(tx, self.run_id, execution_id, node=node, view=view)
         try:
-            async with self._watched(request, node, view) as watch:
-                with self.stopwatch.measure("executions"):
-                    outcome = await self._sandbox.run(request, watch)
+            with self.stopwatch.measure("executions"):
+                outcome = await self.sandbox.run(request, Rules(self.settings.rules, request))
         except asyncio.CancelledError:
-            with self._store.write() as tx:
-                end_execution(tx, self._run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
+            with self.store.write() as tx:
+                end_execution(tx, self.run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
                 meter.charge(tx)
             raise
         self._ended(execution_id, outcome, meter)
         return outcome
 
-    @asynccontextmanager
-    async def _watched(self, request: ExecutionRequest, node: int, view: str) -> AsyncIterator[Watch]:
-        """Watch an execution by the rules, and by the monitor if there is one."""
-        rules = Rules(self.settings.rules, request)
-        if self._monitor is None:
-            yield rules
-            return
-        async with self._monitor.watching(request, node, view) as watch:
-            yield Watches((rules, watch))
-
     def _ended(self, execution_id: str, outcome: Outcome, meter: Meter) -> None:
-        with self._store.write() as tx:
+        with self.store.write() as tx:
             end_execution(
                 tx,
-                self._run_id,
+                self.run_id,
                 execution_id,
                 reason=outcome.reason,
                 exit_code=outcome.exit_code,
@@ -415,10 +407,10 @@ class Executor:
             limit=request.limits.seconds,
             cpu_seconds=outcome.cpu_seconds,
         )
-        with self._store.write() as tx:
+        with self.store.write() as tx:
             message = error or found.message
-            add_evaluation(tx, self._run_id, execution.id, score=execution.value, valid=found.valid, message=message)
-            record_findings(tx, self._run_id, score.guards if score else (), node)
+            add_evaluation(tx, self.run_id, execution.id, score=execution.value, valid=found.valid, message=message)
+            record_findings(tx, self.run_id, score.guards if score else (), node)
         return execution
 
     async def _noise_of(
@@ -429,7 +421,7 @@ class Executor:
             return Noise()
         try:
             files = readable_files(self.folder, execution, found)
-            return await self._noise(view, files[1 if ViewName.parse(view).swaps else 0], compared, seconds)
+            return await self._noise(view, files[1 if view in SWAPPED else 0], compared, seconds)
         except InfrastructureFailure as error:
             return Noise(note=str(error))
 
@@ -440,14 +432,12 @@ class Executor:
         if outcome.reason not in (ExitReason.FINISHED, ExitReason.TIMED_OUT):
             return ScoredFiles(None, valid=False, fine=False)
         if self.self_reported is None:
-            name = ViewName.parse(view)
-            bank = self.folder.bank if name.kind in (GUARDED, "fold") else None
-            return await self._worker.score_execution(
-                data, submission if name.swaps else out / PREDICTIONS, submission, bank
-            )
+            predictions = submission if view in SWAPPED else out / PREDICTIONS
+            bank = self.folder.bank if view == GUARDED else None
+            return await self.worker.score_execution(data, predictions, submission, bank)
         # The printed score counts if the submission could be handed in.
         try:
-            await self._worker.check_form(submission, data.data, self._card)
+            await self.worker.check_form(submission, data.data, self.card)
         except InvalidSubmission as error:
             return ScoredFiles(None, valid=False, fine=False, message=str(error))
         score = printed_score(outcome.output)
@@ -456,10 +446,6 @@ class Executor:
         return ScoredFiles(score, valid=True, fine=True, message=f"self-reported: {self.self_reported}")
 
 
-def _files_of(score: Score) -> ScoredFiles:
-    return ScoredFiles(score.value, True, True, predictions=score.predictions, submission=score.submission)
-
-
 def _execution_id(node: int, view: str, attempt: int = 0, tried: int = 1) -> str:
-    name = f"n{node}-{ViewName.parse(view).folder}-{attempt}"
+    name = f"n{node}-{view_kind(view)}-{attempt}"
     return name if tried == 1 else f"{name}-try{tried}"

@@ -11,12 +11,7 @@ class RunFolder:
     """The paths in a run's folder, as the command-line contract names them."""
 
     def __init__(self, path: Path, shared: Path | None = None) -> None:
-        """Set the paths; nothing is created.
-
-        Args:
-            path: the folder.
-            shared: a database that the run shares with others; None: it has its own in the folder.
-        """
+        """Set the paths; nothing is created. `shared` is a database that the run shares with others; None: it has its own."""
         self.path = path
         self.database = shared or path / "state.db"
         """The database with the run's rows."""
@@ -42,16 +37,14 @@ class RunFolder:
         """The files of executions, a folder each."""
         self.bank = path / "bank"
         """Predictions of nodes with a score, as arrays under the hash of their content; created with the first one."""
-        self.hints = path / "hints"
-        """Out-of-fold predictions of labs' experiments, stored alike; nothing leads from them to a submission."""
+        self.experiments = path / "experiments"
+        """What labs read of all experiments: arrays and files, a folder each, and index.csv."""
         self.labs = path / "labs"
         """The files of labs, a folder each; created when the first one opens."""
         self.solution = path / "solution"
         """The script that made the submission, with instructions to run it."""
         self.report = path / "report.html"
         """The self-contained page."""
-        self.graph = path / "graph.json"
-        """What went into what: posts, ideas, drafts, nodes, submissions."""
         self.events = path / "events.jsonl"
         """Every event, exported from the database."""
         self.prompts = path / "prompts.jsonl"

@@ -1,8 +1,9 @@
 """A run's leases: the cores and GPUs that an execution holds while it runs, and how long it may wait for them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, Lease
@@ -11,6 +12,15 @@ from sandbox.leases import Leases
 
 _SHORTEST = 5.0
 """Seconds that an execution may wait, and then run, even if the run's time is over."""
+
+
+@dataclass(eq=False)
+class HeldLease:
+    """A lease with what gives it back."""
+
+    lease: Lease
+    source: Leases
+    stack: AsyncExitStack
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,12 @@ class Leasing:
     say: Callable[[str], None]
     memory_bytes: int = 0
     """That an execution may use."""
+    of_labs: list[Lease] = field(default_factory=list, compare=False)
+    """What open labs hold; work in idle time shares it."""
+    of_idle_work: list[HeldLease] = field(default_factory=list, compare=False)
+    """What work in idle time holds by itself, as no lab is open; the next lab that opens takes it over."""
+    sharing: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
+    """Held while a lab or work in idle time looks for a lease to share, or waits for one of its own."""
 
     @property
     def here(self) -> "Leasing":
@@ -37,8 +53,8 @@ class Leasing:
         """Hold a lease; waiting for it is measured as `waiting`, as neither an execution nor overhead.
 
         Args:
-            longest: seconds to wait for it at most; None: while the run has time.
-            lab: the place of the lab whose commands it is for; None: it is for a script.
+            longest: seconds to wait for it; None: while the run has time.
+            lab: where the lab is whose commands it is for; None: it is for a script.
 
         Raises:
             InfrastructureFailure: none came free in time.
@@ -63,6 +79,54 @@ class Leasing:
             finally:
                 with self.stopwatch.measure("waiting"):  # until the memory of its GPUs is free
                     await stack.aclose()
+
+    @asynccontextmanager
+    async def hold_idle(self) -> AsyncIterator[Lease]:
+        """Share the cores of an open lab, without its GPUs, for work in idle time; without such a lab, hold a lease.
+
+        A lab that opens meanwhile takes that lease over, so that its coder waits for nothing.
+
+        Raises:
+            InfrastructureFailure: no lab is open, and no lease came free in time.
+        """
+        own: HeldLease | None = None
+        async with self.sharing:
+            shared = next((lease for lease in self.of_labs if not lease.lost), None)
+            if shared is not None:
+                lease = replace(shared, gpus=())
+            else:
+                own = await self._acquire()
+                self.of_idle_work.append(own)
+                lease = own.lease
+        try:
+            yield lease
+        finally:
+            if own is not None and own in self.of_idle_work:
+                self.of_idle_work.remove(own)
+                await own.stack.aclose()
+
+    async def hold_for_lab(self, place: LabPlace, *, elsewhere: bool) -> HeldLease:
+        """Return a lease for a lab, which closes its stack: one that work in idle time holds, or a new one.
+
+        A lab that may live on another machine (`elsewhere`) shares its lease with nothing.
+
+        Raises:
+            InfrastructureFailure: none came free in time.
+        """
+        if elsewhere:
+            return await self._acquire(place)
+        async with self.sharing:
+            held = next((one for one in self.of_idle_work if one.source is self.leases and not one.lease.lost), None)
+            if held is None:
+                held = await self._acquire(place)
+            else:
+                self.of_idle_work.remove(held)
+            self.of_labs.append(held.lease)
+        return held
+
+    async def _acquire(self, lab: LabPlace | None = None) -> HeldLease:
+        stack = AsyncExitStack()
+        return HeldLease(await stack.enter_async_context(self.hold(lab=lab)), self.leases, stack)
 
     def leased(self, request: ExecutionRequest, lease: Lease) -> ExecutionRequest:
         """Return the request with its lease, and with no more time than the run has left."""

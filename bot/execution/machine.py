@@ -64,12 +64,7 @@ def this_machine(
 ) -> Machine:
     """Describe this machine within a script's limits, with the packages of the scripts' environment.
 
-    Args:
-        limits: of a script.
-        sandbox: that scripts run in.
-        gpus: that a script leases.
-        gpu_models: of the GPUs that there are.
-        elsewhere: whether scripts run on other machines, whose memory is the limit's.
+    A script leases `gpus` of the `gpu_models`. If scripts run on other machines (`elsewhere`), the memory is the limit's.
     """
     memory = limits.memory_bytes if elsewhere else min(limits.memory_bytes, psutil.virtual_memory().total)
     packages = _installed() if sandbox.packages is None else sandbox.packages

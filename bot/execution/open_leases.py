@@ -19,10 +19,9 @@ def open_leases(
     """Open the machine's leases, or a fleet's; yields them and the number of GPUs that an execution holds.
 
     Args:
-        settings: the table `[leases]`.
         wanted: GPUs an execution; None: one if there is one, on a fleet if every node has one.
-        fleet: the table `[fleet]`; None, or without an address: scripts run here.
-        scripts: the table `[sandbox]`, for a fleet.
+        fleet: None, or without an address: scripts run here.
+        scripts: for a fleet.
 
     Raises:
         UsageError: there are fewer GPUs, the folder of leases cannot be used, or there is no such fleet.

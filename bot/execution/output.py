@@ -13,18 +13,18 @@ _PROGRESS = re.compile(r"\d%\s*\|.*\||\[[=>#.\s-]{8,}\]|/\d{1,12} \[=|it/s[\],]|
 _TRACEBACK = "Traceback (most recent call last):"
 
 
-def clean_output(text: str, limit: int = OUTPUT_CHARACTERS) -> str:
-    """Return a run's output in at most about `limit` characters.
+def clean_output(text: str) -> str:
+    """Return a run's output in at most about `OUTPUT_CHARACTERS`.
 
     The last traceback comes first, as a repair needs it; then the rest, with its middle cut.
     """
     lines = _readable_lines(text)
     error = _last_traceback(lines)
     if not error:
-        return _cut_middle("\n".join(lines), limit)
-    shown = _cut_middle("\n".join(error), min(_ERROR_CHARACTERS, limit))
+        return _cut_middle("\n".join(lines), OUTPUT_CHARACTERS)
+    shown = _cut_middle("\n".join(error), _ERROR_CHARACTERS)
     rest = "\n".join(lines[: len(lines) - len(error)] if lines[-len(error) :] == error else lines)
-    return f"{shown}\n\n[output before]\n{_cut_middle(rest, max(500, limit - len(shown)))}" if rest.strip() else shown
+    return f"{shown}\n\n[output before]\n{_cut_middle(rest, OUTPUT_CHARACTERS - len(shown))}" if rest.strip() else shown
 
 
 def _readable_lines(text: str) -> list[str]:

@@ -27,13 +27,7 @@ class Prunable:
 def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> list[Prunable]:
     """Remove what is not needed below a folder of runs, and return it.
 
-    A run without a result may still be resumed, so that its views stay.
-
-    Args:
-        folder: the `--out` of the runs.
-        keep_days: days for which a finished run keeps its views.
-        now: the time.
-        dry_run: only return what would be removed.
+    Views of a finished run stay for `keep_days`; a run without a result may still be resumed, so that its views stay, too.
     """
     found = []
     for left in left_by_killed(folder):

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-from sqlmodel import Session, col, select
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from sqlmodel import Session
 
 from bot.evaluation.answers import Noise, ScoredFiles
+from bot.evaluation.answers.experiments import ScoredExperiment
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
 from sandbox import ExitReason, Limits, Outcome
-from state.tables import Step
+from state.steps import Key, Kind, read_step, read_steps
+from state.tables import ExperimentRow
 
 GUARDED = "holdout"
 """The view whose score guides the search, and which guards check."""
@@ -21,6 +23,8 @@ REHEARSAL, REHEARSAL_FEW = "rehearsal", "rehearsal-few"
 """The views of a notebook's dress rehearsal, where withheld rows stand in for the test rows; the second has few of them."""
 PREDICTIONS = "validation_predictions.csv"
 
+SCORED_EXPERIMENT = TypeAdapter(ScoredExperiment)
+"""Reads and writes `ExperimentRow.result`."""
 _LAST_LINE = 300
 """Characters of a failed script's last line, which mostly names its error."""
 _SENTENCES = {
@@ -30,7 +34,6 @@ _SENTENCES = {
     ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
     ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",
     ExitReason.KILLED_BY_RULE: "the script was killed early: {detail}",
-    ExitReason.KILLED_BY_MONITOR: "the script was killed early by the monitor, a model that looks on: {detail}",
     ExitReason.STOPPED: "the run was stopped",
 }
 
@@ -53,9 +56,11 @@ class Score(_Kept):
     spoiled: bool = False
     """Whether a guard found the file for the test rows worthless, whatever the value is."""
     predictions: str | None = None
-    """The bank's file with the validation predictions, on the hold-out and fold views; None for a score that a script prints."""
+    """The bank's file with the validation predictions, on the hold-out view; None for a score that a script prints."""
     submission: str | None = None
     """The bank's file with the predictions of the test rows."""
+    oof: str | None = None
+    """The bank's file with out-of-fold predictions of the training rows; None: a script, which makes none."""
 
 
 class Execution(_Kept):
@@ -85,10 +90,50 @@ class Execution(_Kept):
         return None if self.score is None else self.score.value
 
 
-def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED, attempt: int = 0) -> Execution | None:
-    """Return a node's finished execution on a view; None where there is none."""
-    step = session.get(Step, (run_id, node, step_of(view), attempt))
-    return None if step is None or step.result is None else Execution.model_validate(step.result)
+EXECUTED = Kind("execute", Execution)
+"""Steps that run a node on a view (`Key.part`)."""
+
+
+def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED) -> Execution | None:
+    """Return a node's finished execution on a view, or what an experiment has in its place; None where there is none."""
+    if (ran := read_step(session, run_id, EXECUTED, Key(node, view))) is not None:
+        return ran
+    row = session.get(ExperimentRow, (run_id, node)) if view == GUARDED else None
+    return None if row is None else _of_experiment(row)
+
+
+def _of_experiment(row: ExperimentRow) -> Execution:
+    """Return an experiment as the execution that a script with the same predictions would have had."""
+    result = SCORED_EXPERIMENT.validate_python(row.result)
+    gain = result.gain
+    noise = Noise(
+        score_error=result.std_error,
+        gain=None if gain is None else gain.value,
+        gain_error=None if gain is None else gain.std_error,
+    )
+    return Execution(
+        id=experiment_folder(row.node),
+        view=GUARDED,
+        reason=ExitReason.FINISHED,
+        seconds=row.seconds or 0.0,
+        output="",
+        fine=result.arrays.test is not None,
+        score=Score(
+            value=result.score,
+            noise=noise,
+            final=result.internal_test,
+            predictions=result.arrays.validation,
+            submission=result.arrays.test,
+            oof=result.arrays.oof,
+        ),
+        fault=None,
+        error=None,
+    )
+
+
+def experiment_folder(node: int) -> str:
+    """Return the name of the folder that receives an experiment's submission."""
+    return f"n{node}-experiment"
 
 
 def last_execution(session: Session, run_id: str, node: int) -> Execution | None:
@@ -96,9 +141,7 @@ def last_execution(session: Session, run_id: str, node: int) -> Execution | None
     scored = kept_execution(session, run_id, node)
     if scored is not None:
         return scored
-    query = select(Step.result).where(Step.run_id == run_id, Step.node == node, Step.name == step_of(DEBUG))
-    ended = session.exec(query.where(Step.status == "finished").order_by(col(Step.attempt).desc())).first()
-    return None if ended is None else Execution.model_validate(ended)
+    return next(reversed(read_steps(session, run_id, EXECUTED, (DEBUG,), (node,)).values()), None)
 
 
 def readable_files(folder: RunFolder, execution: str, kept: ScoredFiles | Score | None) -> tuple[Path, Path]:
@@ -109,11 +152,6 @@ def readable_files(folder: RunFolder, execution: str, kept: ScoredFiles | Score 
         folder.bank / predictions if predictions else out / PREDICTIONS,
         folder.bank / submission if submission else out / "submission.csv",
     )
-
-
-def step_of(view: str) -> str:
-    """Return the name of the step that runs a node on a view and stores the execution."""
-    return f"execute:{view}"
 
 
 def failure_sentence(outcome: Outcome, limits: Limits) -> str | None:

@@ -3,12 +3,13 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.self_reported import reason_in
-from bot.evaluation.answers.view_names import INFO, ViewKind, ViewName
+from bot.evaluation.answers.view_names import INFO, ViewKind, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
@@ -17,7 +18,7 @@ from state.errors import UnsupportedLayout
 
 FOLDS = 5
 """Folds for comparing experiments."""
-_FIRST = ViewName("holdout")
+_FIRST: ViewKind = "holdout"
 """The view that every run begins with; if it cannot be built, scores are self-reported."""
 
 _WORDS: Mapping[ViewKind, str] = {
@@ -29,41 +30,33 @@ _WORDS: Mapping[ViewKind, str] = {
 }
 
 
+@dataclass(eq=False)
 class RunViews:
     """The data folders of one run."""
 
-    def __init__(
-        self,
-        card: TaskCard,
-        data: Path,
-        seed: int,
-        folder: RunFolder,
-        worker: Worker,
-        stopwatch: Stopwatch,
-        grader: Path | None = None,
-    ) -> None:
-        self._card = card
-        self._data = data
-        self._seed = seed
-        self._folder = folder
-        self._worker = worker
-        self._stopwatch = stopwatch
-        self._grader = grader
-        self._begun = False
-        self._no_folds = False
-        self._building = asyncio.Lock()
-        self.self_reported: str | None = None
-        """Why the run's scores are those that scripts print; None: the evaluator's. It holds for the whole run."""
+    card: TaskCard
+    data: Path
+    seed: int
+    folder: RunFolder
+    worker: Worker
+    stopwatch: Stopwatch
+    grader: Path | None = None
+    withholding: Withholding = "script"
+    self_reported: str | None = field(default=None, init=False)
+    """Why the run's scores are those that scripts print; None: the evaluator's. It holds for the whole run."""
+    _begun: bool = field(default=False, init=False)
+    _no_folds: bool = field(default=False, init=False)
+    _building: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def view(self, name: str) -> LabelledView:
         """Return a view, built at its first use; if the data cannot be split, all of it serves for every view.
 
         Raises:
             UsageError: there is no such view.
-            UnsupportedLayout: the data holds no sample submission, or too few rows for so many folds.
+            UnsupportedLayout: the data holds no sample submission.
             InfrastructureFailure: the worker process failed.
         """
-        view = ViewName.parse(name)
+        view = view_kind(name)
         async with self._building:
             if not self._begun:
                 await self._begin()
@@ -78,16 +71,17 @@ class RunViews:
         """Why no view is scored although labels were withheld; None: views are scored, or none were withheld."""
         return self.self_reported if self._view(_FIRST).truth.is_file() else None
 
-    def _view(self, view: ViewName) -> LabelledView:
-        data, labels = self._folder.views / view.folder, self._folder.evaluator / view.folder
-        return LabelledView(data, labels, self._card, self._grader)
+    def _view(self, view: ViewKind) -> LabelledView:
+        data, labels = self.folder.views / view, self.folder.evaluator / view
+        return LabelledView(data, labels, self.card, self.grader)
 
     def described(self, name: str) -> str:
         """Return the words for a view in errors, with its number of training rows."""
-        where = _WORDS.get(ViewName.parse(name).kind, f"on the view `{name}`, with")
+        view = view_kind(name)
+        where = _WORDS.get(view, f"on the view `{name}`, with")
         if self.self_reported is not None:
             return "on all the data, of which no rows could be withheld"
-        info = self._info(ViewName.parse(name))
+        info = self._info(view)
         return f"{where} {info['train_rows']:,} of {info['of_rows']:,} training rows"
 
     @property
@@ -96,24 +90,41 @@ class RunViews:
         info = self._info(_FIRST)
         return float(info["of_rows"] / info["train_rows"])
 
-    def _info(self, view: ViewName) -> Any:
+    def _info(self, view: ViewKind) -> Any:
         return json.loads((self._view(view).labels / INFO).read_text(encoding="utf-8"))
 
     async def folds(self) -> LabelledView | None:
         """Return the folds of the hold-out view's training rows, cut at their first use; None if there can be none.
 
-        Its `data` holds folds.csv and sample_validation.csv, its labels are those of the rows in a fold.
+        Its `data` holds what `write_folds` writes and sample_validation.csv, its labels are those of the rows in a fold.
         """
-        await self.view(str(_FIRST))
-        data, labels = self._folder.evaluator / "folds", self._folder.evaluator / "fold-labels"
+        await self.view(_FIRST)
+        data, labels = self.folder.evaluator / "folds", self.folder.evaluator / "fold-labels"
         async with self._building:
             if self.self_reported is None and not data.is_dir() and not self._no_folds:
                 try:
-                    with self._stopwatch.measure("views"):
-                        await self._worker.build_folds(self._data, self._card, self._seed, FOLDS, data, labels)
+                    await self._build_folds(data, labels, everything=False)
                 except UnsupportedLayout:
                     self._no_folds = True
-        return LabelledView(data, labels, self._card, self._grader) if data.is_dir() else None
+        return LabelledView(data, labels, self.card, self.grader) if data.is_dir() else None
+
+    async def sealed_folds(self) -> Path:
+        """Return the folder with the folds of all training rows, for runs on the view `sealed`.
+
+        Raises:
+            UnsupportedLayout: there are too few rows for folds.
+        """
+        data, labels = self.folder.evaluator / "sealed-folds", self.folder.evaluator / "sealed-labels"
+        async with self._building:
+            if not data.is_dir():
+                await self._build_folds(data, labels, everything=True)
+        return data
+
+    async def _build_folds(self, data: Path, labels: Path, *, everything: bool) -> None:
+        with self.stopwatch.measure("views"):
+            await self.worker.build_folds(
+                self.data, self.card, self.seed, FOLDS, data, labels, self.withholding, everything
+            )
 
     async def _begin(self) -> None:
         """Build the first view; if that fails, the reason makes all scores self-reported."""
@@ -122,17 +133,19 @@ class RunViews:
             await self._build(_FIRST)
             self.self_reported = reason_in(first.labels)
             if self.self_reported is None:
-                with self._stopwatch.measure("views"):
-                    await self._worker.check_view_scorable(first)
+                with self.stopwatch.measure("views"):
+                    await self.worker.check_view_scorable(first)
         except UnsupportedLayout as error:
             reason = str(error)
-            with self._stopwatch.measure("views"):
-                await self._worker.share_everything(self._data, self._card, reason, first.data, first.labels)
+            with self.stopwatch.measure("views"):
+                await self.worker.share_everything(self.data, self.card, reason, first.data, first.labels)
             self.self_reported = reason
 
-    async def _build(self, name: ViewName) -> None:
+    async def _build(self, name: ViewKind) -> None:
         view = self._view(name)
         if view.data.is_dir():  # built, and there only when complete, by an earlier start of the bot
             return
-        with self._stopwatch.measure("views"):
-            await self._worker.build_view(self._data, self._card, str(name), self._seed, view.data, view.labels)
+        with self.stopwatch.measure("views"):
+            await self.worker.build_view(
+                self.data, self.card, name, self.seed, view.data, view.labels, self.withholding
+            )

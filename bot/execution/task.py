@@ -91,11 +91,7 @@ def shown_description(text: str, longest: int = LONGEST) -> str:
 
     Sections on evaluation and the submission's format come first, then those on data, then the others in their order. Prizes,
     sponsors, timelines, thanks and the like are dropped, and so are pictures and the targets of links, which a script cannot
-    reach. A text without headings stays as it is.
-
-    Args:
-        text: in markdown.
-        longest: characters; a longer text is cut behind a paragraph, with a note of what is missing.
+    reach. A text without headings stays as it is; one of more characters than `longest` is cut behind a paragraph, with a note.
     """
     found = [one for one in sections(_LINK.sub(r"\1", _PICTURE.sub("", text))) if _has_content(one)]
     kept = sorted((one for one in found if _dropped(one.titles) is None), key=_place)

@@ -27,7 +27,6 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
     them again when it is refitted.
 
     Args:
-        session: on the database of the runs.
         runs: the folder with the runs' folders.
         before: files written later, by the machine's time, stay.
         best: how many of the best nodes of an unfinished run keep their files.

@@ -39,9 +39,7 @@ class KnowledgeBase:
     def visible(self, competition: str, as_of: datetime | None) -> list[Entry]:
         """Return what may be shown to whoever works on a competition: nothing that was drawn from it, nothing younger.
 
-        Args:
-            competition: the last part of its address.
-            as_of: the clock; None: whatever its age.
+        Without a clock entries are shown whatever their age.
         """
         others = (entry for entry in self.entries if not entry.drawn_from(competition))
         return [entry for entry in others if as_of is None or entry.known_at <= as_of]

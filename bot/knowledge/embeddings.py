@@ -1,21 +1,24 @@
-"""Similarity by sentence embeddings: a process apart loads the model, so that the bot's own never loads torch."""
+"""Similarity by sentence embeddings: a process apart loads the model, so that the bot's own never loads torch.
+
+Where the settings name none, or where they fail, words are compared.
+"""
 
 import asyncio
 import json
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
-from state.children import end_child
+from bot.knowledge.settings import KnowledgeSettings
+from bot.knowledge.similarity import Similarity, WordSimilarity
+from scrapers.posts.line_child import LineChild
 from state.errors import InfrastructureFailure
 
 _PROGRAM = Path(__file__).with_name("embedding_process.py")
 _FIRST_SECONDS, _SECONDS = 300.0, 120.0
 """Limits of the first answer, for which torch and the model are loaded, and of each later one."""
 _LONGEST_ANSWER = 1 << 24
-_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
-"""Variables that the process inherits; it never gets keys and tokens."""
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUTF8": "1"}
 
 
@@ -25,14 +28,9 @@ class EmbeddingSimilarity:
     of_meaning = True
 
     def __init__(self, model: Path, python: Path | None = None) -> None:
-        """Prepare; nothing is started yet.
-
-        Args:
-            model: folder of a model of sentence-transformers.
-            python: an interpreter that has that library; None: the bot's own.
-        """
-        self._command = (str(python or sys.executable), "-P", str(_PROGRAM), str(model))
-        self._process: asyncio.subprocess.Process | None = None
+        """Prepare to compare by a folder's model of sentence-transformers; `python` has that library (None: the bot's own)."""
+        command = (str(python or sys.executable), "-P", str(_PROGRAM), str(model))
+        self._child = LineChild(command, _OFFLINE, _LONGEST_ANSWER)
         self._alone = asyncio.Lock()
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -46,46 +44,46 @@ class EmbeddingSimilarity:
         line = json.dumps({"query": query, "texts": list(texts)}).encode()
         async with self._alone:
             try:
-                async with asyncio.timeout(_SECONDS if self._process else _FIRST_SECONDS):
-                    answer = json.loads(await self._exchange(line))
+                async with asyncio.timeout(_SECONDS if self._child.pid else _FIRST_SECONDS):
+                    answer = json.loads(await self._child.exchange(line))
             except (OSError, EOFError, ValueError, TimeoutError) as error:
-                await self._stop()
                 raise InfrastructureFailure(f"embeddings cannot be had: {error or 'no answer in time'}") from error
-            except BaseException:
-                # Cancelled: the next answer would not be the next query's.
-                await self._stop()
-                raise
         if "error" in answer:
             raise InfrastructureFailure(f"embeddings cannot be had: {answer['error']}")
         return [max(0.0, float(score)) for score in answer["scores"]]
 
-    async def _exchange(self, line: bytes) -> bytes:
-        if self._process is None or self._process.returncode is not None:
-            self._process = await self._started()
-        process = self._process
-        if process.stdin is None or process.stdout is None:
-            raise ConnectionError("the process did not start")
-        process.stdin.write(line + b"\n")
-        await process.stdin.drain()
-        return await process.stdout.readuntil(b"\n")
-
-    async def _started(self) -> asyncio.subprocess.Process:
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        return await asyncio.create_subprocess_exec(
-            *self._command,
-            limit=_LONGEST_ANSWER,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=environment | _OFFLINE,
-            start_new_session=True,
-        )
-
     async def aclose(self) -> None:
         """End the process."""
-        await self._stop()
+        await self._child.stop()
 
-    async def _stop(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            await end_child(process)
+
+class _EitherSimilarity:
+    """Embeddings while they can be had; after their first failure words, for the scores of the two are not alike."""
+
+    def __init__(self, embeddings: EmbeddingSimilarity, say: Callable[[str], None]) -> None:
+        self._embeddings: EmbeddingSimilarity | None = embeddings
+        self._words = WordSimilarity()
+        self._say = say
+
+    @property
+    def of_meaning(self) -> bool:
+        return self._embeddings is not None
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        if self._embeddings is not None:
+            try:
+                return await self._embeddings.scores(query, texts)
+            except InfrastructureFailure as error:
+                self._embeddings = None
+                self._say(f"texts are compared by their words: {error}")
+        return await self._words.scores(query, texts)
+
+
+@asynccontextmanager
+async def open_similarity(settings: KnowledgeSettings, say: Callable[[str], None]) -> AsyncIterator[Similarity]:
+    """Open what compares texts, and close it afterwards; its process, if it has one, starts with the first query."""
+    if settings.backend == "bm25" or settings.model is None:
+        yield WordSimilarity()
+        return
+    async with aclosing(EmbeddingSimilarity(settings.model, settings.python)) as embeddings:
+        yield _EitherSimilarity(embeddings, say)

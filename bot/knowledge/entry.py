@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from bot.knowledge.labels import checked
 from state.errors import FileProblems, Problem
 
-Kind = Literal["trick", "paper", "lesson"]
+EntryKind = Literal["trick", "paper", "lesson"]
 Support = Literal["repeated", "measured", "reported"]
 
 ITEM = "knowledge"
@@ -76,7 +76,7 @@ class Entry(_Part):
     """One entry."""
 
     id: str = Field(pattern=f"^{_ID}$")
-    kind: Kind
+    kind: EntryKind
     title: str = Field(min_length=3, max_length=160)
     labels: Labels
     known_at: KnownAt

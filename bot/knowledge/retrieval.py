@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bot.knowledge.base import KnowledgeBase, Shown
-from bot.knowledge.entry import Entry, Kind
+from bot.knowledge.entry import Entry, EntryKind
 from bot.knowledge.labels import labels_in
 from bot.knowledge.prompts import LabelTask
 from bot.knowledge.similarity import Similarity
@@ -14,14 +13,14 @@ from bot.models.ask import Asker
 from bot.models.quoting import quoted
 from state.clock import Clock
 from state.errors import ModelRefused
-from state.steps import Steps
-from state.store import Store
+from state.steps import Key, Kind, Steps
+from state.store import Transaction
 from state.words import iso
 
 SHOWN = "knowledge.shown"
 """Type of the event of a search: what it found, and since when that is known."""
-PAPERS: tuple[Kind, ...] = ("paper",)
-TRICKS: tuple[Kind, ...] = ("trick", "lesson")
+PAPERS: tuple[EntryKind, ...] = ("paper",)
+TRICKS: tuple[EntryKind, ...] = ("trick", "lesson")
 _MOST = 5
 """Entries that one prompt is given."""
 _MOST_IN_LAB = 12
@@ -66,6 +65,9 @@ class Found:
         )
 
 
+_FOUND = Kind("knowledge", Found)
+
+
 def entry_text(entry: Entry) -> str:
     """Return an entry as a coder reads it: its title, a paper's fields, its claim, and what supports it."""
     facts = () if entry.paper is None else entry.paper.model_dump().items()
@@ -83,50 +85,26 @@ class Retriever:
         similarity: Similarity,
         asker: Asker,
         steps: Steps,
-        store: Store,
         run_id: str,
         clock: Clock,
         shown: Shown = "clock",
     ) -> None:
-        """Prepare; nothing is asked before the first search.
-
-        Args:
-            task: the run's task.
-            base: all entries; which of them may be shown is decided at each search.
-            similarity: compares the task with entries.
-            asker: asks for the task's labels.
-            steps: the run's steps.
-            store: where searches are recorded.
-            run_id: the run.
-            clock: nothing later than its `as_of` is found, unless all is shown.
-            shown: which entries the run is shown.
-        """
+        """Prepare; each search decides which entries of the base may be shown, none later than the clock unless all are."""
         self._task = task
         self._base = base
         self._similarity = similarity
         self._asker = asker
         self._steps = steps
-        self._store = store
         self._run_id = run_id
         self._clock = clock
         self.shown = shown
 
     async def papers(self, node: int, about: str = "") -> Found:
-        """Return papers for a node that is a draft; raises as `Asker.ask`.
-
-        Args:
-            node: the node's number, by which the search is repeated when the run is resumed.
-            about: what they are wanted for, beside the task.
-        """
+        """Return papers for a node that is a draft, and for what it is about beside the task; raises as `Asker.ask`."""
         return await self._search("papers", PAPERS, node, about, _MOST)
 
     async def tricks(self, node: int, about: str = "") -> Found:
-        """Return tricks, and lessons of own runs, for a node that improves another one; raises as `Asker.ask`.
-
-        Args:
-            node: the node's number.
-            about: what is to be improved, such as its plan.
-        """
+        """Return tricks, and lessons of own runs, for a node that improves what it is about; raises as `Asker.ask`."""
         return await self._search("tricks", TRICKS, node, about, _MOST)
 
     async def for_lab(self, node: int, about: str = "") -> Found:
@@ -137,26 +115,26 @@ class Retriever:
         return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB, by_rules=True)
 
     async def _search(
-        self, name: str, kinds: Sequence[Kind], node: int, about: str, most: int, *, by_rules: bool = False
+        self, name: str, kinds: Sequence[EntryKind], node: int, about: str, most: int, *, by_rules: bool = False
     ) -> Found:
-        async def search() -> dict[str, Any]:
+        async def search() -> Found:
             visible = [entry for entry in self._visible() if entry.kind in kinds]
             if not visible:
-                return {"entries": []}
+                return Found()
             query = f"{about}\n{self._task.query}"
             by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
-            found = await ranked(visible, labels, query, self._similarity, most)
-            with self._store.write() as tx:
-                facts = [
-                    {"id": one.item, "known_at": iso(one.known_at), "competitions": list(one.competitions)}
-                    for one in found
-                ]
-                tx.record(SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
-            return {"entries": [entry.model_dump(mode="json") for entry in found]}
+            return Found(tuple(await ranked(visible, labels, query, self._similarity, most)))
 
-        done = await self._steps.once(f"knowledge: {name}", search, node=node)
-        return Found(tuple(Entry.model_validate(one) for one in done["entries"]))
+        def save(tx: Transaction, found: Found) -> None:
+            facts = [
+                {"id": one.item, "known_at": iso(one.known_at), "competitions": list(one.competitions)}
+                for one in found.entries
+            ]
+            if facts:
+                tx.record(SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
+
+        return await self._steps.once(_FOUND, search, Key(node, name), save=save)
 
     def _visible(self) -> list[Entry]:
         if self.shown == "none":

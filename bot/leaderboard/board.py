@@ -107,8 +107,9 @@ def read_board(session: Session, competition: str, *, lower_is_better: bool) -> 
     whole = latest_reading(session, competition, "board", "whole", watermark(session, competition, "board").at)
     top = latest_reading(session, competition, "board", "top", watermark(session, competition, "top").at)
     deadline = deadline_of(session, competition)
-    if whole is not None and top is not None and (top.at <= whole.at or _apart(whole, top, deadline)):
-        top = None  # it adds nothing to the whole
+    # With the deadline between the two, one may be the public board and the other the private one.
+    if whole and top and (top.at <= whole.at or (deadline and whole.shown_at < deadline <= top.shown_at)):
+        top = None
     newest = top or whole
     if newest is None:
         return None
@@ -119,8 +120,8 @@ def read_board(session: Session, competition: str, *, lower_is_better: bool) -> 
         complete=whole is not None,
         after_deadline=deadline is not None and newest.shown_at >= deadline,
         shown_at=newest.shown_at,
-        whole_at=whole.at if whole is not None else None,
-        top_at=top.at if top is not None else None,
+        whole_at=whole.at if whole else None,
+        top_at=top.at if top else None,
         in_top=in_top,
         parts=parts,
     )
@@ -148,15 +149,7 @@ def read_places(session: Session, parts: BoardParts, *, lower_is_better: bool) -
 def latest_reading(
     session: Session, competition: str, kind: ReadingKind, name: str, polled_at: datetime | None
 ) -> LastReading | None:
-    """Return the last reading of a series, None if there is none or what it was of is gone.
-
-    Args:
-        session: to read with.
-        competition: the competition.
-        kind: the kind of reading.
-        name: which of its kind.
-        polled_at: our time of the last poll, whether it found a change or not.
-    """
+    """Return the last reading of a series, None if there is none or what it was of is gone."""
     reading = last_reading(session, competition, kind, name)
     if reading is None or reading.sha256 is None:
         return None
@@ -180,11 +173,6 @@ def own_place(places: Sequence[Place], sent: Sequence[SiteSubmission]) -> int | 
 def same_score(shown: float | None, other: float) -> bool:
     """Return whether two numbers that the site shows are the same score."""
     return shown is not None and abs(shown - other) <= _CLOSE * max(1.0, abs(shown), abs(other))
-
-
-def _apart(whole: LastReading, top: LastReading, deadline: datetime | None) -> bool:
-    """Return whether the deadline lies between the two: then one may be the public board and the other the private one."""
-    return deadline is not None and whole.shown_at < deadline <= top.shown_at
 
 
 def _places(session: Session, sha256: str | None) -> list[Place]:

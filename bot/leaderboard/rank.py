@@ -11,7 +11,6 @@ from sqlmodel import Session
 from bot.evaluation.answers.board import MEDALS, Medal, medal_at, medal_positions
 from bot.leaderboard.board import (
     Board,
-    BoardParts,
     LastReading,
     Place,
     SiteSubmission,
@@ -55,16 +54,6 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class SiteRank:
-    """The rank that the site reports apart from its boards."""
-
-    rank: int
-    teams: int | None
-    at: datetime
-    """When it was read, by our clock."""
-
-
-@dataclass(frozen=True)
 class Leaderboard:
     """What was polled of a competition: its board, our submissions and our standing."""
 
@@ -76,31 +65,18 @@ class Leaderboard:
     shown_at: datetime
     """When the site showed the newest part of it."""
 
-    @property
-    def parts(self) -> BoardParts:
-        """The bodies that the board is made of."""
-        return self.board.parts if self.board else BoardParts()
-
 
 def read_leaderboard(session: Session, competition: str, now: datetime, *, lower_is_better: bool) -> Leaderboard | None:
     """Return what was polled; None while neither a board nor anything about us was read."""
     board = read_board(session, competition, lower_is_better=lower_is_better)
-    facts = _facts(session, competition)
+    facts = latest_reading(session, competition, "standing", "", watermark(session, "", "competitions").at)
     sent = site_submissions(session, competition)
     if board is None and facts is None and not sent:
         return None
     own = own_place(board.places, sent) if board else None
-    rank, teams = (facts.reading.data.get(name) if facts else None for name in ("user_rank", "team_count"))
-    site_rank = SiteRank(rank, teams or None, facts.at) if facts and rank else None
-    standing = team_standing(
-        competition, now, board, sent, own, site_rank, teams=teams or None, lower_is_better=lower_is_better
-    )
+    standing = team_standing(competition, now, board, sent, own, facts, lower_is_better=lower_is_better)
     shown = [one.shown_at for one in (board, facts) if one is not None]
     return Leaderboard(standing, sent, board, own, max(shown, default=now))
-
-
-def _facts(session: Session, competition: str) -> LastReading | None:
-    return latest_reading(session, competition, "standing", "", watermark(session, "", "competitions").at)
 
 
 def team_standing(
@@ -109,33 +85,26 @@ def team_standing(
     board: Board | None,
     sent: Sequence[SiteSubmission],
     own: int | None,
-    site_rank: SiteRank | None,
+    facts: LastReading | None,
     *,
-    teams: int | None,
     lower_is_better: bool,
 ) -> Standing:
     """Return where the team stands.
 
-    Args:
-        competition: the competition.
-        at: our time.
-        board: as last read; None: never read.
-        sent: our submissions.
-        own: the index of our place on the board.
-        site_rank: counts if it is newer than our place on the board, or we have none.
-        teams: how many there are, if the board does not show all of them.
-        lower_is_better: the metric's direction.
+    `own` is the index of our place on the board. `facts` hold rank and teams, which the site reports apart from its
+    boards: that rank counts if it is newer than our place on the board, or we have none.
     """
     places: Sequence[Place] = board.places if board else ()
     private = board is not None and board.is_private(sent, own)
-    read_at = None if board is None or own is None else board.read_at(own)
-    rank = None if own is None else own + 1
-    teams = len(places) if board is not None and board.complete else teams
-    if site_rank is not None and not private and (read_at is None or site_rank.at > read_at):
-        rank, teams = site_rank.rank, site_rank.teams or teams
+    complete = board is not None and board.complete
+    rank, read_at = (None, None) if board is None or own is None else (own + 1, board.read_at(own))
+    # The site reports 0 for an unknown rank or number of teams.
+    site_rank, site_teams = (facts.reading.data.get(name) if facts else None for name in ("user_rank", "team_count"))
+    teams = len(places) if complete else site_teams or None
+    if facts and site_rank and not private and (read_at is None or facts.at > read_at):
+        rank, teams = site_rank, site_teams or teams
     if rank is not None and teams is not None:
         teams = max(rank, teams)
-    complete = board is not None and board.complete
     lines = _lines(places, teams, complete=complete)
     others: Mapping[str, float] = {}
     if not private:

@@ -27,17 +27,6 @@ class Entry:
     at: str
     """ISO time."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as result.json holds it."""
-        return {
-            "tag": self.row.tag,
-            "node": self.row.node,
-            "validation": self.validation,
-            "public": self.public,
-            "private": self.private,
-            "at": self.at,
-        }
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -51,15 +40,15 @@ class Verdict:
     @property
     def private(self) -> bool:
         """Whether private scores are known; from then on only they count."""
-        if self.leaderboard is not None and self.leaderboard.board is not None:
+        if self.leaderboard and self.leaderboard.board:
             return self.leaderboard.standing.private
         return any(one.private is not None for one in self.entries)
 
     @property
     def shown(self) -> float | None:
         """The score of the team's place, public or private as in `private`; another member may have sent it."""
-        known = self.leaderboard is not None and self.leaderboard.standing.private == self.private
-        return self.leaderboard.standing.score if self.leaderboard is not None and known else None
+        team = self.leaderboard.standing if self.leaderboard else None
+        return team.score if team and team.private == self.private else None
 
     def score(self, entry: Entry) -> float | None:
         """Return a submission's score of the kind that counts."""
@@ -74,11 +63,8 @@ class Verdict:
     @property
     def counted(self) -> Entry | None:
         """The submission that counts; if none has a score, the latest."""
-        public = sorted(
-            (one for one in self.entries if one.public is not None),
-            key=lambda one: self.card.oriented(one.public or 0.0),
-            reverse=True,
-        )
+        public = [one for one in self.entries if one.public is not None]
+        public.sort(key=lambda one: self.card.oriented(one.public or 0.0), reverse=True)
         if not self.private or not any(one.private is not None for one in self.entries):
             return public[0] if public else self.entries[-1] if self.entries else None
         scored = [one for one in (*public, *self.entries) if one.private is not None]
@@ -94,30 +80,28 @@ class Verdict:
 
     def nodes(self) -> dict[int, tuple[float | None, float | None]]:
         """Return each submitted node's best public score, and the share of the teams it beats."""
-        board = (
-            self.leaderboard.board.scores if self.leaderboard is not None and self.leaderboard.board is not None else []
-        )
-        own = [one.row.node for one in self.entries if one.row.run_id == self.run_id]
-        return {node: self._node(node, board) for node in dict.fromkeys(own)}
-
-    def _node(self, node: int, board: Sequence[float]) -> tuple[float | None, float | None]:
-        own = [one for one in self.entries if (one.row.run_id, one.row.node) == (self.run_id, node)]
-        public = max((one.public for one in own if one.public is not None), key=self.card.oriented, default=None)
-        score = max((s for one in own if (s := self.score(one)) is not None), key=self.card.oriented, default=None)
-        if score is None or not board:
-            return public, None
-        return public, standing(board, score, lower_is_better=self.card.lower_is_better).win_rate
+        board, oriented = self.leaderboard.board if self.leaderboard else None, self.card.oriented
+        own = [one for one in self.entries if one.row.run_id == self.run_id]
+        nodes: dict[int, tuple[float | None, float | None]] = {}
+        for node in dict.fromkeys(one.row.node for one in own):
+            sent = [one for one in own if one.row.node == node]
+            public = max((one.public for one in sent if one.public is not None), key=oriented, default=None)
+            score = max((s for one in sent if (s := self.score(one)) is not None), key=oriented, default=None)
+            beaten = None
+            if score is not None and board is not None and board.scores:
+                beaten = standing(board.scores, score, lower_is_better=self.card.lower_is_better).win_rate
+            nodes[node] = (public, beaten)
+        return nodes
 
     def report(self) -> dict[str, Any]:
         """Return the fields of MLE-bench's report, filled from the leaderboard."""
         team, counted = self.leaderboard.standing if self.leaderboard else None, self.counted
         score = None if counted is None else self.score(counted)
-        rank = team.rank if team is not None and counted is not None else None
-        teams = (team.teams or 0) if team is not None else 0
-        medal = team.medal if team is not None and rank is not None else None
-        lines = team.lines if team is not None else {}
+        rank = team.rank if team and counted else None
+        teams = (team.teams or 0) if team else 0
+        medal = team.medal if team and rank else None
+        lines = team.lines if team else {}
         median, oriented = lines.get("median"), self.card.oriented
-        message = {"message": self._missing()} if score is None else {}
         return {
             "competition_id": self.card.slug,
             "score": score,
@@ -132,17 +116,26 @@ class Verdict:
             "submission_exists": counted is not None,
             "valid_submission": score is not None,
             "is_lower_better": self.card.lower_is_better,
-            "submissions": [one.as_json() for one in self.entries],
-            **message,
-            **self._note(score),
+            "submissions": [
+                {
+                    "tag": one.row.tag,
+                    "node": one.row.node,
+                    "validation": one.validation,
+                    "public": one.public,
+                    "private": one.private,
+                    "at": one.at,
+                }
+                for one in self.entries
+            ],
+            **self._remark(score),
         }
 
-    def _missing(self) -> str:
-        refused = next((one.row.message for one in reversed(self.entries) if one.row.message), None)
-        return refused or ("the site has not shown a score yet" if self.entries else "nothing was sent")
-
-    def _note(self, score: float | None) -> dict[str, str]:
-        if score is None or self.shown is None or same_score(self.shown, score):
+    def _remark(self, score: float | None) -> dict[str, str]:
+        if score is None:
+            refused = next((one.row.message for one in reversed(self.entries) if one.row.message), None)
+            missing = "the site has not shown a score yet" if self.entries else "nothing was sent"
+            return {"message": refused or missing}
+        if self.shown is None or same_score(self.shown, score):
             return {}
         return {"note": f"the team's place comes from a score of {self.shown:g}, which this run did not submit"}
 

@@ -11,7 +11,7 @@ from sqlmodel import Session
 from bot.evaluation.answers.board import MEDALS, Medal, medal_positions
 from bot.leaderboard.board import BoardParts, Place, own_place, read_places
 from bot.leaderboard.rank import Leaderboard, Standing, is_far, lines_moved, read_leaderboard
-from bot.notify.events import BoardMoved, Event, MedalChanged, RankChanged
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from state.series import last_reading, take_reading
 from state.store import Store
@@ -54,18 +54,9 @@ class _Record(BaseModel):
 def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id: str | None = None) -> Standing | None:
     """Record where the team stands and notify the owner, in one transaction; call it after each poll.
 
-    Calling it again without a new poll changes nothing.
-
-    Args:
-        store: where polls are stored.
-        competition: the competition.
-        lower_is_better: the metric's direction.
-        run_id: the run that the notices belong to.
-
-    Returns:
-        The standing; None while neither a board nor anything about us was read.
+    Calling it again without a new poll changes nothing. None: neither a board nor anything about us was read yet.
     """
-    # Whatever a power cut loses is made again from the same polls.
+    # What a power cut loses is made again from the same polls.
     with store.write(durable=False) as tx:
         leaderboard = read_leaderboard(tx.session, competition, tx.now(), lower_is_better=lower_is_better)
         if leaderboard is None:
@@ -73,14 +64,16 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
         row = last_reading(tx.session, competition, _KIND)
         before = _read_record(row)
         standing, notified = leaderboard.standing, before.notified if before else _Notified()
-        events = _events(tx.session, leaderboard, notified)
-        notified = _notified_after(notified, leaderboard, events, tx.now())
+        notices = _notices(tx.session, leaderboard, notified)
+        notified = _notified_after(notified, leaderboard, notices, tx.now())
         record = _Record(standing=standing, notified=notified)
-        is_new = take_reading(tx, competition, _KIND, "", _as_data(record), served_at=leaderboard.shown_at)
+        # The reading's own time is since when the team stands there.
+        data = record.model_dump(mode="json", exclude={"standing": {"competition", "at"}})
+        is_new = take_reading(tx, competition, _KIND, "", data, served_at=leaderboard.shown_at)
         if not is_new and row is not None:
             return replace(standing, at=row.at)
-        for event in events:
-            notify(tx, event.notice(run_id))
+        for notice in notices:
+            notify(tx, notice, run_id)
         return standing
 
 
@@ -103,24 +96,39 @@ def _passers(session: Session, before: BoardParts, leaderboard: Leaderboard) -> 
     return [place for place in leaderboard.board.places[: leaderboard.own] if place.team_id not in known]
 
 
-def _events(session: Session, leaderboard: Leaderboard, notified: _Notified) -> list[Event]:
+def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) -> list[Notice]:
     """Return what has changed since the owner was last notified, as far as it is worth a notice."""
-    standing, found = leaderboard.standing, list[Event]()
-    name, rank, teams, at = standing.competition, standing.rank, standing.teams, leaderboard.shown_at
+    standing, found = leaderboard.standing, list[Notice]()
+    name, rank, teams = standing.competition, standing.rank, standing.teams
+    common: dict[str, Any] = {"rank": rank, "teams": teams, "at": leaderboard.shown_at}
+    facts: dict[str, Any]
     if rank is not None and teams is not None:
         switched = standing.private and not notified.private
         if notified.rank is None or (rank != notified.rank and (switched or is_far(notified.rank, rank))):
             fell = notified.rank is not None and rank > notified.rank and not switched
             passers = _passers(session, notified.parts, leaderboard) if fell else []
-            names = tuple(place.team for place in passers[:_NAMES])
-            found.append(
-                RankChanged(name, rank, notified.rank, teams, standing.score, at, len(passers), names, standing.private)
-            )
+            facts = {
+                **common,
+                "earlier": notified.rank,
+                "score": standing.score,
+                "passed": len(passers),
+                "passed_by": [place.team for place in passers[:_NAMES]],
+                "private": standing.private,
+            }
+            found.append(Notice("leaderboard.rank", name, facts))
         if _is_another_medal(standing, notified):
-            found.append(MedalChanged(name, standing.medal, notified.medal, rank, teams, at, standing.private))
-    if _is_large(standing, notified, standing.at):
-        first, gold = ((notified.others.get(line), standing.others.get(line)) for line in ("first", "gold"))
-        found.append(BoardMoved(name, *first, *gold, standing.score, rank, teams, at))
+            facts = {**common, "medal": standing.medal, "earlier": notified.medal, "private": standing.private}
+            found.append(Notice("leaderboard.medal", name, facts))
+    if _top_moved(standing, notified):
+        facts = {
+            **common,
+            "first_before": notified.others.get("first"),
+            "first": standing.others.get("first"),
+            "gold_before": notified.others.get("gold"),
+            "gold": standing.others.get("gold"),
+            "score": standing.score,
+        }
+        found.append(Notice("leaderboard.top", name, facts))
     return found
 
 
@@ -134,30 +142,29 @@ def _is_another_medal(standing: Standing, notified: _Notified) -> bool:
     return standing.rank > end + end // _MARGIN
 
 
-def _is_large(standing: Standing, notified: _Notified, now: datetime) -> bool:
-    if standing.private or (notified.lines_at is not None and now - notified.lines_at < _REST):
+def _top_moved(standing: Standing, notified: _Notified) -> bool:
+    if standing.private or (notified.lines_at is not None and standing.at - notified.lines_at < _REST):
         return False
     return lines_moved(notified.others, standing.others, lower_is_better=standing.lower_is_better)
 
 
-def _notified_after(notified: _Notified, leaderboard: Leaderboard, events: Sequence[Event], now: datetime) -> _Notified:
-    """Return what the owner was last notified of, once these events are sent."""
-    standing, kinds = leaderboard.standing, {type(event) for event in events}
-    if RankChanged in kinds:
-        notified = replace(notified, rank=standing.rank, parts=leaderboard.parts)
-    if MedalChanged in kinds:
+def _notified_after(
+    notified: _Notified, leaderboard: Leaderboard, notices: Sequence[Notice], now: datetime
+) -> _Notified:
+    """Return what the owner was last notified of, once these notices are sent."""
+    standing, kinds = leaderboard.standing, {notice.kind for notice in notices}
+    if "leaderboard.rank" in kinds:
+        notified = replace(
+            notified, rank=standing.rank, parts=leaderboard.board.parts if leaderboard.board else BoardParts()
+        )
+    if "leaderboard.medal" in kinds:
         notified = replace(notified, medal=standing.medal)
-    if BoardMoved in kinds:
+    if "leaderboard.top" in kinds:
         notified = replace(notified, others=standing.others, lines_at=now)
     # Moves of a line count from where it was when it first became known.
     return replace(
         notified, others={**standing.others, **notified.others}, private=notified.private or standing.private
     )
-
-
-def _as_data(record: _Record) -> dict[str, Any]:
-    # The reading's own time is since when the team stands there.
-    return record.model_dump(mode="json", exclude={"standing": {"competition", "at"}})
 
 
 def _read_record(row: Reading | None) -> _Record | None:

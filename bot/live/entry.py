@@ -15,7 +15,7 @@ from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_i
 from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.shared import Shared
-from bot.notify.events import CompetitionOver, GraderUnusable
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
@@ -263,12 +263,17 @@ class Entry:
         result = await self._finish(row, None)
         self._problem_over()
         private = result.score_kind == "private"
-        report = str(RunFolder(self._shared.runs / row.id).report)
-        over = CompetitionOver(
-            self.slug, row.id, result.score, private, result.rank, result.n_teams, result.medal, report
-        )
+        facts = {
+            "run": row.id,
+            "score": result.score,
+            "private": private,
+            "rank": result.rank,
+            "teams": result.n_teams,
+            "medal": result.medal,
+            "report": str(RunFolder(self._shared.runs / row.id).report),
+        }
         with self._shared.store.write() as tx:
-            notify(tx, over.notice(row.id))
+            notify(tx, Notice("competition.over", self.slug, facts), row.id)
         late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
         if private or not result.submissions or (late and self._looks >= _LOOKS):
             self._set("over", "")
@@ -312,7 +317,8 @@ class Entry:
                 return False
             why = f"{here.run.own.grader}: {reason}"
             sentence = f"no score can be computed: {why}"
-            begin(tx, f"grader/{self.slug}", sentence, GraderUnusable(self.slug, why), asks=True)
+            notice = Notice("problem.grader", self.slug, {"why": why})
+            begin(tx, f"grader/{self.slug}", sentence, notice, asks=True)
         self._set("waiting", sentence)
         return True
 

@@ -14,18 +14,15 @@ from bot.report.result import LiveGrade, RunResult
 from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
 from bot.submission.handing_in import HandedIn
 from bot.submission.refit import HandedInAs
+from state.files import replacing
 
 
 async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunResult:
     """Write result.json, report.html and all else that a run leaves, from what was polled; returns the result.
 
     It may be called again, before the end and after it, and rewrites everything: once private scores and the board
-    that ranks by them were polled, the result rests on these, and its `score_kind` is `private`.
-
-    Args:
-        ended: the run; its folder names the database that it shares.
-        files: the folder of what was sent, `<sha256>.csv` each.
-        worker: draws the page.
+    that ranks by them were polled, the result rests on these, and its `score_kind` is `private`. `files` is the folder of
+    what was sent, `<sha256>.csv` each.
 
     Raises:
         InfrastructureFailure: the worker process failed; only a page that cannot be drawn is passed over.
@@ -83,6 +80,5 @@ def _place(file: Path, destination: Path) -> None:
     """Put a copy of what was sent beside the result; without the file the result does without."""
     if not file.is_file():
         return
-    partial = destination.with_name(destination.name + ".partial")
-    shutil.copyfile(file, partial)
-    partial.replace(destination)
+    with replacing(destination) as partial:
+        shutil.copyfile(file, partial)

@@ -43,13 +43,7 @@ class Kind:
 
 
 async def kinds_of(client: KaggleClient, competition: Competition, free: int | None) -> tuple[Kind, ...]:
-    """Ask Kaggle for the kinds that a competition is of, in words; most are of none. Errors as of `KaggleClient`.
-
-    Args:
-        client: asks.
-        competition: its fields.
-        free: bytes on the disk of its data; None: data is here already, so room is no matter.
-    """
+    """Ask Kaggle for the kinds that a competition is of; `free` is bytes of disk, None where its data is here already."""
     return tuple(in_words(one, free) for one in await recognise(client, competition))
 
 

@@ -15,6 +15,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.services import RunPlan, open_context
+from bot.evaluation.answers.view_names import Withholding
 from bot.execution.folder import RunFolder, run_id
 from bot.execution.own_grader import grader_text, keep_grader
 from bot.execution.stopwatch import Stopwatch
@@ -32,6 +33,7 @@ from scrapers.snapshots.card import TaskCard
 from state.clock import Clock
 from state.community import CommunityView
 from state.errors import UsageError
+from state.files import write_whole
 from state.live import live_runs
 from state.progress import create_run, resume_run
 from state.steering import notes
@@ -55,6 +57,8 @@ class LiveRun:
     settings: AgentRunSettings
     own: CompetitionSettings
     began: datetime
+    withholding: Withholding
+    """As it was when the run began: its views are built, and its scores compared."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
         "own": own.model_dump(mode="json"),
         "card": task.card.model_dump(mode="json"),
         "scores": _meaning(task.card, own),
+        "withholding": settings.withholding,
     }
     known = live_run_of(shared.store, slug)
     with shared.store.write() as tx:
@@ -121,6 +126,7 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
         else:
             resume_run(tx, known.id)
             row = tx.session.get_one(Run, known.id)
+            config["withholding"] = _withholding(known)
             row.config = config
             tx.add(row)
     folder = RunFolder(shared.runs / row.id, shared.store.path)
@@ -131,10 +137,12 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
             keep_grader(own.grader, folder)
         except OSError as error:
             raise UsageError(f"{own.grader} cannot be kept: {error.strerror or error}") from error
-    partial = folder.config.with_suffix(".partial")
-    partial.write_text(json.dumps({"run_id": row.id, **config}, indent=1) + "\n", encoding="utf-8")
-    partial.replace(folder.config)
-    return LiveRun(row.id, task.card, task, folder, settings, own, row.created_at)
+    write_whole(folder.config, json.dumps({"run_id": row.id, **config}, indent=1) + "\n")
+    return LiveRun(row.id, task.card, task, folder, settings, own, row.created_at, _withholding(row))
+
+
+def _withholding(known: Run) -> Withholding:
+    return "lab" if known.config.get("withholding") == "lab" else "script"
 
 
 def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
@@ -146,7 +154,7 @@ def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
     task = Task(card, shared.competition(card.slug) / "data")
     folder = RunFolder(shared.runs / known.id, shared.store.path)
     own = CompetitionSettings.model_validate(known.config["own"])
-    return LiveRun(known.id, card, task, folder, settings, own, known.created_at)
+    return LiveRun(known.id, card, task, folder, settings, own, known.created_at, _withholding(known))
 
 
 @asynccontextmanager
@@ -179,12 +187,12 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
             run.own.notebook_hours, run.own.notebook_accelerator, run.own.notebook_rows, wheels=run.own.notebook_wheels
         ),
         lambda: _board(shared, run.card),
+        labs=run.settings.in_labs,
+        withholding=run.withholding,
     )
-    with open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug) as spending:
-        async with open_context(
-            plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say
-        ) as context:
-            yield context
+    spending = open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug)
+    async with open_context(plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say) as context:
+        yield context
 
 
 def _meaning(card: TaskCard, own: CompetitionSettings) -> str:

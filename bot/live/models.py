@@ -56,16 +56,20 @@ async def open_reader(shared: Shared, slug: str, own: CompetitionSettings) -> As
 
     change = record_change(shared.store, run_id, say)
     builtin = lambda: shared.machinery.builtin.model(own.seed)  # noqa: E731
-    with open_run(shared.day, shared.settings.budget, own, shared.store, run_id, slug) as spending:
-        models = shared.machinery.models
-        async with open_model(choice, models, shared.clock, builtin=builtin, max_cost=None, on_change=change) as opened:
-            yield Asker(
-                opened.model,
-                shared.store,
-                run_id,
-                shared.clock,
-                Steps(shared.store, run_id),
-                budget=spending,
-                estimate=opened.estimate,
-                limits=CallLimits(max_tokens=models.section.max_tokens),
-            )
+    spending = open_run(shared.day, shared.settings.budget, own, shared.store, run_id, slug)
+    models = shared.machinery.models
+    async with open_model(choice, models, shared.clock, builtin=builtin, max_cost=None, on_change=change) as opened:
+        asker = Asker(
+            opened.model,
+            shared.store,
+            run_id,
+            shared.clock,
+            Steps(shared.store, run_id),
+            budget=spending,
+            estimate=opened.estimate,
+            limits=CallLimits(max_tokens=models.section.max_tokens),
+        )
+        try:
+            yield asker
+        finally:
+            await asker.settle()

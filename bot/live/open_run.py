@@ -18,12 +18,11 @@ from bot.live.live_run import LiveRun, open_run_context
 from bot.live.preparing import deadline_of
 from bot.live.shared import Shared
 from bot.live.slots import LivePacing, urgency
-from bot.notify.events import NewBest
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.submission.desk import Desk
 from bot.submission.files import OUTPUTS
-from bot.submission.kaggle import KaggleSubmitter
-from bot.submission.notebook import NotebookSubmitter
+from bot.submission.kaggle import KaggleSubmitter, NotebookSubmitter
 from scrapers.kaggle.outputs import PublicOutputs
 from state.errors import BudgetExceeded, InfrastructureFailure
 from state.steering import control
@@ -80,7 +79,7 @@ class OpenRun:
         """Have new posts analysed, if the agent reads posts; a strong one opens another round of drafts."""
         if not self.agent.reads_posts:
             return
-        if (await take_in_news(self.context))["strong"]:
+        if (await take_in_news(self.context)).strong:
             self.shared.say(self.run.card.slug, "a strong post opens another round of drafts")
             self.turns.renew()
 
@@ -165,8 +164,14 @@ class OpenRun:
         with self.shared.store.write() as tx:
             row = tx.session.get_one(Node, (self.run.id, best.id))
             title = row.plan.strip().splitlines()[0][:200] if row.plan.strip() else row.action
-            before = None if earlier is None else earlier.score
-            notify(tx, NewBest(card.slug, self.run.id, best.id, best.score or 0.0, before, title).notice(self.run.id))
+            facts = {
+                "run": self.run.id,
+                "node": best.id,
+                "score": best.score,
+                "earlier": None if earlier is None else earlier.score,
+                "title": title,
+            }
+            notify(tx, Notice("run.best", card.slug, facts), self.run.id)
             put_task(tx, f"submit:{self.run.id}:node {best.id}", "submit", competition=card.slug)
         self._notified_best = best.id
 

@@ -11,7 +11,7 @@ from bot.live.kinds import IF_WRONG, kinds_of
 from bot.live.reading.card import Question, settle
 from bot.live.reading.rules import ask_rules
 from bot.live.shared import Shared
-from bot.notify.events import CompetitionKind, Event, GraderUnusable, RulesNotAccepted, TaskCardIncomplete
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.status.problems import begin, end
 from scrapers.kaggle.card.task import read_evidence, with_data
@@ -50,9 +50,10 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
     """
     facts = await Competitions(shared.client).get(slug)
     if not facts.user_has_entered:
-        event = RulesNotAccepted(slug, f"{SITE}{slug}/rules", rules_hash(shared.store, slug, shared.clock.as_of()))
-        why = f"{slug} is not entered: accept its rules at {event.url}"
-        return _problem(shared, f"rules/{slug}", Waiting(why), event)
+        url, sha = f"{SITE}{slug}/rules", rules_hash(shared.store, slug, shared.clock.as_of())
+        notice = Notice("problem.rules", slug, {"url": url, "rules_sha": sha})
+        why = f"{slug} is not entered: accept its rules at {url}"
+        return _problem(shared, f"rules/{slug}", Waiting(why), notice)
     _over(shared, f"rules/{slug}")
     data = CompetitionData(
         shared.client,
@@ -75,24 +76,31 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
         try:
             check_grader(own.grader)
         except UsageError as error:
-            unusable = GraderUnusable(slug, str(error))
+            unusable = Notice("problem.grader", slug, {"why": str(error)})
             return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
     return Task(card, folder)
 
 
-def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Event]:
+def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Notice]:
     """Return what the owner is asked of the task, and the notice."""
-    file, proposal = str(shared.file or "bot.toml"), question.proposal
+    proposal, command = question.proposal, f"bot approve {slug} --card"
+    lines = tuple(one.line for one in question.derived.missing) if proposal is None else proposal.lines
+    facts = {
+        "file": str(shared.file or "bot.toml"),
+        "lines": lines,
+        "note": question.note,
+        "by": "" if proposal is None else proposal.by,
+        "quotes": () if proposal is None else proposal.quotes,
+        "command": "" if proposal is None else command,
+    }
+    notice = Notice("problem.card", slug, facts)
     if proposal is None:
-        lines = tuple(one.line for one in question.derived.missing)
         why = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
-        return Waiting(why, lines), TaskCardIncomplete(slug, file, lines, note=question.note)
-    lines, command = proposal.lines, f"bot approve {slug} --card"
+        return Waiting(why, lines), notice
     source = f"{proposal.source}; in doubt: {question.note}" if question.note else proposal.source
     why = f"{slug}: {', '.join(lines)} is proposed ({source}): confirm it by `{command}`, or write into bot.toml "
     why += f"what is right; read {SITE}{slug}/overview/evaluation first"
-    event = TaskCardIncomplete(slug, file, lines, question.note, proposal.by, proposal.quotes, command)
-    return Waiting(why, lines), event
+    return Waiting(why, lines), notice
 
 
 async def _of_a_kind(
@@ -104,13 +112,14 @@ async def _of_a_kind(
     kinds = await kinds_of(shared.client, facts, free)
     refused = None
     for kind in kinds:
-        event = CompetitionKind(slug, kind.name, kind.sentence, kind.source, kind.worked_on)
+        about = {"name": kind.name, "sentence": kind.sentence, "source": kind.source, "worked_on": kind.worked_on}
+        notice = Notice("competition.kind", slug, about)
         if kind.worked_on or own.kind == "csv" or refused is not None:
             with shared.store.write() as tx:
-                notify(tx, event.notice())
+                notify(tx, notice)
         else:
             why = f"{slug} {kind}; {IF_WRONG.format(slug=slug)}"
-            refused = _problem(shared, f"kind/{slug}", Waiting(why), event)
+            refused = _problem(shared, f"kind/{slug}", Waiting(why), notice)
     if refused is None:
         _over(shared, f"kind/{slug}")
     return refused
@@ -137,9 +146,9 @@ def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> dat
         return known_deadline(session, card.slug, own=own.deadline, card=card.deadline) or card.deadline
 
 
-def _problem(shared: Shared, key: str, waiting: Waiting, event: Event) -> Waiting:
+def _problem(shared: Shared, key: str, waiting: Waiting, notice: Notice) -> Waiting:
     with shared.store.write() as tx:
-        begin(tx, key, waiting.why, event, asks=True)
+        begin(tx, key, waiting.why, notice, asks=True)
     return waiting
 
 

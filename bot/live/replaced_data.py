@@ -1,9 +1,9 @@
 """Whether a competition's hosts have replaced its data since the bot fetched it."""
 
 from bot.live.shared import Shared
-from bot.notify.events import DataReplaced
+from bot.notify import Notice
 from bot.notify.outbox import notify
-from scrapers.kaggle.data_record import read_record
+from scrapers.kaggle.data import read_record
 from state.series import history
 from state.tables import Reading
 
@@ -17,12 +17,19 @@ def report_replaced_data(shared: Shared, slug: str) -> None:
     if record is None or len(readings) < 2:
         return
     then = [one for one in readings if one.at <= record.fetched_at] or readings[:1]
-    before, now = _totals(then[-1]), _totals(readings[-1])
+    (files_before, bytes_before), (files, bytes) = _totals(then[-1]), _totals(readings[-1])
     # Not by extension: the site may leave one out.
-    if before != now:
-        event = DataReplaced(slug, str(folder), record.fetched_at, *before, *now)
+    if (files_before, bytes_before) != (files, bytes):
+        facts = {
+            "folder": str(folder),
+            "fetched_at": record.fetched_at,
+            "files_before": files_before,
+            "bytes_before": bytes_before,
+            "files": files,
+            "bytes": bytes,
+        }
         with shared.store.write() as tx:
-            notify(tx, event.notice())
+            notify(tx, Notice("problem.data", slug, facts))
 
 
 def _totals(reading: Reading) -> tuple[int, int]:

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlmodel import col, func, select
 
 from bot.engine.tree import APART, Tree
-from state.clock import Clock
+from state.clock import Clock, midnight
 from state.errors import BudgetExceeded
 from state.store import Store
 from state.tables import Node
@@ -102,11 +102,8 @@ def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, score
     """Return the factor by which a competition's weight is multiplied.
 
     Args:
-        now: the time.
-        deadline: when it ends.
         recent: number of its latest nodes that count.
         gains: how many of these were better than all before them.
-        scored: whether any of its nodes has a score.
     """
     days = (deadline - now).total_seconds() / 86_400
     near = 3.0 if days < 2 else 2.0 if days < 7 else 1.0
@@ -197,7 +194,7 @@ class LivePacing:
 
     def left_today(self) -> int:
         """Return how many more nodes, each with a lab of its own where there are labs, may be started today (UTC)."""
-        day = self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        day = midnight(self.clock.now())
         with self.store.read() as session:
             begun = select(func.count()).where(Node.run_id == self.run_id, col(Node.created_at) >= day)
             left = self.nodes_per_day - session.exec(begun.where(col(Node.action).not_in(APART))).one()
@@ -210,5 +207,4 @@ class LivePacing:
 
 
 def _seconds_to_midnight(now: datetime) -> float:
-    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-    return (midnight - now).total_seconds() + 0.001
+    return (midnight(now, 1) - now).total_seconds() + 0.001

@@ -1,10 +1,10 @@
 """Lines of a log: rendering of a message's fields for people, for programs and for the journal."""
 
-import json
-from collections.abc import Mapping, MutableMapping
-from datetime import UTC, datetime
-from typing import Any
+import math
+from collections.abc import Callable, MutableMapping
+from typing import Any, cast
 
+from structlog.processors import JSONRenderer, LogfmtRenderer
 from structlog.typing import WrappedLogger
 
 from bot.models.quoting import clean
@@ -20,12 +20,10 @@ _LAST = ("exception", "stack")
 _PRIORITIES = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 
 Fields = MutableMapping[str, Any]
+Renderer = Callable[[WrappedLogger, str, Fields], str]
 
-
-def timed(_: WrappedLogger, __: str, fields: Fields) -> Fields:
-    """Add the machine's time: a log belongs to this machine, whatever clock the bot uses."""
-    fields["at"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return fields
+json_line = cast(Renderer, JSONRenderer(ensure_ascii=False))
+_key_values = LogfmtRenderer(bool_as_flag=False)
 
 
 class Plain:
@@ -40,7 +38,8 @@ class Plain:
         return {name: self._plain(name, fields[name]) for name in names if name in fields}
 
     def _plain(self, name: str, value: object) -> object:
-        if value is None or isinstance(value, bool | int | float):
+        # A number that JSON cannot hold must not lose the message.
+        if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
             return value
         # Redacted before it is cut, or half a secret could remain.
         text = clean(self._redactor.text(str(value)))
@@ -49,36 +48,20 @@ class Plain:
         return text if len(text) <= LONGEST else f"{text[:LONGEST]}[...]"
 
 
-def json_line(_: WrappedLogger, __: str, fields: Mapping[str, Any]) -> str:
-    """Return one JSON object on one line."""
-    # A number that JSON cannot hold must not lose the message.
-    held = {n: str(v) if isinstance(v, float) and v - v != 0 else v for n, v in fields.items() if not n.startswith("_")}
-    return json.dumps(held, ensure_ascii=False)
-
-
-def text_line(_: WrappedLogger, __: str, fields: Mapping[str, Any]) -> str:
+def text_line(logger: WrappedLogger, name: str, fields: Fields) -> str:
     """Return a line for people, and below it the traceback, if there is one."""
-    at, level = fields.get("at"), f"{fields.get('level', 'info'):8}"
-    message = _one_line(fields.get("event", ""))
-    others = " ".join(
-        f"{name}={_value(value)}"
-        for name, value in fields.items()
-        if name not in (*_FIRST, *_LAST) and not name.startswith("_")
-    )
-    line = " ".join(part for part in (at, level, message, others) if part)
-    return "\n".join((line, *(str(fields[name]) for name in _LAST if fields.get(name))))
+    at, level, event = (fields.pop(key, "") for key in _FIRST)
+    traces = [fields.pop(key) for key in _LAST if key in fields]
+    message = str(event).replace("\n", "\\n").replace("\t", " ")
+    line = (at, f"{level:8}", message, _key_values(logger, name, fields))
+    return "\n".join((" ".join(part for part in line if part), *traces))
 
 
-def for_journal(line: str, level: str) -> str:
-    """Return lines that the journal reads as one message each, with the priority of their level."""
-    prefix = f"<{_PRIORITIES.get(level, 6)}>"
-    return "\n".join(prefix + part for part in line.split("\n"))
+def for_journal(render: Renderer) -> Renderer:
+    """Return a renderer of lines that the journal reads as one message each, with the priority of their level."""
 
+    def prioritized(logger: WrappedLogger, name: str, fields: Fields) -> str:
+        prefix = f"<{_PRIORITIES.get(fields['level'], 6)}>"
+        return "\n".join(prefix + part for part in render(logger, name, fields).split("\n"))
 
-def _one_line(value: object) -> str:
-    return str(value).replace("\n", "\\n").replace("\t", " ")
-
-
-def _value(value: object) -> str:
-    text = _one_line(value)
-    return json.dumps(text, ensure_ascii=False) if text == "" or " " in text or '"' in text or "=" in text else text
+    return prioritized

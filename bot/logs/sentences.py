@@ -6,17 +6,8 @@ from typing import Any
 QUIET = frozenset(
     {
         *("step.started", "step.ended", "step.prompt_changed", "ledger.charged", "model.called", "run.beat"),
-        *(
-            "node.updated",
-            "analysis.added",
-            "idea.added",
-            "idea.closed",
-            "ideas.proposed",
-            "notification.added",
-            "knowledge.shown",
-            "evaluation.added",
-            "gateway.estimated",
-        ),
+        *("node.updated", "analysis.added", "idea.added", "idea.closed", "ideas.proposed", "notification.added"),
+        *("knowledge.shown", "evaluation.added", "gateway.estimated"),
     }
 )
 """Types of each small effect: shown when all are asked for."""
@@ -33,31 +24,25 @@ _SENTENCES = {
     "run.resumed": "the run {run_id} goes on",
     "run.ended": "the run {run_id} is {status}",
     "clock.moved": "the clock stands at {as_of}",
-    "gateway.estimated": "lab {node}: the endpoint does not report all tokens of {step}, so they are estimated",
     "node.created": "node {node}: {action}",
     "node.restarted": "node {node} is begun anew",
     "node.ended": "node {node} is {status}, score {score}",
     "execution.started": "{execution} starts on the {view} view",
     "execution.ended": "{execution} ended: {reason} after {seconds} s",
-    "evaluation.added": "{execution} scores {score}",
     "blend.fitted": "{sentence}",
     "guards.found": "a guard doubts: {sentence}",
-    "analysis.added": "{post} was read",
-    "idea.added": "idea {idea}, from {sources}",
-    "idea.closed": "idea {idea} is {state}",
-    "ideas.proposed": "ideas were asked for ({name})",
-    "knowledge.shown": "entries of the knowledge base were found for node {node} ({search})",
+    "reading.used_up": "{sentence}",
     "kernel.reproduced": "{kernel} is {state} here (published {published}, measured {measured}): {reason}",
     "phase.began": "{sentence}",
     "lab.opened": "lab {lab} opens: {title}",
     "lab.turn": "lab {lab}, turn {turn}: {command}",
     "lab.note": "lab {lab} notes: {text}",
-    "lab.hint": "lab {lab} measured {hint_name} itself: {hint_score} ({hint_note})",
+    "experiment.logged": "experiment {name} of lab {lab}: {score} ({note})",
+    "experiment.completed": "experiment {name} predicts the test rows now",
     "lab.report": "lab {lab} has written its report",
     "lab.closed": "lab {lab} closes after {turns} turns: {reason}",
     "draft.added": "draft {draft}: {title}",
     "report.added": "report {report}: score {score}",
-    "model.called": "{model} answered {prompt}",
     "model.changed": "{after} answers in place of {before}: {why}",
     "submission.added": "submission {submission} of node {node} is made",
     "submission.updated": "submission {submission} is {status}, score {score}",
@@ -76,7 +61,6 @@ _SENTENCES = {
     "notebook.failed": "the notebook of node {node} is given up: {why}",
     "notebook.refused": "the notebook of node {node} failed its rehearsal and is not pushed: {why}",
     "notebook.removed": "the notebook of node {node}: what the site no longer needs was removed",
-    "notification.added": "the owner is to be notified: {kind}",
     "notification.sent": "the owner was notified through {service}: {kind}",
     "notification.failed": "the owner could not be notified through {service}: {error}",
     "note.added": "note {note} from {by}",
@@ -101,7 +85,7 @@ _SENTENCES = {
     "submission.wished": "{by} asked for node {node} to be submitted",
     "submission.wish_seen": "the wish for node {node} is {state}: {why}",
     "community.pruned": "what was collected for {competition} was removed: {posts} posts",
-    "backup.made": "the database was copied to {file} and checked: {bytes} bytes",
+    "backup.made": "the database was copied to {file}: {bytes} bytes",
     "backup.failed": "no daily backup was made: {error}",
     "disk.bounded": "{bytes} bytes of the disk were freed in {places} places",
     "card.proposed": "it is proposed how {competition} is scored",
@@ -115,12 +99,7 @@ _LONGEST = 300
 
 
 def sentence(type: str, fields: Mapping[str, Any]) -> str:
-    """Return one line on an event.
-
-    Args:
-        type: such as `node.ended`.
-        fields: its fields, with `run_id` and `node`.
-    """
+    """Return one line on an event; an event without a sentence, as all quiet ones, is shown as its type and fields."""
     known = _SENTENCES.get(type)
     if known is not None:
         return _bounded(known.format_map(_Shown(fields)).removesuffix(": "))  # where no reason was given
@@ -133,9 +112,6 @@ def sentence(type: str, fields: Mapping[str, Any]) -> str:
 class _Shown(dict[str, str]):
     def __init__(self, fields: Mapping[str, Any]) -> None:
         super().__init__({name: _word(value) for name, value in fields.items()})
-        for name, value in fields.items():
-            if isinstance(value, Mapping):
-                self.update({f"{name}_{key}": _word(inner) for key, inner in value.items()})
 
     def __missing__(self, name: str) -> str:
         return "?"

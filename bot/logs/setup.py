@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
@@ -11,10 +10,11 @@ from types import TracebackType
 from typing import IO, Any, Literal, Self, TextIO
 
 import structlog
+from structlog.processors import TimeStamper
 from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.typing import Processor
 
-from bot.logs.lines import Plain, for_journal, json_line, text_line, timed
+from bot.logs.lines import Plain, for_journal, json_line, text_line
 from bot.logs.uncaught import log_uncaught
 from state.errors import BotError
 from state.redaction import Redactor
@@ -30,7 +30,6 @@ _LIBRARIES = (
     "apscheduler",
     "apprise",
     "docker",
-    "openai",
 )
 """Their lines on each request or job are for debugging; some of them hold addresses."""
 
@@ -71,28 +70,20 @@ def open_logging(
     redactor: Redactor,
     *,
     file: LogFile | None = None,
-    level: int = logging.INFO,
-    environment: Mapping[str, str] | None = None,
 ) -> Logs:
     """Write all log messages of this process and of its libraries, without secrets.
 
     With a file, the stream is used only if it is a terminal. Lines for systemd's journal have a priority, and no time,
     as the journal adds its own.
 
-    Args:
-        format: lines for people, JSON, or auto: the first on a terminal alone.
-        stream: the output stream, such as stderr.
-        redactor: removes secrets.
-        file: a file in its place.
-        level: lowest level that is written.
-        environment: the variables; None: this process's.
+    `auto` is text on a terminal, else JSON.
 
     Raises:
         OSError: the file cannot be written.
     """
     opened = ExitStack()
     root = logging.getLogger()
-    journal = in_journal(stream, os.environ if environment is None else environment)
+    journal = in_journal(stream)
     handlers: list[logging.Handler] = []
     if file is not None:
         handlers.append(_ToFile(file))
@@ -107,11 +98,11 @@ def open_logging(
         opened.callback(handler.close)
         opened.callback(root.removeHandler, handler)
     opened.callback(root.setLevel, root.level)
-    root.setLevel(level)
+    root.setLevel(logging.INFO)
     for name in _LIBRARIES:
         library = logging.getLogger(name)
         opened.callback(library.setLevel, library.level)
-        library.setLevel(max(level, logging.WARNING))
+        library.setLevel(logging.WARNING)
     logging.captureWarnings(True)
     opened.callback(logging.captureWarnings, False)
     log: BoundLogger = structlog.wrap_logger(
@@ -125,38 +116,30 @@ def open_logging(
     return Logs(log, opened)
 
 
-def in_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
+def in_journal(stream: TextIO) -> bool:
     """Return whether a stream goes to systemd's journal (systemd.exec(5), JOURNAL_STREAM)."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):  # no file behind it
         return False
-    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+    return os.environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
-def _formatter(format: LogFormat, redactor: Redactor, *, journal: bool) -> logging.Formatter:
-    shared: list[Processor] = [structlog.stdlib.add_log_level, *([] if journal else [timed])]
+def _formatter(format: LogFormat, redactor: Redactor, *, journal: bool) -> ProcessorFormatter:
+    # A log belongs to this machine: its lines have the machine's time, whatever clock the bot uses.
+    timed: list[Processor] = [] if journal else [TimeStamper(fmt="iso", key="at")]
     render = text_line if format == "text" else json_line
-    formatter = ProcessorFormatter(
+    return ProcessorFormatter(
         processors=[
             ProcessorFormatter.remove_processors_meta,
-            *shared,
+            structlog.stdlib.add_log_level,
+            *timed,
             structlog.processors.format_exc_info,
             Plain(redactor),
-            render,
+            for_journal(render) if journal else render,
         ],
         foreign_pre_chain=[structlog.stdlib.add_logger_name],
     )
-    return _Prefixed(formatter) if journal else formatter
-
-
-class _Prefixed(logging.Formatter):
-    def __init__(self, formatter: logging.Formatter) -> None:
-        super().__init__()
-        self._formatter = formatter
-
-    def format(self, record: logging.LogRecord) -> str:
-        return for_journal(self._formatter.format(record), record.levelname.lower())
 
 
 class _ToStream(logging.StreamHandler[TextIO]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Literal, Protocol, TypeVar
 
-__all__ = ["CallLimits", "Completion", "Item", "Message", "Model", "Prompt", "Usage"]
+__all__ = ["CallLimits", "Completion", "Item", "Message", "Model", "Prompt", "Totals", "Usage"]
 
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
@@ -42,7 +42,6 @@ class Usage:
         return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Return the sum of both."""
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -51,10 +50,24 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """Tokens and cost of a run's calls, also before a resume; `cost_usd` is None if any price is unknown."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    new_tokens: int = 0
+    """Tokens that were sent and not cached, and those that were received: a cap on tokens counts these."""
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
 class CallLimits:
     """Bounds of one call."""
 
-    seconds: float = 600.0
+    seconds: float = 3600.0
+    """Of all tries together. Endpoints that do not answer are given up earlier, by how long they are silent."""
     max_tokens: int | None = None
 
 
@@ -103,7 +116,7 @@ class Model(Protocol):
 
         Raises:
             Unparsable: the reply cannot be read; carries `.reply` (text, usage, model, cost) so that it is charged.
-            ModelUnavailable: retries within this call were used up.
+            ModelUnavailable: retries within this call were used up; a BrokenOff carries `.reply`, too.
             ModelRefused: this prompt will not be answered.
             ModelMisconfigured: no prompt will be answered.
         """

@@ -1,22 +1,24 @@
 """Model calls: each is a step, paid once, logged and charged; a reply that cannot be read is repaired."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlmodel import col, select
 
 from bot.budgets.levels import Level
-from bot.models import CallLimits, Completion, Model, Prompt, Usage
-from bot.models.bounds import Estimate, free
-from bot.models.calls import CALLS_IN_FLIGHT, Attempt, Calls, Outcome, Totals
+from bot.models import CallLimits, Completion, Model, Prompt, Totals, Usage
+from bot.models.bounds import Bound, Estimate, free
+from bot.models.calls import CALLS_IN_FLIGHT, Attempt, Calls, Outcome
 from bot.models.recorded import RecordedCall, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
 from bot.models.tools import tool_of
 from bot.models.without_secrets import without_secrets
 from state.clock import Clock
 from state.errors import ModelRefused, Unparsable
-from state.steps import Steps
+from state.steps import Key, Kind, Steps
 from state.store import Store
 from state.tables import ModelCall
 
@@ -24,6 +26,33 @@ AnswerT = TypeVar("AnswerT")
 
 MOST_REPAIRS = 2
 MOST_CONTINUATIONS = 3
+GRACE = 30.0
+"""Seconds that a call goes on after whoever asked was cancelled: its answer is paid for, so it is stored if it comes."""
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """What a call's step keeps of its outcome."""
+
+    text: str
+    fault: str | None
+    refused: str | None
+    cut: bool
+
+
+@dataclass
+class _UnderWay:
+    """A step that is being made."""
+
+    task: asyncio.Task[CallResult] | None = None
+    sent: bool = False
+    """Whether its call no longer waits for its turn."""
+    end: asyncio.TimerHandle | None = None
+    """What ends it, once nobody waits for it."""
+
+    async def send(self, bound: Bound) -> None:
+        """Note that the call is made now."""
+        self.sent = True
 
 
 class Asker:
@@ -49,15 +78,11 @@ class Asker:
 
         Args:
             model: answers; a `Bindable` one is bound to each step.
-            store: where calls are logged and charged.
             run_id: the run, which must be in the store.
             clock: nothing in a prompt may be newer than its `as_of`.
-            steps: the run's steps.
             budget: the run's; None: calls are not bounded.
             estimate: the cost of tokens for a role, such as `OpenAIModel.estimate`; by default nothing.
-            limits: bounds of each call.
             in_flight: most calls at once in the run; further ones wait.
-            recorder: where calls are recorded.
             ageless: kinds of items that prompts may hold though they are newer than the clock.
             timed: a context that is opened around each call, for a stopwatch.
         """
@@ -77,6 +102,17 @@ class Asker:
         self._store = store
         self._run_id = run_id
         self._recorder = recorder
+        self._under_way: dict[str, _UnderWay] = {}
+        """By the step's key."""
+
+    async def settle(self, seconds: float = GRACE) -> None:
+        """Wait at most so many seconds for calls that nobody waits for any more, and end those that are left."""
+        left = [one.task for one in self._under_way.values() if one.task is not None and one.end is not None]
+        if left:
+            await asyncio.wait(left, timeout=seconds)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     @property
     def totals(self) -> Totals:
@@ -96,13 +132,12 @@ class Asker:
 
         The call is the step (run, node, name): asked again under the same name, it gives the stored answer. A reply
         that cannot be read is sent back with its fault, at most twice; one that was cut off is continued, at most three
-        times. Each attempt is a step, and charged.
+        times. Each attempt is a step, and charged. An attempt under way when the asker is cancelled goes on for `GRACE`
+        seconds, in which its answer is stored: asked again, it is found, or waited for.
 
         Args:
-            prompt: the question.
             role: who asks, such as `coder`; each role may have a model of its own.
             name: the step's name, unique within the node.
-            node: the node that the call is for.
 
         Raises:
             BotError: the prompt holds something newer than the clock; nothing was sent.
@@ -117,9 +152,9 @@ class Asker:
         while True:
             result = await self._step(question, role, name, node, attempt)
             attempt += 1
-            if result["refused"] is not None:
-                raise ModelRefused(result["refused"])
-            text, fault = result["text"], result["fault"]
+            if result.refused is not None:
+                raise ModelRefused(result.refused)
+            text, fault = result.text, result.fault
             if fault is None:
                 try:
                     return question.parse(text)
@@ -127,7 +162,7 @@ class Asker:
                     fault = str(error)
             if isinstance(question, Continuation):
                 text = question.whole(text)
-            goes_on = result["cut"] and text.strip() and tool_of(prompt) is None
+            goes_on = result.cut and text.strip() and tool_of(prompt) is None
             if goes_on and continuations < MOST_CONTINUATIONS:
                 continuations += 1
                 question = Continuation(prompt, text)
@@ -137,20 +172,45 @@ class Asker:
             repairs += 1
             question = Repair(prompt, text, fault)
 
-    async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> dict[str, Any]:
+    async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> CallResult:
         """Return the outcome of an attempt: the stored one, or that of a call made now."""
         asked = self.calls.attempt(prompt, step_key(name, node, attempt), role, node)
+        call = self._under_way.setdefault(asked.step, _UnderWay())
 
-        async def make() -> dict[str, Any]:
-            outcome = self._logged(asked) or await self.calls.make(prompt, asked)
+        async def make() -> CallResult:
+            outcome = self._logged(asked) or await self.calls.make(prompt, asked, reserved=call.send)
             if outcome.error is not None:
                 raise outcome.error
             if self._recorder is not None:
                 self._recorder.write(_recorded(asked, outcome))
-            kept = {"text": outcome.reply.text, "fault": outcome.fault, "refused": outcome.refused}
-            return {**kept, "cut": outcome.cut}
+            return CallResult(outcome.reply.text, outcome.fault, outcome.refused, outcome.cut)
 
-        return await self.steps.once(name, make, node=node, attempt=attempt, prompt_hash=asked.hash)
+        if call.task is None:
+            once = self.steps.once(
+                Kind(name, CallResult), make, Key(node or 0, attempt=attempt), prompt_hash=asked.hash
+            )
+            call.task = asyncio.create_task(once)
+            call.task.add_done_callback(lambda task: self._ended(asked.step, task))
+        elif call.end is not None:
+            call.end.cancel()
+            call.end = None
+        else:
+            raise RuntimeError(f"step {asked.step} is already asked")
+        try:
+            return await asyncio.shield(call.task)
+        except asyncio.CancelledError:
+            if not call.sent:
+                call.task.cancel()
+                await asyncio.wait({call.task})
+            elif not call.task.done():
+                call.end = asyncio.get_running_loop().call_later(GRACE, call.task.cancel)
+            raise
+
+    def _ended(self, step: str, task: asyncio.Task[CallResult]) -> None:
+        if (end := self._under_way.pop(step).end) is not None:
+            end.cancel()
+        if not task.cancelled():
+            task.exception()  # retrieved, or asyncio would log it as never retrieved
 
     def _logged(self, asked: Attempt) -> Outcome | None:
         """Return the outcome of a call that a killed process had logged, but not yet stored as the step's result."""

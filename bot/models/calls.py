@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Held, Level, unbounded
-from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Usage
+from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Totals, Usage
 from bot.models.bounds import Bound, Estimate, Sent, bounds, free, most_sent
 from bot.models.fingerprint import prompt_hash
 from bot.models.passing import Passed
@@ -19,7 +19,7 @@ from bot.models.prefix import cached_messages
 from bot.models.recorded import Bindable
 from bot.models.tools import tool_of
 from state.clock import Clock
-from state.errors import BotError, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
+from state.errors import BotError, BrokenOff, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
 from state.patience import patiently
 from state.redaction import Redactor
 from state.spending import Spent, add_up, charge, log_model_call, spent
@@ -28,22 +28,6 @@ from state.store import Store, Transaction
 CALLS_IN_FLIGHT = 8
 _LAST_ANSWERS = 5
 _LEDGER = "tokens"
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Tokens, cost and time of a run's calls, also before a resume; `cost_usd` is None if any price is unknown."""
-
-    calls: int
-    prompt_tokens: int
-    cached_tokens: int
-    """Tokens of the prompts that endpoints had cached."""
-    completion_tokens: int
-    new_tokens: int
-    """Tokens that were sent and not cached, and those that were received: a cap on tokens counts these."""
-    cost_usd: float | None
-    model_seconds: float
-    """Wall seconds in calls; those of parallel calls add up."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +110,9 @@ class Calls:
     @property
     def totals(self) -> Totals:
         """What the run has spent on calls."""
-        cost = None if self._spent.unpriced else self._spent.cost_usd
         spent = self._spent
         tokens = (spent.prompt_tokens, spent.cached_tokens, spent.completion_tokens, spent.new_tokens)
-        return Totals(spent.entries, *tokens, cost, spent.seconds)
+        return Totals(spent.entries, *tokens, None if spent.unpriced else spent.cost_usd)
 
     def longest_answer(self, role: str, first: float) -> float:
         """Return the longest time (seconds) of a role's last few answers in this process; `first` before any."""
@@ -160,11 +143,7 @@ class Calls:
     ) -> Outcome:
         """Make one call, then log and charge it, however it ended.
 
-        Args:
-            prompt: what is asked.
-            asked: the same, as it is logged.
-            limits: the call's; None: those of all calls.
-            reserved: awaited once the most that it may use is reserved, before anything is sent.
+        `reserved` is awaited once the most that the call may use is reserved, before anything is sent.
 
         Raises:
             BudgetExceeded: the call would not fit even if all reservations were released; nothing was sent.
@@ -182,7 +161,9 @@ class Calls:
                 seconds = time.monotonic() - start
                 self._took[asked.role].append(seconds)
             outcome = outcome.without_secrets(self.store.redactor)
-            await self._log_and_charge(asked, outcome.reply, seconds, held)
+            # What broke off is never taken for the step's answer.
+            logged = replace(asked, step=f"{asked.step}/broken") if isinstance(outcome.error, BrokenOff) else asked
+            await self._log_and_charge(logged, outcome.reply, seconds, held)
         return outcome
 
     async def charge_lost(self, asked: Attempt, usage: Usage, model: str) -> None:
@@ -272,7 +253,7 @@ async def _outcome(model: Model, prompt: Prompt[Any], role: str, limits: CallLim
     except ModelRefused as error:
         return Outcome(_charged(error.reply), refused=str(error))
     except ModelError as error:
-        return Outcome(_charged(None), error=error)
+        return Outcome(_charged(error.reply if isinstance(error, BrokenOff) else None), error=error)
     return Outcome(replace(completion, answer=None), cut=completion.cut)
 
 

@@ -1,93 +1,156 @@
-"""One request to a chat completions endpoint: its body, or an error."""
+"""One request to a chat completions endpoint: the body of its answer, which is streamed where the endpoint can, or an error."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
 
+from httpx2 import AsyncByteStream, EventSource, HTTPError, Response
 from pydantic import SecretStr
 
-from scrapers.http.responses import read_json
-from state.errors import ModelUnavailable
+from bot.models.connection import EndpointConnection, Rejected
+from bot.models.failures import MOST_BYTES, MOST_OF_EVENT, MOST_OF_STREAM, STREAM, endpoint_words
+from bot.models.streamed import StreamedAnswer
+from scrapers.http.responses import CODING, parts, read_json, receive
+from state.errors import EndpointSilent, ModelUnavailable
 from state.redaction import Redactor
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+_WAYS: tuple[dict[str, Any], ...] = ({"stream": True, "stream_options": {"include_usage": True}}, {"stream": True}, {})
+"""How an answer is asked for; the next way is tried where an endpoint refuses one."""
+_REFUSED_WITH = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
+_REFUSING = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
+"""What a refusal with a server's error says; a stream that only broke must not end streaming for good."""
+_ABOUT_STREAMS = re.compile(r"\bstream(ing|ed|s)?\b|\bstream_options\b|include_usage", re.IGNORECASE)
+_AFTER_END, _AFTER_ALL = 10.0, 0.2
+"""Seconds that an answer's tokens have to come after its text has ended; and the connection's end after all of it."""
 
 
-class Rejected(Exception):
-    """The endpoint answered with an error status; `body` is decoded JSON, or text."""
+class Unfinished(Exception):
+    """A streamed answer broke off; `body` is what came of it, as a whole one would be, and the text says why it ended."""
 
-    def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
-        super().__init__(f"status {status}")
-        self.status = status
+    def __init__(self, why: str, body: bytes) -> None:
+        super().__init__(why)
         self.body = body
-        self.headers = headers
 
 
 class ChatClient:
-    """Sends chat completions with the openai package, which is imported at the first request.
+    """Sends chat completions; the key is sent in a header alone, and redacted in answers and errors."""
 
-    The key is sent in a header alone, and redacted in answers and errors.
-    """
-
-    def __init__(self, base_url: str | None, key: SecretStr, redactor: Redactor) -> None:
+    def __init__(self, connection: EndpointConnection, key: SecretStr, redactor: Redactor) -> None:
         """Set the endpoint; `redactor` removes the keys of all endpoints from answers."""
-        self._base_url = base_url
+        self._connection = connection
         self._key = key
         self._redactor = redactor
-        self._openai: AsyncOpenAI | None = None
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        if self._openai is not None:
-            await self._openai.close()
-            self._openai = None
+        self._ways: dict[str, int] = {}
+        """The way in which each model was last answered."""
+        self._given_up: dict[bytes, float] = {}
+        """Requests of which nothing had come when they were given up: until when (loop's clock) they may be answered."""
 
     async def post(self, payload: dict[str, Any], *, seconds: float) -> bytes:
-        """Return the body of an answer with status 200, UTF-8.
+        """Return the body of an answer with status 200, UTF-8; a streamed one is put together as if it had come whole.
+
+        `seconds` bound each silence.
 
         Raises:
             Rejected: any other status.
-            ModelUnavailable: no connection, one that broke, or no whole answer within `seconds`.
+            Unfinished: a streamed answer broke off, fell silent, or was cancelled after it had begun.
+            EndpointSilent: nothing came for `seconds`; or such a request was given up less than `seconds` ago, and may
+                still be answered.
+            ModelUnavailable: no connection, or one that broke.
         """
-        from openai import APIConnectionError, APIStatusError
-
-        model = payload["model"]
-        try:
-            async with asyncio.timeout(seconds):
-                raw = await self._client().chat.completions.with_raw_response.create(**payload, timeout=seconds)
-        except APIStatusError as error:
-            answer = error.response
-            raise Rejected(answer.status_code, decoded(self._text(answer.content)), answer.headers) from None
-        except TimeoutError:
-            raise ModelUnavailable(f"{model} gave no answer within {seconds:g} s") from None
-        except APIConnectionError as error:
-            why = self._redactor.own(str(error.__cause__ or error) or type(error.__cause__ or error).__name__)
-            raise ModelUnavailable(f"no connection to the endpoint of {model}, or it broke: {why}") from None
-        return self._text(raw.content).encode()
-
-    def _text(self, body: bytes) -> str:
-        """Return a body as text, without keys; JSON is UTF-8, whatever charset a header names."""
-        return self._redactor.own(body.decode("utf-8", "replace"), "what the endpoint sent")
-
-    def _client(self) -> "AsyncOpenAI":
-        if self._openai is None:
-            from openai import AsyncOpenAI
-
-            from bot.models.bounded import BoundedClient
-
-            self._openai = AsyncOpenAI(
-                api_key=self._key.get_secret_value(),
-                base_url=self._base_url,
-                max_retries=0,
-                http_client=BoundedClient(),
+        now, key = asyncio.get_running_loop().time, _digest(payload)
+        self._given_up = {one: until for one, until in self._given_up.items() if until > now()}
+        if (until := self._given_up.get(key)) is not None:
+            left = until - now()
+            raise EndpointSilent(
+                f"{payload['model']} may still answer this request: it is sent again after {left:.0f} s"
             )
-        return self._openai
+        try:
+            return await self._in_some_way(payload, seconds)
+        except (EndpointSilent, asyncio.CancelledError):
+            self._given_up[key] = now() + seconds
+            raise
+
+    async def _in_some_way(self, payload: dict[str, Any], seconds: float) -> bytes:
+        """Ask for a stream; in another way if the endpoint refuses that, and from then on if it is then answered."""
+        way = self._ways.get(payload["model"], 0)
+        while True:
+            try:
+                body = await self._send(payload | _WAYS[way], seconds)
+            except Rejected as answer:
+                if way + 1 == len(_WAYS) or not _refuses_streams(answer):
+                    raise
+                way += 1
+                continue
+            self._ways[payload["model"]] = way
+            return body
+
+    async def _send(self, payload: dict[str, Any], seconds: float) -> bytes:
+        headers = {"Authorization": f"Bearer {self._key.get_secret_value()}", "Accept-Encoding": CODING}
+        content, model = json.dumps(payload, allow_nan=False).encode(), payload["model"]
+        async with self._connection.post("/chat/completions", headers, content, model=model, seconds=seconds) as answer:
+            if answer.headers.get("content-type", "").partition(";")[0].strip().lower() == STREAM:
+                return await self._streamed(answer, model, seconds)
+            return self._connection.text(await receive(answer, MOST_BYTES)).encode()
+
+    async def _streamed(self, response: Response, model: str, seconds: float) -> bytes:
+        """Put a stream together; one that has come to its own end is an answer, whatever happens after that."""
+        answer, now, why = StreamedAnswer(), asyncio.get_running_loop().time, "it has no end"
+        bounded = Response(
+            200, headers={"content-type": STREAM}, stream=_BoundedStream(response), request=response.request
+        )
+        try:
+            async with asyncio.timeout(None) as limit:
+                async for event in EventSource(bounded, MOST_OF_EVENT):
+                    done = event.data.startswith("[DONE]")
+                    if event.data.strip() and not done:
+                        answer.add(read_json(event.data))
+                    answer.ended = answer.ended or (done and answer.error is None)
+                    if done or answer.error is not None:
+                        limit.reschedule(now() + _AFTER_ALL)
+                    elif answer.ended and limit.when() is None:
+                        limit.reschedule(now() + _AFTER_END)
+        except TimeoutError:
+            pass  # there was an end or an error before
+        except HTTPError as error:
+            why = str(self._connection.failure(error, model, seconds))
+            if not answer.begun:
+                raise
+        except (ValueError, RecursionError):
+            why = "a part of it cannot be read"
+        except asyncio.CancelledError:
+            why = "nobody waited for it any more"
+            if not answer.begun:
+                raise
+        body = self._connection.text(json.dumps(answer.whole()).encode())
+        if len(body) > MOST_BYTES:
+            raise ModelUnavailable(f"the answer of {model} has more than {MOST_BYTES:,} bytes")
+        if answer.begun and not answer.ended:
+            why = why if answer.error is None else endpoint_words({"error": answer.error})
+            raise Unfinished(f"the answer of {model} broke off: {self._redactor.own(why)}", body.encode())
+        if not (answer.begun or answer.ended or answer.error):
+            raise ModelUnavailable(f"the answer of {model} was cut off on the way")
+        return body.encode()
 
 
-def decoded(text: str) -> object:
-    """Return the value of a JSON text; any other text as it is."""
-    try:
-        return read_json(text)
-    except (ValueError, RecursionError):
-        return text
+class _BoundedStream(AsyncByteStream):
+    def __init__(self, response: Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async with aclosing(parts(self._response, MOST_OF_STREAM)) as came:
+            async for part in came:
+                yield part
+
+
+def _refuses_streams(answer: Rejected) -> bool:
+    words = endpoint_words(answer.body)
+    refuses = answer.status in _REFUSED_WITH and _ABOUT_STREAMS.search(words)
+    return bool(refuses and (answer.status < 500 or _REFUSING.search(words)))
+
+
+def _digest(payload: dict[str, Any]) -> bytes:
+    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).digest()

@@ -1,7 +1,6 @@
 """Models behind any OpenAI-compatible endpoint: chat completions only, with retries, time-outs and errors by class."""
 
 import asyncio
-import contextlib
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,8 +10,9 @@ from typing import Any, Self, TypeVar
 from pydantic import SecretStr
 
 from bot.models import CallLimits, Completion, Message, Prompt, Usage
-from bot.models.chat import ChatClient, Rejected
-from bot.models.completion import completed
+from bot.models.chat import ChatClient, Unfinished
+from bot.models.completion import completed, estimated_tokens
+from bot.models.connection import EndpointConnection, Rejected
 from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words
 from bot.models.passing import Passed, PassingClient
 from bot.models.pricing import Pricing
@@ -21,7 +21,15 @@ from bot.models.settings import ModelChoice, ModelSettings
 from bot.models.tools import Tool, is_about_tools, native_messages, tool_of
 from scrapers.http.responses import retry_after
 from state.clock import Clock
-from state.errors import CutOff, EmptyAnswer, ModelError, ModelRefused, ModelUnavailable
+from state.errors import (
+    BrokenOff,
+    CutOff,
+    EmptyAnswer,
+    EndpointSilent,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+)
 from state.redaction import Redactor
 
 AnswerT = TypeVar("AnswerT")
@@ -33,6 +41,7 @@ _TOO_MANY = re.compile(
 """How endpoints word that a token limit is above the model's own."""
 _FEWEST_TOKENS = 1_000
 _EMPTY = "its answer was empty"
+_NOBODY = "nobody waited for another answer after an empty one"
 _FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 """Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
@@ -49,7 +58,7 @@ class Endpoint:
     base_url: str | None = None
     """None: OpenAI's own."""
     timeout: float = 300.0
-    """Seconds that one request may take."""
+    """Longest silence (seconds) of an answer under way, from one byte to the next."""
     max_tokens: int | None = None
     """Most tokens of one answer; not sent unless set here or by the call."""
     retries: int = 5
@@ -61,12 +70,7 @@ class Endpoint:
 
     @classmethod
     def configured(cls, settings: ModelSettings, choice: ModelChoice, number: int = 0) -> Self:
-        """Return an endpoint of the settings, for the chosen models.
-
-        Args:
-            settings: all that is configured.
-            choice: the models at the first endpoint.
-            number: 0 is the first endpoint, n the n-th fallback.
+        """Return an endpoint of the settings, for the chosen models: 0 is the first, n the n-th fallback.
 
         Raises:
             UsageError: its key is not set, and no address that may work without one.
@@ -115,8 +119,9 @@ class OpenAIModel:
         self._clock = clock
         keys = {endpoint.names.key: endpoint.key, **endpoint.other_keys}
         self._redactor = Redactor({key.get_secret_value(): name for name, key in keys.items()})
-        self._client = ChatClient(endpoint.base_url, endpoint.key, self._redactor)
-        self._passing = PassingClient(endpoint.base_url, self._redactor)
+        self._connection = EndpointConnection(endpoint.base_url, self._redactor)
+        self._client = ChatClient(self._connection, endpoint.key, self._redactor)
+        self._passing = PassingClient(self._connection, self._redactor)
         self._has_answered = False
         self._limit_name = "max_tokens"
         self._most_tokens: dict[str, int] = {}
@@ -126,8 +131,7 @@ class OpenAIModel:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
-        await self._passing.aclose()
+        await self._connection.aclose()
 
     def estimate(self, role: str, usage: Usage) -> float | None:
         """Return the cost (USD) of tokens at the role's model; None where its price is unknown."""
@@ -136,10 +140,10 @@ class OpenAIModel:
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Answer one prompt; the errors are those of `Model`.
 
-        All tries together take at most `limits.seconds`. After an empty answer the request is sent once more, and both
-        are charged; if that brings nothing, EmptyAnswer carries the cost. An answer that reached the token limit raises
-        CutOff, so that it is charged and continued; for a prompt with a tool it is returned as it is. A foreign program's
-        own request is passed on.
+        All tries together take at most `limits.seconds`. After an empty answer, or one that broke off, the request is sent
+        once more, and both are charged; if that brings nothing, EmptyAnswer or BrokenOff carries the cost. An answer that
+        reached the token limit raises CutOff, so that it is charged and continued; for a prompt with a tool it is returned
+        as it is. A foreign program's own request is passed on.
         """
         if isinstance(prompt, Passed):
             return await self._pass_on(prompt, prompt, role, limits)
@@ -147,22 +151,12 @@ class OpenAIModel:
         place = f"the prompt {prompt.name}"
         messages = [Message(m.role, self._redactor.own(m.content, place)) for m in prompt.messages()]
         question = _Question(messages, tool_of(prompt))
-        deadline = asyncio.get_running_loop().time() + limits.seconds
         payload = self._payload(model, question, limits)
 
         async def ask() -> Reply:
             return await self._with_or_without_tools(payload, question)
 
-        try:
-            async with asyncio.timeout_at(deadline):
-                reply = await self._reply(ask, model, deadline)
-        except TimeoutError:
-            raise ModelUnavailable(f"{model} gave no answer within {limits.seconds:g} s") from None
-        if _is_empty(reply):
-            with contextlib.suppress(ModelError, TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    second = await self._reply(ask, model, deadline)
-                    reply = replace(second, usage=reply.usage + second.usage)
+        reply = await self._of_two(ask, model, limits)
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
         if cut and question.tool is None:
@@ -171,6 +165,33 @@ class OpenAIModel:
             raise unfinished
         _ensure_answered(reply, charged)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost, cut=cut)
+
+    async def _of_two(self, ask: Callable[[], Awaitable[Reply]], model: str, limits: CallLimits) -> Reply:
+        """Return the reply; after one that is empty or broke off that to a second request, with the tokens of both."""
+        now = asyncio.get_running_loop().time
+        deadline = now() + limits.seconds
+
+        async def once() -> Reply:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await self._reply(ask, model, deadline)
+            except TimeoutError:
+                raise ModelUnavailable(f"{model} gave no answer within {limits.seconds:g} s") from None
+
+        first = await once()
+        task = asyncio.current_task()
+        given_up = now() >= deadline or (task is not None and task.cancelling() > 0)
+        if given_up or not (first.broken or _is_empty(first)):
+            return first
+        try:
+            await self._clock.sleep(_wait(0, None) if first.broken else 0.0)
+            second = await once()
+        except ModelError:
+            return first
+        except asyncio.CancelledError:
+            # The first one was paid for, and must be charged.
+            return first if first.broken else replace(first, broken=_NOBODY)
+        return replace(second, usage=first.usage + second.usage)
 
     async def _pass_on(
         self, prompt: Prompt[AnswerT], request: Passed, role: str, limits: CallLimits
@@ -181,8 +202,8 @@ class OpenAIModel:
         deadline = asyncio.get_running_loop().time() + limits.seconds
 
         async def send() -> Reply:
-            ends = min(deadline, asyncio.get_running_loop().time() + self._endpoint.timeout)
-            async with self._passing.send(request, payload, self._endpoint.key, ends) as answer:
+            key, silence = self._endpoint.key, self._endpoint.timeout
+            async with self._passing.send(request, payload, key, deadline, seconds=silence) as answer:
                 return await request.take(answer)
 
         async def ask() -> Reply:
@@ -220,7 +241,7 @@ class OpenAIModel:
                 error = ModelUnavailable(str(page)) if self._has_answered else page
             except ModelError as failed:
                 error = failed
-            if not isinstance(error, ModelUnavailable):
+            if not isinstance(error, ModelUnavailable) or isinstance(error, EndpointSilent):
                 raise error
             wait = _wait(attempt, asked)
             late = asyncio.get_running_loop().time() + wait >= deadline
@@ -244,9 +265,17 @@ class OpenAIModel:
         return reply
 
     async def _answer(self, payload: dict[str, Any], question: _Question) -> Reply:
-        body = await self._post(payload)
-        names = self._endpoint.names
-        return read_reply(body, question.messages, model=payload["model"], tool=question.tool, names=names)
+        def read(body: bytes) -> Reply:
+            names = self._endpoint.names
+            return read_reply(body, question.messages, model=payload["model"], tool=question.tool, names=names)
+
+        try:
+            return read(await self._post(payload))
+        except Unfinished as part:
+            reply = read(part.body)
+            # Tokens that were reported last were counted before the rest came.
+            got = max(reply.usage.completion_tokens, estimated_tokens(reply.text))
+            return replace(reply, usage=replace(reply.usage, completion_tokens=got), broken=str(part))
 
     async def _post(self, payload: dict[str, Any]) -> bytes:
         async def send() -> bytes:
@@ -287,7 +316,11 @@ def _is_empty(reply: Reply) -> bool:
 
 
 def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
-    """Raise ModelRefused, with the charged reply, if the answer is withheld, or empty without being cut off."""
+    """Raise BrokenOff or ModelRefused, with the charged reply, if the answer broke off, is withheld, or empty but not cut."""
+    if reply.broken is not None:
+        broken = BrokenOff(reply.broken)
+        broken.reply = charged
+        raise broken
     why = None
     if reply.finish == "content_filter":
         why = "its content filter withheld the answer"

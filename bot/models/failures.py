@@ -9,7 +9,12 @@ from state.errors import ModelError, ModelMisconfigured, ModelRefused, ModelUnav
 MOST_BYTES = 16 * 1024 * 1024
 """Most bytes of an unpacked body; the longest answers of today's models are a few hundred kilobytes."""
 MOST_OF_ERROR = 256 * 1024
-"""Most bytes of an error's body: fewer, as the openai package decodes it on the event loop."""
+"""Most bytes of an error's body."""
+MOST_OF_STREAM = 64 * 1024 * 1024
+"""Most bytes of a streamed answer, in which each token is an event of some 300 bytes."""
+MOST_OF_EVENT = 4 * 1024 * 1024
+STREAM = "text/event-stream"
+"""The content type of a streamed answer."""
 _MOST_WORDS = 300
 _MOST_READ = 4_000
 """Characters of an error that are examined."""
@@ -62,14 +67,7 @@ FIRST_ENDPOINT = Names()
 
 
 def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDPOINT) -> ModelError:
-    """Return the error that an answer with this HTTP status means.
-
-    Args:
-        status: the HTTP status, 300 or more (or the code inside an error that came with status 200).
-        body: the decoded JSON body, or its text.
-        model: the model's name, for the message.
-        names: of the endpoint's key and address, for advice.
-    """
+    """Return the error that an answer with this HTTP status, or code, means; `body` is decoded JSON, or text."""
     code, words = _code(body), _words(body)
     message = f"the endpoint answered {status} for {model}: {words[:_MOST_WORDS]}"
     if code & _NO_CREDIT or (status in (400, 403, 429) and _is_without_credit(words)):
@@ -88,15 +86,6 @@ def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDP
 def endpoint_words(body: object) -> str:
     """Return the endpoint's own message, on one line and bounded; for an HTML page, its title or else its text."""
     return _words(body)[:_MOST_WORDS]
-
-
-def redirected(where: str) -> dict[str, Any]:
-    """Return the error that stands for a redirect to another address."""
-    words = (
-        f"it redirects to {where[:200]}, where no prompt is sent: redirects are not followed, so name the address itself as "
-        "base_url"
-    )
-    return {"error": {"message": words}}
 
 
 def _words(body: object) -> str:

@@ -10,7 +10,15 @@ from bot.models.bounds import Estimate
 from bot.models.repair import Repair
 from state.breaker import Breaker
 from state.clock import Clock
-from state.errors import EmptyAnswer, ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable, Unparsable
+from state.errors import (
+    BrokenOff,
+    EmptyAnswer,
+    ModelError,
+    ModelMisconfigured,
+    ModelRefused,
+    ModelUnavailable,
+    Unparsable,
+)
 
 AnswerT = TypeVar("AnswerT")
 
@@ -45,14 +53,14 @@ OnChange = Callable[[AnswererChanged], None]
 
 
 class _Call:
-    """The state of one call: its deadline, failures, and what empty answers cost."""
+    """The state of one call: its deadline, failures, and what answers of no use cost."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits
         self._deadline = asyncio.get_running_loop().time() + limits.seconds
         self.failures: list[tuple[Answerer, ModelError]] = []
-        self.empty: EmptyAnswer | None = None
-        """The last empty answer, with the cost of all."""
+        self.lost: EmptyAnswer | BrokenOff | None = None
+        """The last answer that was empty or broke off, with the cost of all."""
 
     def limits(self, waiting: int) -> CallLimits:
         """Return the next model's limits: an even share of the time left, with `waiting` more to come."""
@@ -60,14 +68,14 @@ class _Call:
         return replace(self._limits, seconds=max(0.0, left / (waiting + 1)))
 
     def charged(self, reply: Completion[AnswerT]) -> Completion[AnswerT]:
-        """Return a reply with the tokens and cost of the empty answers before it added: they were paid too."""
-        before = self.empty.reply if self.empty is not None else None
+        """Return a reply with the tokens and cost of the lost answers before it added: they were paid too."""
+        before = self.lost.reply if self.lost is not None else None
         return _both(before, reply) if isinstance(before, Completion) else reply
 
     def error(self) -> ModelError:
         """Return one error for all failures: ModelMisconfigured only if all are, as any other may pass."""
-        if self.empty is not None:
-            return self.empty
+        if self.lost is not None:
+            return self.lost
         kind = ModelMisconfigured if all(isinstance(e, ModelMisconfigured) for _, e in self.failures) else None
         return (kind or ModelUnavailable)(f"none of the models answered: {self.why}")
 
@@ -104,8 +112,8 @@ class FallbackModel:
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Answer one prompt; the errors are those of `Model`, and name the failure of each model that was tried.
 
-        All tries together take at most `limits.seconds`, in even shares. The cost of empty answers is added to the
-        answer's.
+        All tries together take at most `limits.seconds`, in even shares. The cost of answers that were empty or
+        broke off is added to the answer's.
         """
         call = _Call(limits)
         resting = []
@@ -139,9 +147,9 @@ class FallbackModel:
             try:
                 completion = await answerer.model.complete(prompt, role=role, limits=limits)
             except (ModelUnavailable, ModelMisconfigured, EmptyAnswer) as error:
-                if isinstance(error, EmptyAnswer) and isinstance(error.reply, Completion):
+                if isinstance(error, (EmptyAnswer, BrokenOff)) and isinstance(error.reply, Completion):
                     error.reply = call.charged(error.reply)
-                    call.empty = error
+                    call.lost = error
                 call.failures.append((answerer, error))
                 self._errors[answerer.name] = error
                 breaker.fail(number, lasting=isinstance(error, ModelMisconfigured))

@@ -37,10 +37,6 @@ async def open_model(
     """Open the chosen model for one run, with its fallbacks, and close it afterwards.
 
     Args:
-        choice: the chosen model.
-        settings: the endpoints, with the fallbacks.
-        clock: times the pauses of endpoints that fail.
-        builtin: makes the built-in model.
         max_cost: cap in USD of the run; with one, every price must be known.
         on_change: called when another model answers than before (`record_change` stores it with the run).
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.models import Message, Usage
-from bot.models.chat import Rejected
 from bot.models.completion import estimated_tokens
+from bot.models.connection import Rejected
 from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words
 from bot.models.tools import Tool, text_of_calls
 from scrapers.http.responses import read_json
@@ -30,6 +30,8 @@ class Reply:
     finish: str
     usage: Usage
     refusal: str | None = None
+    broken: str | None = None
+    """Why it broke off midway: then the text is a part of it, and its tokens are estimated."""
 
 
 class _Foreign(BaseModel):
@@ -42,6 +44,13 @@ class _Message(_Foreign):
     content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: object = None
+    reasoning_content: object = None
+    reasoning: object = None
+
+    @property
+    def thoughts(self) -> str:
+        """What it thought, as far as the endpoint shows it: it is paid for, too."""
+        return next((one for one in (self.reasoning_content, self.reasoning) if isinstance(one, str)), "")
 
 
 class _Choice(_Foreign):
@@ -113,7 +122,7 @@ def read_reply(
     text, calls = _text(choice.message), choice.message.tool_calls
     if tool is not None and isinstance(calls, list) and calls:
         text = text_of_calls(text, calls, tool)
-    usage, _ = read_usage(parsed.usage, messages, text)
+    usage, _ = read_usage(parsed.usage, messages, text + choice.message.thoughts)
     return Reply(text, choice.finish_reason or "stop", usage, choice.message.refusal)
 
 

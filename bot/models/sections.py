@@ -52,7 +52,6 @@ ROLES = (
     "proposer",
     "coordinator",
     "coder",
-    "monitor",
     "retriever",
     "reviewer",
     "reporter",
@@ -92,7 +91,7 @@ class FallbackSection(BaseModel):
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="seconds that one request may take; that of [models] unless set",
+        description="longest silence of an answer, in seconds; that of [models] unless set",
     )
     retries: int | None = Field(
         default=None,
@@ -138,7 +137,12 @@ class ModelsSection(BaseModel):
             }
         ],
     )
-    timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False, description="seconds that one request may take")
+    timeout: float = Field(
+        default=300.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="longest silence of an answer, in seconds: it may take longer while it comes",
+    )
     max_tokens: int | None = Field(
         default=None, gt=0, description="most tokens of one answer; not sent unless set", examples=[16_000]
     )

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from bot.notebooks.notebook import Notebook, notebook_text
 from bot.notebooks.weights import WeightsFile, weights_slug
 from state.errors import InfrastructureFailure
+from state.files import replacing
 
 _CELLS, _FACTS, _NOTEBOOK = "cells.json", "package.json", "notebook.ipynb"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
@@ -126,13 +127,11 @@ def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> 
         _NOTEBOOK: notebook_text(cells, "as it is pushed, but for the package's hash in this line"),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
     # Stored, not compressed: other versions of zlib would write other bytes.
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
         for name, text in texts.items():
             archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), text)
         for one in facts.weights:
             info = zipfile.ZipInfo(f"weights/{one.flat}", _LONG_AGO)
             with (weights / one.flat).open("rb") as source, archive.open(info, "w", force_zip64=True) as target:
                 shutil.copyfileobj(source, target, 1 << 20)
-    partial.replace(path)

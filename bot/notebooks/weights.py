@@ -1,11 +1,13 @@
 """The files that a notebook predicts with, as one private data set holds them: flat, under plain names."""
 
 import hashlib
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from scrapers.imports.linking import link_or_copy
+from state.files import sha256_of
 
 WEIGHTS = "weights"
 """The folder in which a script leaves what prediction needs."""
@@ -55,11 +57,8 @@ def lay_flat(folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ..
     )
     files = []
     for number, (name, path) in enumerate(found):
-        one = WeightsFile(f"w{number:03d}.bin", name, _sha256(path), path.stat().st_size)
-        try:
-            os.link(path, target / one.flat)
-        except OSError:
-            shutil.copyfile(path, target / one.flat)
+        one = WeightsFile(f"w{number:03d}.bin", name, sha256_of(path), path.stat().st_size)
+        link_or_copy(path, target / one.flat)
         files.append(one)
     return tuple(files)
 
@@ -72,14 +71,9 @@ def add_wheels(wheels: Path, target: Path, before: int) -> tuple[WeightsFile, ..
     """
     found = sorted(path for path in wheels.iterdir() if path.suffix == ".whl")
     added = tuple(
-        WeightsFile(f"w{before + number:03d}.bin", f"{WHEELS}{path.name}", _sha256(path), path.stat().st_size)
+        WeightsFile(f"w{before + number:03d}.bin", f"{WHEELS}{path.name}", sha256_of(path), path.stat().st_size)
         for number, path in enumerate(found)
     )
     for path, one in zip(found, added, strict=True):
         shutil.copyfile(path, target / one.flat)
     return added
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

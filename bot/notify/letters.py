@@ -9,13 +9,12 @@ import sqlalchemy as sa
 from sqlalchemy import exists, false
 from sqlmodel import Session, col, or_, select
 
-from bot.notify import Notice
 from bot.notify.schedule import Plan, Tried, Waiting, plan
 from bot.notify.settings import NotifySection
-from bot.notify.wording import cut, escaped
+from bot.notify.wording import cut
 from state.store import Store, Transaction
 from state.tables import Letter, LetterPart, Notification
-from state.words import iso
+from state.words import moment
 
 _BODY = 600
 """Characters of one notice's body in a letter of several."""
@@ -81,8 +80,7 @@ def _planned(session: Session, service: str, now: datetime, settings: NotifySect
 
 
 def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) -> tuple[int, bool]:
-    notice = merged([tx.session.get_one(Notification, id) for id in ids])
-    letter = Letter(service=service, **notice.columns(), created_at=now, due_at=now)
+    letter = merge(service, [tx.session.get_one(Notification, id) for id in ids], now)
     tx.add(letter)
     tx.session.flush()
     if letter.id is None:
@@ -92,27 +90,21 @@ def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) ->
     return letter.id, letter.urgent
 
 
-def merged(rows: Sequence[Notification]) -> Notice:
-    """Merge several notices into one, in the order given; only long bodies are cut. The same notices give the same key."""
+def merge(service: str, rows: Sequence[Notification], now: datetime) -> Letter:
+    """Return one letter with all notices in the order given; of several, long bodies are cut. The same ones give the same key."""
     if len(rows) == 1:
-        return Notice.of(rows[0])
+        columns = rows[0].model_dump(include={"run_id", "key", "kind", "title", "body", "urgent"})
+        return Letter(service=service, **columns, created_at=now, due_at=now)
     kinds = Counter(row.kind for row in rows)
     of = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in sorted(kinds.items()))
     digest = hashlib.sha256("\n".join(row.key for row in rows).encode()).hexdigest()[:16]
-    return Notice(
+    return Letter(
+        service=service,
         key=f"together/{digest}",
         kind="together",
         title=f"{len(rows)} notices: {of}"[:200],
-        body="\n\n".join(f"{_time(row)} {row.title}\n{cut(row.body, _BODY)}".rstrip() for row in rows),
-        markdown="\n\n".join(f"{_time(row)} **{escaped(row.title)}**\n{_short(row)}".rstrip() for row in rows),
+        body="\n\n".join(f"{moment(row.created_at)} {row.title}\n{cut(row.body, _BODY)}".rstrip() for row in rows),
         urgent=any(row.urgent for row in rows),
+        created_at=now,
+        due_at=now,
     )
-
-
-def _short(row: Notification) -> str:
-    # Markdown that is cut may lack a closing mark; plain text has none.
-    return row.markdown if row.markdown and len(row.markdown) <= _BODY else escaped(cut(row.body, _BODY))
-
-
-def _time(row: Notification) -> str:
-    return iso(row.created_at)[:16].replace("T", " ")

@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from sqlmodel import select
 
-from bot.notify import Notice, Notifier, Receipt
+from bot.notify import Notice
 from bot.notify.letters import ready, settle
-from bot.notify.schedule import is_due, is_quiet, pause
+from bot.notify.schedule import is_due, is_quiet
 from bot.notify.settings import NotifySection
-from state.clock import Clock
+from bot.notify.wording import render
+from state.clock import Clock, back_off
 from state.errors import NotificationFailed
 from state.store import NO_RUN, Store, Transaction
 from state.tables import Letter, Notification
@@ -26,14 +27,30 @@ class Delivered:
     failed: int = 0
 
 
-def notify(tx: Transaction, notice: Notice) -> bool:
+class Notifier(Protocol):
+    """Sends letters out of the machine."""
+
+    async def send(self, letter: Letter) -> None:
+        """Send one letter with its key, by which a reader recognises a second copy; it ends within a time of its own.
+
+        Raises:
+            NotificationFailed: it may not have arrived; it is sent again later.
+        """
+        ...
+
+
+def notify(tx: Transaction, notice: Notice, run_id: str | None = None) -> bool:
     """Write a notice in the transaction of what it reports, unless its key is known; return whether it is new."""
-    if tx.session.exec(select(Notification.id).where(Notification.key == notice.key)).first() is not None:
+    # Before anything else: a secret that was cut or made neutral would not be found.
+    competition = tx.redactor.text(notice.competition)
+    notice = replace(notice, competition=competition, facts=tx.redactor.value(notice.facts))
+    kind, key = notice.kind, notice.key
+    if tx.session.exec(select(Notification.id).where(Notification.key == key)).first() is not None:
         return False
-    columns = notice.columns()
-    texts = {name: tx.redactor.text(columns[name]) for name in ("title", "body", "markdown")}
-    tx.add(Notification(**columns | texts, created_at=tx.now()))
-    tx.record("notification.added", run_id=notice.run_id or NO_RUN, key=notice.key, kind=notice.kind)
+    title, body = render(notice)
+    about: dict[str, Any] = {"key": key, "kind": kind, "title": title, "body": body, "urgent": notice.urgent}
+    tx.add(Notification(run_id=run_id, **about, created_at=tx.now()))
+    tx.record("notification.added", run_id=run_id or NO_RUN, key=key, kind=kind)
     return True
 
 
@@ -47,11 +64,7 @@ async def deliver(
     and a letter that kills the process does not keep others from being sent. A service that fails or is slow delays
     no other service, and no other letter.
 
-    Args:
-        store: holds the notices.
-        services: by their names in the configuration.
-        clock: the time of schedules and pauses; an attempt's time limit is in real seconds.
-        settings: when notices are sent.
+    `clock` is for schedules and pauses; an attempt's time limit is in real seconds.
     """
     settings = settings or NotifySection()
     tasks = [asyncio.create_task(_serve(store, name, services[name], clock, settings)) for name in services]
@@ -71,12 +84,13 @@ async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, s
         row = _begin(store, id, settings)
         if row is None:
             continue
-        outcome = await _attempt(notifier, row, settings)
-        _end(store, id, outcome, settings)
-        if isinstance(outcome, Receipt):
-            sent += 1
-        else:
-            failed += 1
+        error = None
+        try:
+            await notifier.send(row)
+        except NotificationFailed as failure:
+            error = str(failure)
+        _end(store, id, error, settings)
+        sent, failed = sent + (error is None), failed + (error is not None)
     return Delivered(sent, failed)
 
 
@@ -88,7 +102,8 @@ def _begin(store: Store, id: int, settings: NotifySection) -> Letter | None:
             return None
         row.attempts += 1
         row.tried_at = now
-        row.due_at = now + timedelta(seconds=settings.seconds + pause(row.attempts, settings))
+        pause = back_off(row.attempts, settings.first_pause, settings.longest_pause)
+        row.due_at = now + timedelta(seconds=settings.seconds + pause)
         tx.add(row)
         return row
 
@@ -98,25 +113,16 @@ def _may_go(row: Letter, now: datetime, settings: NotifySection) -> bool:
     return is_due(row.due_at, now, settings) and (row.urgent or not is_quiet(now, settings))
 
 
-async def _attempt(notifier: Notifier, row: Letter, settings: NotifySection) -> Receipt | str:
-    """Send one letter; returns the receipt, or what went wrong."""
-    try:
-        async with asyncio.timeout(settings.seconds):
-            return await notifier.send(Notice.of(row))
-    except NotificationFailed as error:
-        return str(error)
-    except TimeoutError:
-        return f"no answer within {settings.seconds:g} s"
-
-
-def _end(store: Store, id: int, outcome: Receipt | str, settings: NotifySection) -> None:
+def _end(store: Store, id: int, error: str | None, settings: NotifySection) -> None:
     with store.write() as tx:
         row = tx.session.get_one(Letter, id)
         letter: dict[str, Any] = {"key": row.key, "kind": row.kind, "service": row.service, "attempts": row.attempts}
-        if isinstance(outcome, Receipt):
-            row.sent_at, row.last_error = tx.now(), None
-            tx.record("notification.sent", run_id=row.run_id or NO_RUN, reference=outcome.reference, **letter)
+        row.last_error = error
+        if error is None:
+            row.sent_at = tx.now()
+            tx.record("notification.sent", run_id=row.run_id or NO_RUN, **letter)
         else:
-            row.last_error, row.due_at = outcome, tx.now() + timedelta(seconds=pause(row.attempts, settings))
-            tx.record("notification.failed", run_id=row.run_id or NO_RUN, error=outcome, **letter)
+            pause = back_off(row.attempts, settings.first_pause, settings.longest_pause)
+            row.due_at = tx.now() + timedelta(seconds=pause)
+            tx.record("notification.failed", run_id=row.run_id or NO_RUN, error=error, **letter)
         tx.add(row)

@@ -49,11 +49,8 @@ def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, se
     that has not been tried yet keeps its place among them. The last of several places is reserved for urgent notices;
     where places are short, the oldest go first and the rest share a letter. In quiet hours only urgent notices go.
 
-    Args:
-        waiting: notices that are in no letter of the service, oldest (lowest id) first.
-        letters: its letters that are not sent, or were tried within the last hour.
-        now: the time.
-        settings: rate, quiet hours and digest.
+    `waiting` are in no letter of the service, oldest (lowest id) first; `letters` are not sent, or were tried within
+    the last hour.
     """
     letters = list(letters)
     counted = {one.id for one in letters if one.tried_at is None or now - _HOUR < one.tried_at <= now}
@@ -95,12 +92,6 @@ def is_due(due_at: datetime, now: datetime, settings: NotifySection) -> bool:
     """Return whether a letter's pause is over."""
     # A due time further ahead than any pause: the clock was put back.
     return due_at <= now or due_at > now + timedelta(seconds=settings.seconds + settings.longest_pause)
-
-
-def pause(attempts: int, settings: NotifySection) -> float:
-    """Return the seconds to wait after this many attempts, from 1."""
-    # The exponent is bounded: a float ends at 2**1024.
-    return min(settings.first_pause * 2.0 ** min(attempts - 1, 64), settings.longest_pause)
 
 
 class _Places:

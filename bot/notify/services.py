@@ -2,34 +2,31 @@
 
 import asyncio
 import logging
+import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from bot.notify import Notice, Receipt
-from bot.notify.addresses import find_address, masked
 from bot.notify.settings import NotifySection
-from bot.notify.wording import escaped
+from bot.notify.wording import neutral
 from state.errors import NotificationFailed, UsageError
+from state.tables import Letter
 
 if TYPE_CHECKING:
     from apprise import NotifyBase
 
+_LONGEST = 4_096
+"""Characters of an address."""
 _SHARE = 0.4
 """Share of an attempt's time for connecting and for each answer, so that a silent service is noticed before it is over."""
-_LOGGERS = (
-    "apprise",
-    "urllib3.connection",
-    "urllib3.connectionpool",
-    "urllib3.util.retry",
-    "requests",
-    "charset_normalizer",
-)
+_URLLIB3 = ("urllib3.connection", "urllib3.connectionpool", "urllib3.util.retry")
+_LOGGERS = ("apprise", *_URLLIB3, "requests", "charset_normalizer")
 """Loggers that would write an address, or its path, into a log at some level."""
 _warned: ContextVar[list[str] | None] = ContextVar("warned", default=None)
 
@@ -48,16 +45,54 @@ def open_services(
     }
 
 
+def find_address(name: str, environment: Mapping[str, str] | None = None) -> SecretStr:
+    """Return the address that is kept under a name: systemd's credential, else the variable, else the file in NAME_FILE.
+
+    Raises:
+        UsageError: there is none, or it is not an address; the message never quotes it.
+    """
+    variables = os.environ if environment is None else environment
+    for text, source in _places(variables, name):
+        text = text.strip()
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\x00-\x1f\x7f]+", text) or len(text) > _LONGEST:
+            raise UsageError(f"{source} does not hold one address, such as slack://TOKEN/TOKEN/TOKEN or mailtos://…")
+        return SecretStr(text)
+    raise UsageError(
+        f"[notify] services names {name}, and there is neither a systemd credential nor a variable of that name, "
+        f"nor a file in {name}_FILE"
+    )
+
+
+def _places(variables: Mapping[str, str], name: str) -> Iterator[tuple[str, str]]:
+    if folder := variables.get("CREDENTIALS_DIRECTORY"):
+        for file in (name, name.lower()):
+            if text := _read(Path(folder) / file, f"the systemd credential {file}"):
+                yield text, f"the systemd credential {file}"
+    if text := variables.get(name, "").strip():
+        yield text, f"the variable {name}"
+    if path := variables.get(f"{name}_FILE", "").strip():
+        if not Path(path).is_file():
+            raise UsageError(f"{name}_FILE names a file that is not there")
+        yield _read(Path(path), f"the file of {name}_FILE"), f"the file of {name}_FILE"
+
+
+def _read(path: Path, source: str) -> str:
+    """Return a file's text, empty if there is no file."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{source} cannot be read ({type(error).__name__})") from None
+
+
 class AppriseNotifier:
     """Sends to one service; its address never appears in any text it returns, logs or raises."""
 
     def __init__(self, name: str, address: SecretStr, *, seconds: float = 60.0) -> None:
         """Check the address; nothing is sent.
 
-        Args:
-            name: under which the address is kept.
-            address: as Apprise writes it, or a Slack web hook as Slack gives it.
-            seconds: longest time of one attempt.
+        The address is as Apprise writes it, or a Slack web hook; `seconds` is the longest time of one attempt.
 
         Raises:
             UsageError: Apprise cannot use the address.
@@ -66,16 +101,11 @@ class AppriseNotifier:
         self._address = address
         self._seconds = seconds
         self._thread: threading.Thread | None = None
-        plugin = self._plugin()
-        self.shown = masked(address, plugin.url(privacy=True))  # type: ignore[no-untyped-call]
-        """The address with its secrets masked."""
+        self.service = str(self._plugin().service_name)
+        """What it is, such as Slack or E-Mail."""
 
-    def __repr__(self) -> str:
-        """Show the masked address only."""
-        return f"AppriseNotifier({self.name}, {self.shown})"
-
-    async def send(self, event: Notice) -> Receipt:
-        """Send one notice.
+    async def send(self, letter: Letter) -> None:
+        """Send one letter.
 
         Raises:
             NotificationFailed: it may not have arrived; it is sent again later.
@@ -84,14 +114,13 @@ class AppriseNotifier:
             raise NotificationFailed("an earlier attempt, which did not end in time, still goes on")
         try:
             async with asyncio.timeout(self._seconds):
-                outcome = await self._in_a_thread(event)
+                error = await self._in_a_thread(letter)
         except TimeoutError:
             raise NotificationFailed(f"no answer within {self._seconds:g} s") from None
-        if outcome is not None:
-            raise NotificationFailed(outcome)
-        return Receipt()
+        if error is not None:
+            raise NotificationFailed(error)
 
-    async def _in_a_thread(self, event: Notice) -> str | None:
+    async def _in_a_thread(self, letter: Letter) -> str | None:
         """Send it in a thread, where blocking does no harm; returns what went wrong, or None.
 
         It is a daemon thread, which an exit does not wait for: a service may hold it for longer than anybody waits.
@@ -106,7 +135,7 @@ class AppriseNotifier:
         def work() -> None:
             outcome: str | None = "Apprise failed"
             try:
-                outcome = self._send(event)
+                outcome = self._send(letter)
             finally:
                 # The loop may be over long before the service lets go.
                 with suppress(RuntimeError):
@@ -117,7 +146,7 @@ class AppriseNotifier:
         self._thread.start()
         return await done
 
-    def _send(self, event: Notice) -> str | None:
+    def _send(self, letter: Letter) -> str | None:
         from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
 
         plugin = self._plugin()
@@ -125,16 +154,14 @@ class AppriseNotifier:
         plugin.socket_connect_timeout = plugin.socket_read_timeout = self._seconds * _SHARE
         # Otherwise a message that is too long for the service would be refused every time.
         plugin.overflow_mode = OverflowMode.SPLIT
-        markdown = bool(event.markdown) and plugin.resolve_format(NotifyFormat.MARKDOWN) == NotifyFormat.MARKDOWN
-        key = f"[{event.key}]"
         with silenced() as warned:
             apprise = Apprise(asset=plugin.asset)
             apprise.add(plugin)
             sent = apprise.notify(
-                title=event.title,
-                body=f"{event.markdown}\n\n{escaped(key)}" if markdown else f"{event.body}\n\n{key}",
-                notify_type=NotifyType.WARNING if event.urgent else NotifyType.INFO,
-                body_format=NotifyFormat.MARKDOWN if markdown else NotifyFormat.TEXT,
+                title=letter.title,
+                body=f"{letter.body}\n\n[{neutral(letter.key)}]",
+                notify_type=NotifyType.WARNING if letter.urgent else NotifyType.INFO,
+                body_format=NotifyFormat.TEXT,
             )
         return None if sent else _reason(warned)
 

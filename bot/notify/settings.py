@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from bot.notify import kinds
+
 DEFAULT_DIGEST = ("leaderboard.rank", "run.best", "submission.scored")
 
 
@@ -23,11 +25,8 @@ def _name(value: str) -> str:
 
 
 def _kind(value: str) -> str:
-    # Imported here: only a file that names a kind should pay for loading their templates.
-    from bot.notify.events import KINDS
-
-    if value not in KINDS:
-        raise ValueError(f"is no kind of notice; the kinds are {', '.join(sorted(KINDS))}")
+    if value not in kinds():
+        raise ValueError(f"is no kind of notice; the kinds are {', '.join(sorted(kinds()))}")
     return value
 
 

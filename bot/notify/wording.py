@@ -1,64 +1,99 @@
-"""How figures, times and foreign text read in a notice."""
+"""The words of a notice, the same for all services; in them, strangers' words mention nobody and link to nothing."""
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from bot.models.quoting import clean
-from state.words import plural
+from bot.notify import Notice, kinds
+from state.words import moment, plural
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TITLE = 200
+"""Characters; a subject line is short, so the rest is cut."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40
-_SPECIAL = re.compile(r"([\\`*_\[\]()#|~])")
-_CALLING = (("<", "‹"), (">", "›"), ("@", "@\u200b"), ("!", "!\u200b"), ("://", ":\u200b//"))
-_LIST = re.compile(r"^(\s*)([-+]|\d+[.)])(?=\s)", re.MULTILINE)
+_CALLING = (
+    *(("<", "‹"), (">", "›"), ("@", "@\u200b"), ("!", "!\u200b")),
+    *(("://", ":\u200b//"), ("](", "]\u200b("), ("www.", "www\u200b.")),
+)
+"""What begins HTML, a mention, a link or an image in any service, and what it becomes."""
+_HIDING = re.compile(r"([|~`])(?=\1)")
+"""Marks that would strike out or hide the words after them, or show them as code."""
 
 
-def plain(text: str) -> str:
-    """Return the text without control, invisible and direction-changing characters."""
-    return clean(text)
+def render(notice: Notice) -> tuple[str, str]:
+    """Return a notice's title, which is one line, and its text.
 
-
-def escaped(text: str) -> str:
-    """Return foreign text so that Markdown shows it unchanged, and it mentions nobody and links to nothing.
-
-    Services differ in which characters a backslash escapes; those that would begin HTML, a mention or a link are
-    replaced by lookalikes.
+    Raises:
+        jinja2.UndefinedError: a fact is missing.
     """
-    if isinstance(text, Verbatim):
+    kind = kinds()[notice.kind]
+    facts = {"competition": notice.competition, **notice.facts}
+    title, text = (environment().from_string(template).render(facts).strip() for template in (kind.title, kind.text))
+    if notice.competition:
+        title = f"{neutral(notice.competition)}: {title}"
+    return " ".join(title.split())[:_TITLE], text
+
+
+def neutral(text: str) -> str:
+    """Return foreign text so that every service shows it as text, whether it reads Markdown, HTML or its own marks.
+
+    Control, invisible and direction-changing characters are left out. Services differ in what escapes a mark, so that
+    lookalikes, and spaces of no width, take the place of what would begin HTML, a mention, a link or an image.
+    """
+    text = clean(text)
+    for mark, harmless in _CALLING:
+        text = text.replace(mark, harmless)
+    return _HIDING.sub("\\1\u200b", text)
+
+
+def cut(text: str, characters: int = 1_500) -> str:
+    """Return the beginning of a text, and how many characters follow."""
+    if len(text) <= characters:
         return text
-    text = _SPECIAL.sub(r"\\\1", clean(text))
-    text = _LIST.sub(r"\1\\\2", text)
-    for character, harmless in _CALLING:
-        text = text.replace(character, harmless)
-    return text
+    return f"{text[:characters]} [{len(text) - characters} more characters]"
 
 
-class Verbatim(str):
-    """Text that is printed without escaping."""
+@cache
+def environment() -> "Environment":
+    """Return Jinja's environment for the templates of `kinds()`: all texts that they print are made neutral."""
+    # Imported here: a bot.toml that names kinds of notices is checked without rendering one.
+    from jinja2 import Environment, StrictUndefined
+
+    # No browser reads this: whatever turns it into HTML escapes it.
+    found = Environment(
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - see above
+        finalize=_printed,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = {"cut": cut, "figure": _figure, "link": _link, "moment": moment, "plural": plural, "sparkline": sparkline}
+    found.filters.update(filters)
+    return found
 
 
-def bold(text: object) -> str:
-    """Return a figure or a name so that Markdown shows it in bold."""
-    return Verbatim(f"**{escaped(str(text))}**")
+class _Link(str):
+    """An address that is printed as it is."""
 
 
-def indented(lines: Sequence[str]) -> str:
-    """Return lines to be copied, as plain text shows them."""
-    return "\n".join(f"    {line}" for line in lines)
+def _printed(value: Any) -> Any:
+    return neutral(value) if isinstance(value, str) and not isinstance(value, _Link) else value
 
 
-def fenced(lines: Sequence[str]) -> str:
-    """Return lines to be copied, as a code block; only what would end the block or mention somebody is replaced."""
-    body = clean("\n".join(lines)).replace("```", "'''").replace("<", "‹").replace(">", "›")
-    return Verbatim(f"```\n{body}\n```")
-
-
-def link(url: str) -> str:
+def _link(url: str) -> str:
     """Return one of our own addresses as a link; text that holds more than an address stays text."""
-    return Verbatim(url) if re.fullmatch(r"https?://[\w.:/?=&%~-]+", url) else url
+    return _Link(url) if re.fullmatch(r"https?://[\w.:/?=&%~-]+", url) else url
+
+
+def _figure(value: float | None) -> str:
+    """Return a number with six digits; a dash for None."""
+    return "–" if value is None else f"{value:.6g}"
 
 
 def sparkline(values: Sequence[float]) -> str:
@@ -73,34 +108,3 @@ def sparkline(values: Sequence[float]) -> str:
     span = high / 2 - low / 2
     places = [0 if span == 0 else round((value / 2 - low / 2) / span * (len(_BARS) - 1)) for value in finite]
     return "".join(_BARS[place] for place in places)
-
-
-def figure(value: float | None) -> str:
-    """Return a number with six digits; a dash for None."""
-    return "–" if value is None else f"{value:.6g}"
-
-
-def moment(time: datetime) -> str:
-    """Return a time to the minute, in UTC."""
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def cut(text: str, characters: int = 1_500) -> str:
-    """Return the beginning of a text, and how many characters follow."""
-    if len(text) <= characters:
-        return text
-    return f"{text[:characters]} [{len(text) - characters} more characters]"
-
-
-FILTERS: Mapping[str, Callable[..., Any]] = {
-    "bold": str,
-    "cut": cut,
-    "fenced": indented,
-    "figure": figure,
-    "link": str,
-    "moment": moment,
-    "plural": plural,
-    "sparkline": sparkline,
-}
-"""The templates' filters, for plain text."""
-MARKDOWN_FILTERS: Mapping[str, Callable[..., Any]] = {**FILTERS, "bold": bold, "fenced": fenced, "link": link}

@@ -18,7 +18,7 @@ from bot.rehearsal.faulty_answers import Act, faulty_answer
 from bot.rehearsal.methods import OPEN, methods
 from bot.rehearsal.rendering import share_of
 from bot.rehearsal.site import Site
-from bot.rehearsal.status_page import page
+from bot.rehearsal.status_page import competition_page, index_page
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
 from state.clock import FastClock
 
@@ -50,8 +50,9 @@ class App:
         await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
 
     async def _respond(self, request: Request, now: datetime) -> Response:
-        if request.method == "GET" and request.scope["path"] in ("/", "/clock"):
-            return self._own_page(request.scope["path"], now)
+        own = self._own_page(request.scope["path"], now) if request.method == "GET" else None
+        if own is not None:
+            return own
         routed = self._routed(request, now)
         if routed is None:
             return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
@@ -63,14 +64,15 @@ class App:
         turn = self._site.requests[method]
         return await faulty_answer(fault, act, request, self._site.faults, now, turn)
 
-    def _own_page(self, path: str, now: datetime) -> Response:
-        """Answer the stand-in's own two pages, which need no credentials, are not counted and have no faults."""
+    def _own_page(self, path: str, now: datetime) -> Response | None:
+        """Return a page of the stand-in's own: it needs no credentials, is not counted and has no faults."""
         clock = self._site.clock
         if path == "/":
-            return HTMLResponse(page(self._site, now))
-        if not isinstance(clock, FastClock):
-            return PlainTextResponse("This site's clock does not run by a speed", 404)
-        return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})
+            return HTMLResponse(index_page(self._site, now))
+        if path == "/clock" and isinstance(clock, FastClock):
+            return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})
+        played = next((one for one in self._site.competitions if path == f"/competitions/{one.slug}"), None)
+        return None if played is None else HTMLResponse(competition_page(played, now))
 
     def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
         """Return a request's method, by the name that counts and faults use, and the function that carries it out."""

@@ -35,15 +35,9 @@ class Competition:
         refs: Iterator[int],
         published: Path | None = None,
     ) -> None:
-        """Set up a competition.
+        """Set up a competition; if it takes notebooks, `published` gets its data without the hidden rows.
 
-        Args:
-            snapshot: what is played back.
-            settings: the site's.
-            faults: the site's; those that are a state of a competition matter here.
-            numbers: gives the site's numbers to topics and messages.
-            refs: gives the site's numbers to submissions.
-            published: where to write the data without the hidden rows, if it takes notebooks; None: all data is public.
+        All data is public without that folder. `numbers` and `refs` are the site's, as its competitions share them.
         """
         card = snapshot.card
         self.snapshot = snapshot
@@ -59,14 +53,7 @@ class Competition:
         description = (snapshot.path / DESCRIPTION).read_text(encoding="utf-8", errors="replace")
         self.pages = make_pages(card, description, settings, self.daily)
         self.readings = Readings(snapshot.community.observations)
-        self.forum = Forum(
-            card.slug,
-            snapshot.community,
-            self.readings,
-            numbers,
-            sticky=settings.sticky_topics,
-            depth=settings.reply_depth,
-        )
+        self.forum = Forum(card.slug, snapshot.community, self.readings, numbers, settings)
         self.desk = SubmissionDesk(snapshot, settings, self.daily, refs)
         self.data = snapshot.data
         """What participants get; in a competition for notebooks that are run, without the hidden rows."""

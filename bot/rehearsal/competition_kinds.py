@@ -40,13 +40,7 @@ those of the second.
 
 
 def pages_of_kind(kind: CompetitionKind, pages: Mapping[str, str], daily: int) -> dict[str, str]:
-    """Return the pages as a competition of that kind has them.
-
-    Args:
-        kind: the kind.
-        pages: their markdown, by name.
-        daily: submissions a day.
-    """
+    """Return the pages' markdown by name as a competition of that kind has them, with so many submissions a day."""
     text = _EVALUATION.get(kind, "").format(daily=daily)
     if not text:
         return dict(pages)

@@ -1,25 +1,19 @@
 """The methods for competitions themselves: lists, pages, files, the leaderboard."""
 
 import base64
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
 from bot.rehearsal.board import Team, score_text, zipped
 from bot.rehearsal.competition import Competition
-from bot.rehearsal.competition_lists import listed_competition, other
+from bot.rehearsal.competition_kinds import NO_METRIC
+from bot.rehearsal.competition_pages import metric_words
+from bot.rehearsal.identity import wire_id
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Binary, Call, Json, Redirect, Refused, denied, listed, wire_time
 
 _TABS = ("GENERAL", "ENTERED", "COMMUNITY", "HOSTED", "UNLAUNCHED", "UNLAUNCHED_COMMUNITY", "EVERYTHING")
-_ORDERS = (
-    *("GROUPED", "BEST", "PRIZE", "EARLIEST_DEADLINE", "LATEST_DEADLINE", "NUMBER_OF_TEAMS", "RELEVANCE"),
-    "RECENTLY_CREATED",
-)
-_SEGMENTS = (
-    *("UNSPECIFIED", "FEATURED", "RESEARCH", "RECRUITMENT", "", "GETTING_STARTED", "MASTERS", "", "PLAYGROUND"),
-    *("", "COMMUNITY", "ANALYTICS"),
-)
-_COMPETITIONS_A_PAGE = 20
+_ADDRESS = "https://www.kaggle.com/competitions/"
 
 
 class CompetitionMethods:
@@ -29,35 +23,25 @@ class CompetitionMethods:
         self._site = site
 
     def list_competitions(self, call: Call) -> Answer:
-        """ListCompetitions: 20 a page whatever is requested, and no token if a page number is given."""
+        """ListCompetitions: those that have begun; no token if a page number is given."""
         tab = call.enum("group", "COMPETITION_LIST_TAB_", _TABS)
-        order = call.enum("sortBy", "COMPETITION_SORT_BY_", _ORDERS)
-        segment = call.enum("category", "HOST_SEGMENT_", _SEGMENTS)
         search = call.text("search").lower()
         found = [
-            one
-            for one in self._listed(tab, call.now)
-            if search in f"{one['title']} {one['ref']}".lower()
-            and segment in ("UNSPECIFIED", str(one["category"]).upper().replace(" ", "_"))
+            self._competition(one, call.now)
+            for one in self._site.competitions
+            if one.begun(call.now)
+            and (tab in ("GENERAL", "EVERYTHING") or (tab == "ENTERED" and one.entered))
+            and search in f"{one.card.title} {one.slug}".lower()
         ]
-        keys = {"EARLIEST_DEADLINE": "deadline", "LATEST_DEADLINE": "deadline", "NUMBER_OF_TEAMS": "teamCount"}
-        keys |= {"RECENTLY_CREATED": "dateCreated", "PRIZE": "reward"}
-        if order in keys:
-            found.sort(key=lambda one: one[keys[order]], reverse=order != "EARLIEST_DEADLINE")
-        fixed = Call(dict(call.body) | {"pageSize": _COMPETITIONS_A_PAGE}, call.now, call.base_url)
-        page, token = fixed.page(found)
+        page, token = call.page(found)
         return listed("competitions", page, token)
 
     def get_competition(self, call: Call) -> Answer:
-        """GetCompetition: also a made-up competition, which the user has not joined."""
-        name = call.text("competitionName")
-        made_up = next((one for one in self._site.others if one.slug == name), None)
-        if made_up is not None:
-            return other(made_up)
-        played = next((one for one in self._site.competitions if one.slug == name), None)
-        if played is None:
+        """GetCompetition: also one that the user has not joined, or that has not begun."""
+        found = next((one for one in self._site.competitions if one.slug == call.text("competitionName")), None)
+        if found is None:
             raise denied("competitions.get")
-        return self._played(played, call.now)
+        return self._competition(found, call.now)
 
     def list_pages(self, call: Call) -> Answer:
         """ListCompetitionPages: all pages, or one by name."""
@@ -126,19 +110,40 @@ class CompetitionMethods:
         disposition = {"content-disposition": f"attachment; filename={slug}.zip"}
         return Binary(zipped(teams, slug, call.now, private=private), "application/zip", disposition)
 
-    def _listed(self, tab: str, now: datetime) -> list[Json]:
-        played = [self._played(one, now) for one in self._site.competitions if one.begun(now)]
-        others = [one for one in self._site.others if one.enabled_at <= now]
-        if tab == "ENTERED":
-            return [one for one in played if one["userHasEntered"]]
-        if tab == "COMMUNITY":
-            return [other(one) for one in others if one.category == "Community"]
-        if tab in ("GENERAL", "EVERYTHING"):
-            return played + [other(one) for one in others if tab == "EVERYTHING" or one.category != "Community"]
-        return []
-
-    def _played(self, one: Competition, now: datetime) -> Json:
-        return listed_competition(one, now, len(self._site.kernels.of(one.slug, now)))
+    def _competition(self, one: Competition, now: datetime) -> Json:
+        """Return a Competition; `newEntrantDeadline` is absent, as it often is."""
+        card, settings, deadline = one.card, one.settings, one.deadline(now)
+        teams = one.standings(now, private=one.over(now))
+        merger = card.deadline - (card.deadline - card.enabled_at) / 10
+        return {
+            "id": wire_id("competition", card.slug),
+            "ref": f"{_ADDRESS}{card.slug}",
+            "url": f"{_ADDRESS}{card.slug}",
+            "title": card.title,
+            "organizationName": "The stand-in",
+            "category": settings.host_segment,
+            "reward": "Knowledge",
+            "hostName": "The stand-in",
+            "description": next((line for line in card.description.splitlines() if line and line[0] not in "#!|`"), ""),
+            "tags": [
+                {"ref": card.category, "name": card.category.replace("-", " "), "fullPath": f"task > {card.category}"}
+            ],
+            "deadline": wire_time(deadline),
+            "mergerDeadline": wire_time(min(deadline, merger)),
+            "enabledDate": wire_time(card.enabled_at),
+            "dateCreated": wire_time(card.enabled_at - timedelta(days=3)),
+            "kernelCount": len(self._site.kernels.of(one.slug, now)),
+            "teamCount": len(teams),
+            "userHasEntered": one.entered,
+            "userRank": next((rank for rank, team in enumerate(teams, 1) if team.id == one.team_id), None),
+            "maxDailySubmissions": one.daily,
+            "maxTeamSize": settings.max_team_size,
+            "evaluationMetric": metric_words(card)
+            if settings.metric_shown and settings.kind not in NO_METRIC
+            else None,
+            "isKernelsSubmissionsOnly": one.takes_notebooks,
+            "submissionsDisabled": one.is_now("closed-early", now),
+        }
 
     def _named(self, call: Call) -> Competition:
         return self._site.competition(call.text("competitionName"))
@@ -155,7 +160,7 @@ def _file(competition: Competition, name: str) -> Json:
         "ref": name,
         "name": name,
         "totalBytes": competition.sizes[name],
-        "url": f"https://www.kaggle.com/competitions/{competition.slug}/data?select={name}",
+        "url": f"{_ADDRESS}{competition.slug}/data?select={name}",
         "creationDate": wire_time(competition.files.made_at),
     }
 

@@ -1,4 +1,4 @@
-"""Faults of the site, by a script or at random by a seed; every injected fault is recorded."""
+"""Faults of the site, by a script; every injected fault is recorded."""
 
 import tomllib
 from collections import Counter
@@ -11,7 +11,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bot.rehearsal.rendering import share_of
 from scrapers.snapshots.fields import UtcTime, sentences
 from state.errors import UsageError
 
@@ -39,13 +38,6 @@ LASTING = frozenset(("submission-hidden", "rules-changed", "closed-early", "data
 """Kinds that are a lasting state of the site, rather than the fault of one request."""
 OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed", "unstable-lists"))
 """Kinds that are a state of competitions, of all or of one."""
-WRITES = frozenset(
-    (
-        *("CreateSubmission", "CreateCodeSubmission", "SaveKernel", "StartSubmissionUpload", "PUT upload"),
-        *("StartBlobUpload", "CreateDataset", "CreateDatasetVersion", "DeleteDataset", "CancelKernelSession"),
-    )
-)
-Chance = Annotated[float, Field(ge=0, le=1)]
 
 
 class Fault(BaseModel):
@@ -70,6 +62,8 @@ class Fault(BaseModel):
     """Not before this many seconds from the start of the site."""
     skip: Annotated[int, Field(ge=0)] = 0
     """How many matching requests pass before it."""
+    every: Annotated[int, Field(ge=1)] = 1
+    """Of the matching requests after those, it affects the first and every so manieth from there."""
     count: Annotated[int, Field(ge=0)] = 1
     """How many requests it affects; 0: all."""
     for_seconds: Annotated[float, Field(ge=0)] = 60.0
@@ -90,31 +84,6 @@ class Fault(BaseModel):
         return self
 
 
-class FaultMix(BaseModel):
-    """Chances for each request; drawn by seed for each method and the number of the request to it.
-
-    An expired token, changed rules or data and an early end are never drawn: they stop a client until a person acts.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    seed: int = 0
-    rate_limit: Chance = 0.02
-    internal_error: Chance = 0.01
-    unavailable: Chance = 0.01
-    stall: Chance = 0.002
-    cut: Chance = 0.01
-    html: Chance = 0.005
-    acted_on: Chance = 0.5
-    """Share of the broken answers to a write whose write was carried out."""
-    write_failure: Chance = 0.1
-    """Additional chance of a cut or an error for requests that create something."""
-    kernel_error: Chance = 0.1
-    submission_hidden: Annotated[float, Field(ge=0)] = 20.0
-    """Seconds for which a new submission is hidden from GetSubmission; 0: not at all."""
-    stall_seconds: Annotated[float, Field(ge=0)] = 5.0
-
-
 @dataclass(frozen=True)
 class Injected:
     """A fault that was injected."""
@@ -126,25 +95,22 @@ class Injected:
 
 
 class FaultFile(BaseModel):
-    """A file of faults: `[[fault]]` tables, and `[mix]` for random ones."""
+    """A file of faults: `[[fault]]` tables."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     fault: tuple[Fault, ...] = ()
-    mix: FaultMix | None = None
 
 
 class Faults:
     """Decides which fault, if any, affects each request."""
 
-    def __init__(self, script: Sequence[Fault] = (), mix: FaultMix | None = None) -> None:
-        """Set them up; the script goes before the mix, and within it the first fault that matches."""
+    def __init__(self, script: Sequence[Fault] = ()) -> None:
+        """Set them up; of a script the first fault that matches a request affects it."""
         self.injected: list[Injected] = []
-        self._script = list(script)
-        self._mix = mix
+        self._script = tuple(script)
         self._seen: Counter[int] = Counter()
         self._hit: Counter[int] = Counter()
-        self._asked: Counter[str] = Counter()
         self._limits: list[tuple[Fault, datetime]] = []
         self._begun: dict[int, datetime] = {}
         self._start = datetime.min.replace(tzinfo=UTC)
@@ -162,20 +128,15 @@ class Faults:
             raise UsageError(f"{path} cannot be read: {error}") from error
         except ValidationError as error:
             raise UsageError(f"{path}: {'; '.join(sentences(error))}") from None
-        return cls(found.fault, found.mix)
+        return cls(found.fault)
 
     def begin(self, start: datetime) -> None:
         """Set when the site began, which `after` counts from."""
         self._start = start
 
-    def add(self, fault: Fault) -> None:
-        """Add a fault to the end of the script."""
-        self._script.append(fault)
-
     def draw(self, method: str, now: datetime) -> Fault | None:
         """Return the fault of a request, if there is one, and record it."""
-        self._asked[method] += 1
-        fault = self._limited(method, now) or self._scripted(method, now) or self._mixed(method)
+        fault = self._limited(method, now) or self._scripted(method, now)
         if fault is None:
             return None
         self.injected.append(Injected(now, method, fault.kind, fault.acts))
@@ -188,20 +149,13 @@ class Faults:
         return {fault.competition for fault in self._script if fault.competition is not None}
 
     def since(self, kind: Kind, now: datetime, competition: str | None = None) -> datetime | None:
-        """Return since when a lasting state of that kind holds; None if it does not hold now.
-
-        Args:
-            kind: the kind.
-            now: the site's time.
-            competition: its slug, if the kind is a competition's state.
-        """
+        """Return since when a lasting state, perhaps of a competition by its slug, holds; None if it does not hold now."""
         begun = [at for fault, at in self._lasting(kind, now) if fault.competition in (None, competition)]
         return min(begun, default=None)
 
     def hidden_seconds(self, now: datetime) -> float:
         """Return for how long a new submission is hidden from GetSubmission."""
-        hidden = [fault.for_seconds for fault, _ in self._lasting("submission-hidden", now)]
-        return max([*hidden, self._mix.submission_hidden if self._mix else 0.0])
+        return max((fault.for_seconds for fault, _ in self._lasting("submission-hidden", now)), default=0.0)
 
     def note(self, method: str, kind: Kind, now: datetime) -> None:
         """Record that a lasting state changed an answer."""
@@ -235,7 +189,8 @@ class Faults:
             if not fnmatchcase(method, fault.method) or now < self._due(fault) or number in self._begun:
                 continue
             self._seen[number] += 1
-            if self._seen[number] <= fault.skip or (fault.count and self._hit[number] >= fault.count):
+            turn = self._seen[number] - fault.skip - 1
+            if turn < 0 or turn % fault.every or (fault.count and self._hit[number] >= fault.count):
                 continue
             self._hit[number] += 1
             if fault.kind in LASTING:
@@ -243,37 +198,3 @@ class Faults:
                 continue
             return fault
         return None
-
-    def _mixed(self, method: str) -> Fault | None:
-        mix = self._mix
-        if mix is None:
-            return None
-        turn = self._asked[method]
-
-        def drawn(what: str) -> float:
-            return share_of(mix.seed, what, method, turn)
-
-        acts = method in WRITES and drawn("acts") < mix.acted_on
-        if method == "SaveKernel" and drawn("kernel-error") < mix.kernel_error:
-            return Fault(kind="kernel-error")
-        if method in WRITES and drawn("write") < mix.write_failure:
-            kind: Kind = "cut" if drawn("which") < 0.7 else "internal-error"
-            return Fault(kind=kind, method=method, acts=acts)
-        if drawn("rate-limit") < mix.rate_limit:
-            retry_after = ("none", "honest", "lying")[int(drawn("told") * 3)]
-            seconds, plain = 5 + 115 * drawn("how long"), drawn("plain") < 0.3
-            return Fault.model_validate(
-                {
-                    "kind": "rate-limit",
-                    "method": method,
-                    "retry_after": retry_after,
-                    "for_seconds": seconds,
-                    "plain_text": plain,
-                }
-            )
-        chances: tuple[tuple[Kind, float], ...] = (
-            *(("internal-error", mix.internal_error), ("unavailable", mix.unavailable), ("stall", mix.stall)),
-            *(("cut", mix.cut), ("html", mix.html)),
-        )
-        happens = next((kind for kind, chance in chances if drawn(kind) < chance), None)
-        return None if happens is None else Fault(kind=happens, method=method, acts=acts, seconds=mix.stall_seconds)

@@ -21,18 +21,10 @@ _HTML = "<!doctype html><html><head><title>Kaggle: Your Home for Data Science</t
 _KERNEL_ERROR = "Maximum batch CPU session count of 5 reached."
 
 
-async def faulty_answer(
-    fault: Fault, act: Act, request: Request, faults: Faults, now: datetime, turn: int = 1
-) -> Response:
-    """Return the answer to a request with a fault.
+async def faulty_answer(fault: Fault, act: Act, request: Request, faults: Faults, now: datetime, turn: int) -> Response:
+    """Return the answer to a request with a fault; `act` carries the request out, and answers without the fault.
 
-    Args:
-        fault: the fault.
-        act: carries out the request, and returns the answer without the fault.
-        request: the request.
-        faults: knows how long a rate limit still lasts.
-        now: the site's time.
-        turn: the number of the request among those to its method, from 1; it says which field is null.
+    `turn` is the number of the request among those to its method, from 1: it says which field is null.
     """
     if fault.kind == "stall":
         return await _stall(fault, act, request)

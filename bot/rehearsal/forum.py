@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from bot.rehearsal.identity import Numbers
 from bot.rehearsal.readings import Readings
+from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshots.community import Community, MessageRow, TopicRow
 
 _OPENING = timedelta(minutes=10)
@@ -61,22 +62,12 @@ class Forum:
     """
 
     def __init__(
-        self, slug: str, community: Community, readings: Readings, numbers: Numbers, *, sticky: int, depth: int
+        self, slug: str, community: Community, readings: Readings, numbers: Numbers, settings: SiteSettings
     ) -> None:
-        """Set up a forum.
-
-        Args:
-            slug: the competition's.
-            community: its rows.
-            readings: their votes.
-            numbers: gives the site's numbers to topics and messages.
-            sticky: how many of the earliest topics are sticky.
-            depth: how deep replies nest.
-        """
         self._readings = readings
-        self._depth = depth
+        self._depth = settings.reply_depth
         self._topics = [row for row in community.topics if row.posted_at is not None]
-        self._sticky = {row.id for row in sorted(self._topics, key=_posted)[:sticky]}
+        self._sticky = {row.id for row in sorted(self._topics, key=_posted)[: settings.sticky_topics]}
         self._messages: dict[str, list[MessageRow]] = defaultdict(list)
         for row in community.messages:
             if row.posted_at is not None:

@@ -36,7 +36,7 @@ class ForumMethods:
         return {"topics": [_topic(thread, competition) for thread in page], "totalCount": len(threads) if page else 0}
 
     def list_topic_messages(self, call: Call) -> Answer:
-        """ListTopicMessages: the tree; `pageSize` counts the messages of the top level, -1 means all."""
+        """ListTopicMessages: the tree, oldest or hot ones first; `pageSize` counts the top level, -1 means all."""
         forum = self._site.competition(call.text("competitionName")).forum
         thread = forum.thread(call.number("topicId"), call.now)
         if thread is None:
@@ -154,10 +154,6 @@ def _sorted(threads: list[Thread], order: str, now: datetime) -> list[Thread]:
 def _ordered(posts: Sequence[Post], order: str, now: datetime) -> list[Post]:
     if order == "OLD":
         return list(posts)
-    if order == "NEW":
-        return list(reversed(posts))
-    if order == "TOP":
-        return sorted(posts, key=lambda post: (post.votes, post.at), reverse=True)
     return sorted(posts, key=lambda post: heat(post.votes + len(post.replies), post.at, now), reverse=True)
 
 

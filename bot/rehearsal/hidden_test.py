@@ -15,16 +15,10 @@ SAMPLE = "sample_submission.csv"
 
 
 def publish(snapshot: Snapshot, folder: Path, *, share: float, seed: int) -> None:
-    """Write a competition's data as participants get it: CSV files of test rows keep a share of them, drawn by seed.
+    """Write a competition's data into a new folder as participants get it: a share of the test rows, drawn by seed.
 
     A CSV file is one of test rows if it has no other ids than the sample submission. All other files, such as pictures and
     archives, stay whole.
-
-    Args:
-        snapshot: with the whole test set.
-        folder: is made.
-        share: of the test set's ids, above 0.
-        seed: draws them.
 
     Raises:
         UsageError: there is no sample submission with ids.

@@ -14,11 +14,8 @@ _DERIVED = 1 << 60
 def wire_id(kind: Kind, identifier: str) -> int:
     """Return the number that always stands for an id of a snapshot.
 
-    An id that is a number stands for itself; for another one, a number is derived from its kind and text.
-
-    Args:
-        kind: what it is an id of.
-        identifier: the row's `id`; for a kernel its `ref`, for a user the author's name.
+    An id that is a number stands for itself; for another one, a number is derived from its kind and text. A kernel's id
+    is its `ref`, a user's the author's name.
     """
     if identifier.isascii() and identifier.isdecimal() and str(int(identifier)) == identifier:
         number = int(identifier)
@@ -37,11 +34,6 @@ class Numbers:
         """Return the number of each of a competition's rows, and reserve them.
 
         It is that of `wire_id`, unless an earlier competition's row has it: then it is derived from the slug, too.
-
-        Args:
-            kind: what they are ids of.
-            competition: its slug.
-            identifiers: the rows' ids.
         """
         given: dict[str, int] = {}
         for identifier in identifiers:

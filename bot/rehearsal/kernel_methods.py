@@ -12,10 +12,6 @@ _ORDERS = (
     *("HOTNESS", "COMMENT_COUNT", "DATE_CREATED", "DATE_RUN", "RELEVANCE"),
     *("SCORE_ASCENDING", "SCORE_DESCENDING", "VIEW_COUNT", "VOTE_COUNT"),
 )
-_GROUPS = (
-    *("KERNELS_LIST_VIEW_TYPE_UNSPECIFIED", "PROFILE", "UPVOTED", "EVERYONE", "COLLABORATION", "FORK"),
-    *("BOOKMARKED", "RECENTLY_VIEWED", "PUBLIC_AND_USERS_PRIVATE"),
-)
 
 
 class KernelMethods:
@@ -27,11 +23,10 @@ class KernelMethods:
         self._settings = site.settings
 
     def list_kernels(self, call: Call) -> Answer:
-        """ListKernels: filters, all orders, at most 100 a page."""
+        """ListKernels: filters, the latest run or the most votes or what is hot first, at most 100 a page."""
         competition = call.text("competition")
         if competition:
             self._site.competition(competition)
-        call.enum("group", "", _GROUPS)
         order = call.enum("sortBy", "", _ORDERS)
         found = [version for version in self._kernels.current(call.now) if self._wanted(version, call)]
         page, token = call.page(self._sorted(found, order, call.now))
@@ -92,14 +87,12 @@ class KernelMethods:
     def _wanted(self, version: Version, call: Call) -> bool:
         user, search = call.text("user"), call.text("search").lower()
         mine = call.body.get("group") in ("PROFILE", 1)
-        competition, parent = call.text("competition"), call.text("parentKernel")
+        competition = call.text("competition")
         return (
             self._readable(version)
             and (not mine or version.owner == self._settings.user_name)
             and (not user or version.owner == user)
             and (not competition or competition.rsplit("/", 1)[-1] in version.competition_sources)
-            and (not parent or version.parent_ref == parent)
-            and (not (dataset := call.text("dataset")) or dataset in version.dataset_sources)
             and call.text("language") in ("", "all", version.language)
             and call.text("kernelType") in ("", "all", version.kernel_type)
             and call.text("outputType") in ("", "all", "data")
@@ -111,13 +104,6 @@ class KernelMethods:
         newest = list(reversed(versions))
         if order == "DATE_RUN":
             return newest
-        if order == "DATE_CREATED":
-            return sorted(newest, key=lambda v: self._kernels.created(v.ref, now), reverse=True)
         if order == "VOTE_COUNT":
             return sorted(newest, key=lambda v: self._kernels.votes(v, now), reverse=True)
-        if order in ("SCORE_ASCENDING", "SCORE_DESCENDING"):
-            scored = [v for v in newest if self._kernels.score(v, now) is not None]
-            down = order == "SCORE_DESCENDING"
-            ranked = sorted(scored, key=lambda v: self._kernels.score(v, now) or 0.0, reverse=down)
-            return ranked + [v for v in newest if v not in scored]
         return sorted(newest, key=lambda v: heat(self._kernels.votes(v, now), v.at, now), reverse=True)

@@ -36,7 +36,6 @@ class Version:
     dataset_sources: tuple[str, ...] = ()
     kernel_sources: tuple[str, ...] = ()
     model_sources: tuple[str, ...] = ()
-    parent_ref: str | None = None
     home: str = ""
     """Slug of the competition whose snapshot has it; empty for a kernel that was pushed here."""
     row_id: str | None = None
@@ -72,8 +71,7 @@ class Kernels:
         for row, at in dated:
             ref = refs[wire_ref(row)]
             version = _read(snapshot.path / COMMUNITY, row, at, ref, len(self._versions[ref]) + 1)
-            parent = refs.get(row.parent_ref or "", row.parent_ref)
-            self._versions[ref].append(replace(version, home=slug, competition_sources=(slug,), parent_ref=parent))
+            self._versions[ref].append(replace(version, home=slug, competition_sources=(slug,)))
 
     def push(self, version: Version) -> None:
         """Add a version that was pushed."""

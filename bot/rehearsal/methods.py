@@ -66,9 +66,7 @@ def methods(site: Site) -> Mapping[str, Method]:
         "blobs.BlobApiService": {"StartBlobUpload": data_sets.start_upload},
         "datasets.DatasetApiService": {
             "CreateDataset": data_sets.create,
-            "CreateDatasetVersion": data_sets.create_version,
             "GetDatasetStatus": data_sets.status,
-            "GetDataset": data_sets.get,
             "ListDatasets": data_sets.list,
             "DeleteDataset": data_sets.delete,
         },

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from functools import lru_cache
-from html import unescape
 
 from markdown_it import MarkdownIt
 
@@ -17,11 +16,6 @@ def _markdown() -> MarkdownIt:
 def rendered(markdown: str) -> str:
     """Return CommonMark with tables as HTML; tags in the text are escaped."""
     return str(_markdown().render(markdown))
-
-
-def stripped(markdown: str) -> str:
-    """Return the text without any markup, on one line."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", rendered(markdown))).split())
 
 
 def slugified(text: str) -> str:

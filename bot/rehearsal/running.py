@@ -68,13 +68,9 @@ class Runner:
         (self.folder / "empty").chmod(0o755)
 
     def start(self, source: str, inputs: Mapping[str, Path], *, seconds: float, keep: str) -> Run:
-        """Start a run, in its turn.
+        """Start a run of a notebook's JSON or of a script, in its turn, for so long by a real clock; it is to write `keep`.
 
-        Args:
-            source: a notebook's JSON, or a script.
-            inputs: folders by their paths below `/kaggle/input`.
-            seconds: its limit, by a real clock.
-            keep: name of the file that it is to write.
+        The inputs are folders by their paths below `/kaggle/input`.
         """
         run, number = Run(), next(self._numbers)
         request = ExecutionRequest(

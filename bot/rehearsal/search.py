@@ -2,21 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
 
 from bot.rehearsal.competition import Competition
 from bot.rehearsal.forum import Thread
 from bot.rehearsal.forum_methods import forum_url, topic_url
 from bot.rehearsal.identity import wire_id
 from bot.rehearsal.kernels import Version
-from bot.rehearsal.rendering import slugified, stripped
+from bot.rehearsal.rendering import slugified
 from bot.rehearsal.site import Site
 from bot.rehearsal.wire import Answer, Call, Json, listed, wire_time
 from scrapers.snapshots.community import MessageRow
 
-_ORDERS = ("UNSPECIFIED", "DATE_CREATED", "DATE_UPDATED", "HOTNESS", "LAST_VIEWED", "TOTAL_COMMENTS", "VOTES")
-_CUT = 500
-"""Characters of a text that a search shows."""
+_LATEST = "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED"
 _FROM_THE_FUTURE = {
     "documentType": "PLAYLIST",
     "title": "A kind of document that no client knows yet",
@@ -32,7 +29,10 @@ class Search:
         self._kernels = site.kernels
 
     def list_entities(self, call: Call) -> Answer:
-        """ListEntities: what there is of the requested types (all without any) whose title, author or competition matches."""
+        """ListEntities: what there is of the requested types (all without any) whose title, author or competition matches.
+
+        The order may be that of the latest changes; otherwise it is that of the types.
+        """
         filters = call.inner("filters")
         types = {str(value).upper().removeprefix("DOCUMENT_TYPE_") for value in filters.many("documentTypes")}
         words = filters.text("query").lower().split()
@@ -44,7 +44,8 @@ class Search:
         }
         made = (make(call.now) for kind, make in makers.items() if not types or kind in types)
         found = [document for documents in made for document in documents if _matches(document, words)]
-        found = _sorted(found, call.enum("canonicalOrderBy", "LIST_SEARCH_CONTENT_ORDER_BY_", _ORDERS))
+        if call.text("canonicalOrderBy") == _LATEST:
+            found.sort(key=lambda document: document["_at"], reverse=True)
         if self._site.settings.unknown_enums and found:
             found.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
         page, token = call.page(found, default=20)
@@ -132,20 +133,15 @@ def _competition(competition: Competition, now: datetime) -> Json:
 
 def _topic(competition: Competition, thread: Thread, now: datetime) -> Json:
     tier = competition.readings.tier("topic", thread.row.id, now)
-    opening = thread.opening
-    text = opening.markdown or "" if opening and not opening.deleted else ""
     return {
         "id": thread.number,
         "documentType": "TOPIC",
-        "title": thread.row.title or "",
         "createTime": wire_time(thread.at),
         "updateTime": wire_time(thread.last),
         "votes": thread.votes,
         "ownerUser": _author(thread.row.author, tier),
-        "discussionDocument": _discussion(competition, thread, text, ""),
         "_at": thread.last,
-        "_comments": thread.comments,
-        "_competition": competition.card.title,
+        **_discussion(competition, thread),
     }
 
 
@@ -154,28 +150,23 @@ def _comment(competition: Competition, thread: Thread, row: MessageRow, now: dat
     return {
         "id": number,
         "documentType": "COMMENT",
-        "title": thread.row.title or "",
         "createTime": wire_time(row.posted_at),
         "updateTime": wire_time(row.edited_at or row.posted_at),
         "votes": readings.votes("message", row.id, now),
         "ownerUser": _author(row.author, readings.tier("message", row.id, now)),
-        "discussionDocument": _discussion(competition, thread, row.markdown or "", f"#{number}"),
         "_at": row.edited_at or row.posted_at,
-        "_competition": competition.card.title,
+        **_discussion(competition, thread, f"#{number}"),
     }
 
 
-def _discussion(competition: Competition, thread: Thread, markdown: str, anchor: str) -> Json:
-    return {
-        "messageMarkdown": markdown[:_CUT],
-        "messageStripped": stripped(markdown)[:_CUT],
-        "forumName": competition.card.title,
+def _discussion(competition: Competition, thread: Thread, anchor: str = "") -> Json:
+    title = competition.card.title
+    document = {
+        "forumName": title,
         "forumUrl": forum_url(competition.slug),
         "newCommentUrl": f"{topic_url(competition.slug, thread)}{anchor}",
-        "sourceType": "SEARCH_DISCUSSIONS_SOURCE_TYPE_COMPETITION",
-        "topicType": "SEARCH_DISCUSSIONS_TOPIC_TYPE_TOPICS",
-        "type": f"SEARCH_DISCUSSIONS_DOCUMENT_TYPE_{'COMMENT' if anchor else 'TOPIC'}",
     }
+    return {"title": thread.row.title or "", "discussionDocument": document, "_competition": title}
 
 
 def _author(author: str | None, tier: str | None) -> Json:
@@ -190,17 +181,6 @@ def _user(name: str, author: str | None, tier: str | None) -> Json:
         "url": f"/{name}",
         "tier": tier,
     }
-
-
-def _sorted(documents: list[Json], order: str) -> list[Json]:
-    keys: dict[str, Callable[[Json], Any]] = {
-        "DATE_CREATED": lambda one: one.get("createTime") or "",
-        "DATE_UPDATED": lambda one: one["_at"],
-        "TOTAL_COMMENTS": lambda one: one.get("_comments", 0),
-        "VOTES": lambda one: one.get("votes", 0),
-        "HOTNESS": lambda one: one.get("votes", 0),
-    }
-    return sorted(documents, key=keys[order], reverse=True) if order in keys else documents
 
 
 def _shown(document: Json) -> Json:

@@ -60,11 +60,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def serving(site: Site, port: int = 0) -> Iterator[str]:
-    """Serve a site on loopback while the context lasts, and close it afterwards.
-
-    Args:
-        site: the site.
-        port: where; 0 is a free port.
+    """Serve a site on loopback while the context lasts, and close it afterwards; port 0 is a free one.
 
     Yields:
         The base address, such as `http://127.0.0.1:8899`.

@@ -9,6 +9,7 @@ from bot.rehearsal.kernels import Version
 from bot.rehearsal.running import Outcome, Run
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.wire import Json
+from state.clock import midnight
 
 _WEEK = timedelta(days=7)
 _SATURDAY = 5
@@ -92,8 +93,7 @@ class Sessions:
 
     def refresh(self, now: datetime) -> datetime:
         """Return when the week's time on GPUs begins anew: on Saturday, 00:00 UTC."""
-        today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return today + timedelta(days=(_SATURDAY - now.weekday() - 1) % 7 + 1)
+        return midnight(now, (_SATURDAY - now.weekday() - 1) % 7 + 1)
 
     def gpu_seconds(self, now: datetime) -> tuple[int, int]:
         """Return the seconds on GPUs that this week's ended sessions took, and those that running ones may take."""

@@ -42,8 +42,6 @@ class SiteSettings(BaseModel):
     daily_submissions: Annotated[int, Field(ge=0)] = 5
     """Used if the snapshot has no limit."""
     max_team_size: int = 5
-    other_competitions: Annotated[int, Field(ge=0)] = 45
-    """Made-up competitions in the lists, which the user has not joined."""
     downloads: Literal["redirect", "address"] = "redirect"
     """Whether a download answers with a redirect, or with status 200 and `{"url": ...}`."""
     page_format: Literal["markdown", "html", "mixed"] = "mixed"
@@ -77,7 +75,3 @@ class SiteSettings(BaseModel):
     """A week."""
     sessions_at_once: Annotated[int, Field(ge=1)] = 5
     """Runs of notebooks that may be queued or go on at a time."""
-    link_seconds: float = 7 * 86400.0
-    """By the site's clock, for which an upload or a download link is valid."""
-    largest_upload: int = 1 << 30
-    """Bytes of one file."""

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.rehearsal.competition import Competition
-from bot.rehearsal.competition_lists import make_others
 from bot.rehearsal.faults import Faults
 from bot.rehearsal.identity import Numbers
 from bot.rehearsal.kernels import Kernels
@@ -36,14 +35,9 @@ class Site:
         faults: Faults | None = None,
         sandbox: Sandbox | None = None,
     ) -> None:
-        """Set up a site; nothing is served yet.
+        """Set up a site that plays snapshots back, at the times in their cards; nothing is served yet.
 
-        Args:
-            played: one or several snapshots to play back, at the times in their cards.
-            clock: the site's time.
-            settings: how it behaves; None: the defaults.
-            faults: what goes wrong; None: nothing.
-            sandbox: runs pushed notebooks, of which competitions for notebooks then hide most test rows; None: none is run.
+        With a sandbox pushed notebooks are run, and competitions for notebooks hide most test rows.
 
         Raises:
             UsageError: no snapshot, the same competition twice, a fault of a competition that is not played, or test rows that
@@ -67,12 +61,11 @@ class Site:
         )
         """In the order given."""
         self._by_slug = {one.slug: one for one in self.competitions}
-        self.others = make_others(min(one.card.enabled_at for one in self.competitions), settings)
         self.kernels = Kernels()
         for one in self.competitions:
             self.kernels.add(one.snapshot, one.readings)
-        self.uploads = Uploads(settings.link_seconds, settings.largest_upload)
-        self.storage = Storage([one.files for one in self.competitions], settings.link_seconds)
+        self.uploads = Uploads()
+        self.storage = Storage([one.files for one in self.competitions])
 
     @property
     def submissions(self) -> Sequence[Submission]:

@@ -1,93 +1,63 @@
-"""The page at the site's root, which shows people what the site is doing."""
+"""Pages for people: what the site plays, and of each competition the metric, the rules, submissions and the leaderboard."""
 
-from datetime import datetime, timedelta
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from collections.abc import Iterable
+from datetime import datetime
 
 from bot.rehearsal.board import score_text
-from bot.rehearsal.time_shift import shift_in_words
+from bot.rehearsal.competition import Competition
+from bot.rehearsal.competition_pages import metric_words
+from bot.rehearsal.rendering import rendered
+from bot.rehearsal.site import Site
 
-if TYPE_CHECKING:
-    from bot.rehearsal.competition import Competition
-    from bot.rehearsal.site import Site
-
-_TOP = 10
-_LATEST = 12
-
-
-def page(site: "Site", now: datetime) -> str:
-    """Return the page as HTML; it reloads every two seconds."""
-    asked = site.requests.most_common()
-    return (
-        _environment()
-        .get_template("status_page.html.j2")
-        .render(
-            now=now,
-            competitions=[_shown(site, competition, now) for competition in site.competitions],
-            requests=asked,
-            total=sum(site.requests.values()),
-            most=asked[0][1] if asked else 1,
-            faults=site.faults.injected[: -_LATEST - 1 : -1],
-            fault_count=len(site.faults.injected),
-            score=score_text,
-        )
-    )
+_TOP = 20
+"""Teams and submissions that a page shows."""
+# Titles and tags come from elsewhere: the browser neither runs anything nor asks the network.
+_PAGE = """<!doctype html>
+<meta charset="utf-8"><meta http-equiv="refresh" content="2"><link rel="icon" href="data:,">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'">
+<title>Rehearsal</title>
+"""
 
 
-def _shown(site: "Site", competition: "Competition", now: datetime) -> dict[str, Any]:
-    """Return what the page shows of one competition; `moved` is empty if its times are the original ones."""
+def index_page(site: Site, now: datetime) -> str:
+    """Return the page of all competitions as HTML."""
+    lines = [f"- [{one.card.title}](/competitions/{one.slug}): {_state(one, now)}" for one in site.competitions]
+    counts = f"{sum(site.requests.values())} requests, {len(site.faults.injected)} faults injected"
+    return _PAGE + rendered("\n".join([f"# {now:%Y-%m-%d %H:%M} UTC", "", counts, "", *lines]))
+
+
+def competition_page(competition: Competition, now: datetime) -> str:
+    """Return the page of one competition as HTML; private scores are shown once it is over."""
     card, over = competition.card, competition.over(now)
-    span = card.deadline - card.enabled_at
+    teams = competition.standings(now, private=over)
     places = [
-        {
-            "rank": rank,
-            "name": team.name,
-            "score": score_text(team.private if over else team.public),
-            "own": team.id == competition.team_id,
-        }
-        for rank, team in enumerate(competition.standings(now, private=over), 1)
+        (
+            rank,
+            f"**{team.name}**" if team.id == competition.team_id else team.name,
+            team.private if over else team.public,
+        )
+        for rank, team in enumerate(teams, 1)
+        if rank <= _TOP or team.id == competition.team_id
     ]
-    threads, taken = competition.forum.threads(now), competition.desk.all(now)
-    kernels = site.kernels.of(competition.slug, now)
-    return {
-        "slug": competition.slug,
-        "card": card,
-        "moved": shift_in_words(competition.snapshot.shift),
-        "daily": competition.daily,
-        "over": over,
-        "deadline": competition.deadline(now),
-        "left": _span(competition.deadline(now) - now),
-        "done": min(1.0, max(0.0, (now - card.enabled_at) / span)) if span else 1.0,
-        "top": places[:_TOP],
-        "own": next((place for place in places if place["own"]), None),
-        "teams": len(places),
-        "submissions": taken[: -_LATEST - 1 : -1],
-        "submission_count": len(taken),
-        "limits": competition.desk.limits(now, closed=over),
-        "topics": len(threads),
-        "messages": sum(len(thread.posts) for thread in threads),
-        "kernels": len(kernels),
-        "versions": sum(len(site.kernels.versions(kernel.ref, now)) for kernel in kernels),
-    }
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    sent = [
+        (f"{one.at:%m-%d %H:%M}", one.tag, one.status, score_text(one.public_score), one.error or "")
+        for one in reversed(competition.desk.all(now)[-_TOP:])
+    ]
+    return _PAGE + rendered(
+        f"# {card.title}\n\n{now:%Y-%m-%d %H:%M} UTC, {_state(competition, now)}\n\n"
+        f"{metric_words(card)}, {'lower' if card.lower_is_better else 'higher'} is better\n\n"
+        f"## {'Private' if over else 'Public'} leaderboard, {len(teams)} teams\n\n"
+        f"{_table(('Rank', 'Team', 'Score'), ((rank, name, score_text(score)) for rank, name, score in places))}\n\n"
+        f"## Submissions\n\n{_table(('Made at', 'Description', 'Status', 'Public score', 'Error'), sent)}\n\n"
+        f"{competition.pages.content['rules']}"
     )
 
 
-def _span(left: timedelta) -> str:
-    """Return a span in days, or in hours and minutes if it is less than two days."""
-    seconds = max(0, int(left.total_seconds()))
-    if seconds >= 2 * 86400:
-        return f"{seconds // 86400} days"
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+def _state(one: Competition, now: datetime) -> str:
+    ends = f"{'ended' if one.over(now) else 'ends'} {one.deadline(now):%Y-%m-%d %H:%M}"
+    return f"{ends}, {len(one.desk.all(now))} submissions"
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = [header, ("---" for _ in header), *rows]
+    return "\n".join(f"| {' | '.join(str(cell).replace('|', '&#124;') for cell in line)} |" for line in lines)

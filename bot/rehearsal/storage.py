@@ -7,12 +7,13 @@ import threading
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from email.utils import format_datetime
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
+from bot.rehearsal.uploads import LINK_LIFE
 from bot.rehearsal.wire import Refused
 from scrapers.snapshots.files import walk
 
@@ -45,15 +46,9 @@ class DataFiles:
 class Storage:
     """The files behind signed addresses: only competitions' `data/` and what was added."""
 
-    def __init__(self, data: Sequence[DataFiles], link_seconds: float) -> None:
-        """Prepare the storage; nothing is written before it is asked for.
-
-        Args:
-            data: the files of each competition.
-            link_seconds: of the site's clock; how long a signed address is valid.
-        """
+    def __init__(self, data: Sequence[DataFiles]) -> None:
+        """Prepare the storage; nothing is written before it is asked for."""
         self._data = {one.slug: one for one in data}
-        self._life = timedelta(seconds=link_seconds)
         self._links: dict[str, tuple[str, datetime]] = {}
         """The place that each signature is for, and until when it is valid."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -77,7 +72,7 @@ class Storage:
     def link(self, place: str, base_url: str, now: datetime) -> str:
         """Return the signed address of a place: `archive/<slug>.zip`, `data/<slug>/<file>`, or one that was added."""
         signature = secrets.token_hex(32)
-        self._links[signature] = place, now + self._life
+        self._links[signature] = place, now + LINK_LIFE
         return f"{base_url}/storage/{quote(place)}?X-Goog-Signature={signature}"
 
     def add(self, place: str, content: bytes, made_at: datetime) -> None:

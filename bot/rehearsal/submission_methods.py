@@ -53,20 +53,11 @@ class SubmissionMethods:
         return competition
 
     def list_submissions(self, call: Call) -> Answer:
-        """ListSubmissions: newest first unless another order is requested."""
+        """ListSubmissions: newest first, whatever order is requested."""
         competition = self._joined(call)
         if not competition.begun(call.now):
             raise denied("competitions.participate")
-        names = ("DATE", "NAME", "PRIVATE_SCORE", "PUBLIC_SCORE")
-        order = call.enum("sortBy", "SUBMISSION_SORT_BY_", names)
-        group = call.enum("group", "SUBMISSION_GROUP_", ("ALL", "SUCCESSFUL", "SELECTED"))
-        found = list(reversed(competition.desk.all(call.now)))
-        if group == "SUCCESSFUL":
-            found = [one for one in found if one.status == "COMPLETE"]
-        elif group == "SELECTED":
-            chosen = {one.ref for one in competition.desk.best_public(call.now, 2)}
-            found = [one for one in found if one.ref in chosen]
-        page, token = call.page(_ordered(found, order, competition, call.now))
+        page, token = call.page(list(reversed(competition.desk.all(call.now))))
         return listed("submissions", [_shown(one, competition, call.now) for one in page], token)
 
     def get(self, call: Call) -> Answer:
@@ -108,18 +99,6 @@ def _may_submit(competition: Competition, now: datetime) -> None:
             f"Submission not allowed: Your team has used its daily Submission allowance ({competition.daily}) today, "
             "please try again tomorrow UTC."
         )
-
-
-def _ordered(found: list[Submission], order: str, competition: Competition, now: datetime) -> list[Submission]:
-    card, over = competition.card, competition.over(now)
-
-    def worth(one: Submission) -> float:
-        score = one.public_score if order == "PUBLIC_SCORE" else one.private_score if over else None
-        return float("-inf") if score is None else card.oriented(score)
-
-    if order == "NAME":
-        return sorted(found, key=lambda one: one.file_name)
-    return found if order == "DATE" else sorted(found, key=worth, reverse=True)
 
 
 def _shown(one: Submission, competition: Competition, now: datetime) -> Json:

@@ -22,8 +22,8 @@ class RerunFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Sent:
-    """A submission as received."""
+class Submission:
+    """A submission as it stands at a time."""
 
     ref: int
     tag: str
@@ -33,22 +33,16 @@ class Sent:
     file_name: str
     size: int
     """Bytes."""
-
-
-@dataclass(frozen=True)
-class Submission(Sent):
-    """A submission as it stands at a time."""
-
-    status: Status
-    public_score: float | None
-    private_score: float | None
+    status: Status = "PENDING"
+    public_score: float | None = None
+    private_score: float | None = None
     """Known to the site before the deadline, and shown after it."""
-    error: str | None
+    error: str | None = None
 
 
 @dataclass(frozen=True)
 class _Taken:
-    sent: Sent
+    sent: Submission
     graded: "Future[Grade]"
     ready_at: datetime
 
@@ -66,14 +60,7 @@ class SubmissionDesk:
     """Takes submissions and grades them in a thread of its own; its answers depend on the time."""
 
     def __init__(self, snapshot: Snapshot, settings: SiteSettings, daily: int, refs: Iterator[int]) -> None:
-        """Open the desk of a competition.
-
-        Args:
-            snapshot: what it is graded with.
-            settings: the site's.
-            daily: submissions that are allowed on a UTC day.
-            refs: yields the number of each submission, greater each time.
-        """
+        """Open the desk of a competition; `daily` submissions are allowed on a UTC day, and get the next of `refs`."""
         self._snapshot = snapshot
         self._settings = settings
         self._daily = daily
@@ -98,16 +85,12 @@ class SubmissionDesk:
     def take(self, content: bytes | Callable[[], bytes], file_name: str, tag: str, now: datetime) -> int:
         """Take a submission and return its number; the caller has checked that it is allowed.
 
-        Args:
-            content: of the file; or a function that waits for it, and raises RerunFailed: a notebook's.
-            file_name: the file's.
-            tag: the description.
-            now: the site's time.
+        Of a notebook `content` is a function that waits for the file, and raises RerunFailed.
         """
         ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
         known = content if isinstance(content, bytes) else b""
-        sent = Sent(ref, tag, hashlib.sha256(known).hexdigest(), now, file_name, len(known))
+        sent = Submission(ref, tag, hashlib.sha256(known).hexdigest(), now, file_name, len(known))
         graded = self._thread.submit(self._grade, content, file_name)
         self._taken.append(_Taken(sent, graded, ready))
         return ref
@@ -175,18 +158,16 @@ def references(seed: int) -> Iterator[int]:
 
 
 def _as_of(kept: _Taken, now: datetime) -> Submission:
-    known, error = None, None
-    status: Status = "PENDING"
-    if now >= kept.ready_at and kept.graded.done() and not kept.graded.cancelled():
-        failure = kept.graded.exception()
-        known = kept.graded.result() if failure is None else None
+    if now < kept.ready_at or not kept.graded.done() or kept.graded.cancelled():
+        return kept.sent
+    if failure := kept.graded.exception():
         # The stand-in's own error may quote the answers, so only its type is shown.
-        error = known.error if known else f"Evaluation Exception: {type(failure).__name__}"
-        status = "ERROR" if error else "COMPLETE"
-    return Submission(
-        **vars(kept.sent),
-        status=status,
-        public_score=known.public if known else None,
-        private_score=known.private if known else None,
-        error=error,
+        return replace(kept.sent, status="ERROR", error=f"Evaluation Exception: {type(failure).__name__}")
+    grade = kept.graded.result()
+    return replace(
+        kept.sent,
+        status="ERROR" if grade.error else "COMPLETE",
+        public_score=grade.public,
+        private_score=grade.private,
+        error=grade.error,
     )

@@ -20,12 +20,7 @@ def align_starts(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
 
 
 def shifted(snapshot: Snapshot, by: timedelta) -> Snapshot:
-    """Return a snapshot with all its times moved; times within texts stay, and no file is changed.
-
-    Args:
-        snapshot: as loaded, or moved before.
-        by: how much later everything is.
-    """
+    """Return a snapshot with all its times moved; times within texts stay, and no file is changed."""
     if not by:
         return snapshot
     card, rows = snapshot.card, snapshot.community

@@ -6,6 +6,11 @@ from datetime import datetime, timedelta
 
 from bot.rehearsal.wire import Refused
 
+LINK_LIFE = timedelta(days=7)
+"""By the site's clock, for which an address to upload to or to download from is valid."""
+_MAX_BYTES = 1 << 30
+"""Of one file."""
+
 
 @dataclass
 class Upload:
@@ -37,15 +42,7 @@ class Upload:
 class Uploads:
     """All uploads of the site; one that nobody finishes expires."""
 
-    def __init__(self, seconds: float, largest: int) -> None:
-        """Set up an empty store.
-
-        Args:
-            seconds: by the site's clock, for which an upload's address is valid.
-            largest: most bytes of one file.
-        """
-        self._life = timedelta(seconds=seconds)
-        self._largest = largest
+    def __init__(self) -> None:
         self._by_place: dict[str, Upload] = {}
         self._by_token: dict[str, Upload] = {}
 
@@ -53,9 +50,9 @@ class Uploads:
         """Announce a file; return its upload, and the last part of the address to PUT it to."""
         if not file_name or "/" in file_name or "\\" in file_name or "\0" in file_name or file_name in (".", ".."):
             raise Refused(400, "Invalid file name")
-        if not 0 <= length <= self._largest:
-            raise Refused(400, f"Invalid content length; the largest file has {self._largest} bytes")
-        upload = Upload(secrets.token_urlsafe(48), file_name, length, now + self._life)
+        if not 0 <= length <= _MAX_BYTES:
+            raise Refused(400, f"Invalid content length; the largest file has {_MAX_BYTES} bytes")
+        upload = Upload(secrets.token_urlsafe(48), file_name, length, now + LINK_LIFE)
         place = secrets.token_urlsafe(24)
         self._by_place[place] = self._by_token[upload.token] = upload
         return upload, place

@@ -109,20 +109,14 @@ class Call:
         return replace(self, body=value or {})
 
     def enum(self, name: str, prefix: str, names: Sequence[str]) -> str:
-        """Return an enumeration's name without its prefix; names and numbers are accepted, the first is the default.
-
-        Args:
-            name: the field.
-            prefix: the beginning of each name's long form.
-            names: short names, each at the index of its number; an empty one is an unused number.
-        """
+        """Return an enumeration's name without its prefix; names and numbers are accepted, the first is the default."""
         value = self.body.get(name)
         if value is None or value == "":
             return names[0]
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names) and names[value]:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
             return names[value]
         short = value.upper().removeprefix(prefix) if isinstance(value, str) else ""
-        if short not in names or not short:
+        if short not in names:
             raise Refused(400, f"Invalid value for {name}")
         return short
 

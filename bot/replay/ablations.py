@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.agents import AgentName, blends
+from bot.agents import IN_LABS, AgentName, blends
 from bot.replay.settings import ReplaySettings
 
 
@@ -24,11 +24,10 @@ class Ablation:
 ABLATIONS: Mapping[str, Ablation] = {
     "no-community": Ablation("community", False, ("comind", "hybrid", "aide-code", "aide-rag")),
     "no-reproduction": Ablation("reproduction.kernels", 0, ("comind", "hybrid"), within="no-community"),
-    "no-labs": Ablation("rounds.coder", "script", ("comind", "hybrid")),
+    "no-labs": Ablation("rounds.coder", "script", IN_LABS),
     "no-knowledge": Ablation("knowledge", "none", ("comind", "hybrid", "automind")),
     "no-adaptive-coding": Ablation("adaptive_coding.threshold", 5, ("automind",)),
     "no-blend": Ablation("blend", False),
-    "no-race": Ablation("race", False, within="no-blend"),
 }
 """By the word that a plan and `result.json` have for it."""
 
@@ -36,7 +35,7 @@ BLENDS = "blend"
 """The word for an agent that blends though it usually does not."""
 
 
-_IN_LABS = ("comind", "hybrid", "solo")
+_IN_LABS = (*IN_LABS, "solo")
 """Agents in whose labs the owner's coding agent may work."""
 
 

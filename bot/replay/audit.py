@@ -18,9 +18,7 @@ from bot.replay.foreign import Fingerprints, known_texts
 from bot.replay.labels import LabelRows
 from bot.replay.settings import ReplaySettings
 from bot.replay.true_times import Times, derived_too_early, entries_shown, true_times
-from bot.report.export import read_graph
 from scrapers.snapshots.snapshot import Snapshot
-from state.errors import UsageError
 from state.store import Store
 from state.tables import CommunityRow, Execution, ModelCall, Node
 from state.words import iso
@@ -59,15 +57,8 @@ def audit_run(
 
     Each prompt in the file must match the database; its clock must be the run's at that time, which never moves back; each
     item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is later than
-    its clock, or a row of the answers. In graph.json nothing may be later than the clock, or dated before what went into it.
-
-    Args:
-        folder: the run's.
-        store: its database.
-        snapshot: the snapshot it was run on.
-        rows: the snapshot's community, cleaned.
-        run_id: the run.
-        settings: the run's.
+    its clock, or a row of the answers. No idea, draft or report may be dated before what it was made of. `rows` are the
+    snapshot's community, cleaned.
     """
     findings: list[str] = []
     prompts = list(_read_lines(folder.prompts, findings))
@@ -75,7 +66,6 @@ def audit_run(
     clocks = Clocks.read(store, run_id, settings, snapshot.card.enabled_at)
     times = true_times(store, run_id, snapshot.card.slug)
     findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
-    findings += _graph_problems(folder.graph, times, settings.cutoff)
     findings += _knowledge_problems(store, run_id, snapshot.card.slug, settings)
     ageless = frozenset((ITEM,) if settings.knowledge == "all" else ())
     words = Fingerprints.read(snapshot, rows)
@@ -188,30 +178,6 @@ def _knowledge_problems(store: Store, run_id: str, competition: str, settings: R
         yield f"the run goes without the knowledge base, but was shown {shown[0]['id']}"
     for id in sorted({entry["id"] for entry in shown if competition in entry["competitions"]}):
         yield f"{id} was drawn from {competition} itself"
-
-
-def _graph_problems(path: Path, times: Times, cutoff: datetime) -> Iterator[str]:
-    """Yield what is wrong with the times in graph.json: nothing is of a time before that of what went into it."""
-    try:
-        graph = read_graph(path)
-    except UsageError as error:
-        yield str(error)
-        return
-    for id, element in graph.elements.items():
-        known, true = element.known_at, times.get(id)
-        if known is not None and known > cutoff:
-            yield f"{path.name}: {id} is of {iso(known)}, later than the clock"
-        if true is not None and (known is None or known < true):
-            yield f"{path.name}: {id} is of {iso(true)}, but the file dates it {known and iso(known)}"
-    for edge in graph.edges:
-        before, after = graph.elements[edge.source].known_at, graph.elements[edge.target].known_at
-        # An idea may be merged into an older one.
-        if before is None or edge.kind in ("merged", "split"):
-            continue
-        if edge.source.startswith("topic/"):  # it may have grown since
-            before = times.get(edge.source) or before
-        if after is None or after < before:
-            yield f"{path.name}: {edge.target} is dated before {edge.source}, which went into it"
 
 
 def _time(text: Any) -> datetime | None:

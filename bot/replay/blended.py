@@ -1,12 +1,13 @@
-"""Blending stored runs of one competition afterwards: their scored scripts become the nodes of a run of its own."""
+"""Blending stored runs of one competition: what their nodes predict becomes the experiments of a run of its own."""
 
+import asyncio
 import hashlib
 import random
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlmodel import col, select
@@ -19,10 +20,11 @@ from bot.engine.heartbeat import beating, last_beat
 from bot.engine.services import Machinery
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import APART, BASELINE, Tree
+from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
-from bot.execution.record import GUARDED, Execution, kept_execution, readable_files, step_of
+from bot.execution.record import GUARDED, SCORED_EXPERIMENT, Score, kept_execution
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
@@ -33,142 +35,154 @@ from bot.replay.settings import ReplaySettings
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
 from bot.submission.handing_in import hand_in
-from sandbox import Sandbox, SandboxDescription
+from sandbox import SandboxDescription
+from sandbox.choose import choose
 from sandbox.leases import Leases
+from sandbox.workspace import remove_tree
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
-from state.errors import UsageError
+from state.errors import BotError, UsageError
+from state.experiments import add_experiment
 from state.ledgers import read_only
-from state.progress import add_evaluation, create_node, end_execution, end_node, end_run, start_execution
+from state.progress import create_node, end_node, end_run
 from state.redaction import Redactor
 from state.store import Store, read_blob
-from state.tables import Node
+from state.tables import ExperimentRow, Node
 
-AGENT = "blend"
-"""Stands for the agent in the result of a blend of stored runs."""
 _SECONDS = 3600.0
 _NOTE = "made of the files of the scored runs, as nothing is trained"
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A replay that has finished, whose scripts may be blended with those of others."""
+    """A replay that has finished, whose predictions may be blended with those of others."""
 
-    id: str
     folder: RunFolder
     settings: ReplaySettings
     result: RunResult
 
 
 @dataclass(frozen=True)
-class _Script:
-    """A scored script of a stored run."""
+class _StoredNode:
+    """A node of a stored run, with its predictions in the run's bank."""
 
     run: StoredRun
-    node: Node
-    code: str
-    done: Execution
+    id: int
+    plan: str
+    code: str | None
+    model: str | None
+    kind: str
+    result: ScoredExperiment
+    seconds: float | None
 
 
-def stored_runs(folders: Sequence[RunFolder]) -> Sequence[StoredRun]:
+def stored_runs(folders: Sequence[RunFolder]) -> list[StoredRun]:
     """Return runs that can be blended with each other.
 
     Raises:
         UsageError: they cannot; the message names the run and the reason.
     """
-    found = sorted((_stored(folder) for folder in folders), key=lambda one: one.id)
-    if not found:
+    runs = sorted(map(_stored, folders), key=lambda run: run.result.run_id)
+    if not runs:
         raise UsageError("there are no runs to blend: name the folders of finished replays")
-    first, *others = found
-    for one in others:
-        if one.result.competition_id != first.result.competition_id:
+    first = runs[0]
+    for run in runs[1:]:
+        if run.result.competition_id != first.result.competition_id:
             raise UsageError(
-                f"{one.id} is of {one.result.competition_id}, {first.id} of {first.result.competition_id}: "
-                "name runs of one competition"
+                f"{run.folder.path} is of {run.result.competition_id}, {first.folder.path} of "
+                f"{first.result.competition_id}: name runs of one competition"
             )
-        if _withheld(one.folder) != _withheld(first.folder):
+        if _withheld(run.folder) != _withheld(first.folder):
             raise UsageError(
-                f"{one.id} withheld other rows than {first.id}: predictions of different rows have no common score. "
-                "Replay with the same --split-seed and the same version of the bot to blend their scripts"
+                f"{run.folder.path} withheld other rows than {first.folder.path}: predictions of different rows have no "
+                "common score. Replay both in labs or both with scripts, with the same --split-seed and version of the bot"
             )
-    return found
+    return runs
 
 
-def blended_run(stored: Sequence[StoredRun], snapshot: Snapshot, out: Path, now: datetime) -> PreparedRun:
-    """Create the folder of the run that blends others; its clock is the latest of theirs.
+def blend_runs(
+    stored: Sequence[StoredRun],
+    snapshot: Snapshot,
+    out: Path,
+    leases: Leases,
+    models: ModelSettings,
+    redactor: Redactor,
+    say: Callable[[str], None],
+) -> tuple[PreparedRun, RunResult]:
+    """Blend what stored runs predict, choose between the blend and the best node, grade, and write a run's folder into `out`.
+
+    No model is asked, and nothing is run in a sandbox. If it fails, no folder is left.
 
     Raises:
-        OSError: it cannot be created.
+        UsageError: nothing has predictions, or this version of the bot withholds other rows than the runs did.
+        UnsupportedLayout: the competition's data cannot be split.
+        InfrastructureFailure: the evaluator cannot work at all.
+        OSError: the folder cannot be created.
     """
     first = stored[0].settings
     settings = first.model_copy(
         update={
-            "agent": AGENT,
-            "model": "+".join(sorted({one.settings.model for one in stored})),
-            "blended": tuple(one.id for one in stored),
+            "agent": "blend",
+            "model": "+".join(sorted({run.settings.model for run in stored})),
+            "blended": tuple(run.result.run_id for run in stored),
             "seconds": _SECONDS,
-            "cutoff": max(one.settings.cutoff for one in stored),
+            "cutoff": max(run.settings.cutoff for run in stored),
             "split_seed": first.seed if first.split_seed is None else first.split_seed,
             "community": False,
             "pace": "all",
             "record": None,
             "roles": {},
+            "rounds": first.rounds.model_copy(update={"coder": "lab" if first.in_labs else "script"}),
             "steps": None,
             "blend": True,
         }
     )
-    (run,) = prepare([(snapshot, settings)], out, now)
-    return run
+    (run,) = prepare([(snapshot, settings)], out, datetime.now(UTC))
+    try:
+        return run, asyncio.run(_blend(run, stored, leases, models, redactor, say))
+    except BotError:
+        remove_tree(run.folder.path)
+        raise
 
 
-async def blend_runs(
+async def _blend(
     run: PreparedRun,
     stored: Sequence[StoredRun],
-    sandbox: Sandbox,
     leases: Leases,
     models: ModelSettings,
     redactor: Redactor,
     say: Callable[[str], None],
 ) -> RunResult:
-    """Blend the scored scripts of stored runs, choose between the blend and the best of them, grade, and write the run's folder.
-
-    No model is asked, and nothing is run in the sandbox: what is handed in is made of the files of the scored runs.
-
-    Returns:
-        The content of result.json.
-
-    Raises:
-        UsageError: no script has predictions, or this version of the bot withholds other rows than the runs did.
-        UnsupportedLayout: the competition's data cannot be split.
-        InfrastructureFailure: the evaluator cannot work at all.
-    """
     clock = ReplayClock(run.settings.cutoff)
     asked = replace(run, settings=run.settings.model_copy(update={"model": "builtin"}))
-    with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
-        stopwatch = Stopwatch(last_beat(store, run.id))
-        await begin(run, store, say)
-        async with (
-            aclosing(Worker()) as worker,
-            beating(store, run.id, stopwatch),
-            opened(
-                asked, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, say
-            ) as context,
-        ):
-            if _withheld(run.folder) != _withheld(stored[0].folder):
-                raise UsageError(
-                    f"{stored[0].id} was made by another version of the bot, which withheld other rows: replay it again"
-                )
-            await _adopt(context, stored)
-            blending = None if context.blender is None else Blending(context, context.blender)
-            handed = await hand_in(context, blending, run.folder.submission, worker, hurried=True)
-            with store.write() as tx:
-                end_run(tx, run.id, "finished")
-            ended = EndedRun(run.folder, context, _walls(stored), stopwatch, "finished")
-            return await grade_and_report(ended, replace(handed, note=_NOTE), run.snapshot.path, worker)
+    async with aclosing(Worker()) as worker:
+        machinery = Machinery(choose("process", trusted=True), leases, models, worker, BUILT_IN)
+        with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
+            stopwatch = Stopwatch(last_beat(store, run.id))
+            await begin(run, store, say)
+            async with (
+                beating(store, run.id, stopwatch),
+                opened(asked, store, clock, machinery, stopwatch, say) as context,
+            ):
+                if _withheld(run.folder) != _withheld(stored[0].folder):
+                    raise UsageError(
+                        f"{stored[0].folder.path} was made by another version of the bot, which withheld other rows: "
+                        "replay it again"
+                    )
+                await _adopt(context, [node for one in stored for node in _nodes(one)])
+                blending = None if context.blender is None else Blending(context, context.blender)
+                handed = await hand_in(context, blending, run.folder.submission, worker, hurried=True)
+                with store.write() as tx:
+                    end_run(tx, run.id, "finished")
+                # As if run where the walls of the stored runs were weakest.
+                weakest = min((one.result for one in stored), key=lambda result: result.isolation != "none")
+                walls = SandboxDescription(weakest.sandbox, (), isolates=weakest.isolation != "none")
+                ended = EndedRun(run.folder, context, walls, stopwatch, "finished")
+                return await grade_and_report(ended, replace(handed, note=_NOTE), run.snapshot.path, worker)
 
 
 def _stored(folder: RunFolder) -> StoredRun:
-    id, settings = read_config(folder)
+    _, settings = read_config(folder)
     result = finished_result(folder)
     if result is None:
         raise UsageError(f"{folder.path} has not finished: `bot resume {folder.path}` first")
@@ -176,7 +190,7 @@ def _stored(folder: RunFolder) -> StoredRun:
         raise UsageError(f"{folder.path} is a blend itself: name the runs that it was made of")
     if result.self_reported is not None:
         raise UsageError(f"{folder.path} has no scores of withheld rows: {result.self_reported}")
-    return StoredRun(id, folder, settings, result)
+    return StoredRun(folder, settings, result)
 
 
 def _withheld(folder: RunFolder) -> Mapping[str, str]:
@@ -185,28 +199,55 @@ def _withheld(folder: RunFolder) -> Mapping[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.name != INFO}
 
 
-def _walls(stored: Sequence[StoredRun]) -> SandboxDescription:
-    """Return where the scripts ran; if in several back ends, in the one that isolates least."""
-    least = min((one.result for one in stored), key=lambda result: result.isolation != "none")
-    return SandboxDescription(least.sandbox, (), isolates=least.isolation != "none")
+def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
+    """Yield a run's scored scripts and experiments, in order."""
+    run_id = run.result.run_id
+    with read_only(run.folder.database) as session:
+        valid = select(Node).where(Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(APART))
+        for node in session.exec(valid.order_by(col(Node.id))).all():
+            done, row = kept_execution(session, run_id, node.id), session.get(ExperimentRow, (run_id, node.id))
+            if done is None or done.score is None or done.score.spoiled or done.score.submission is None:
+                continue
+            result = _experiment(done.score) if row is None else SCORED_EXPERIMENT.validate_python(row.result)
+            code = None if node.code_sha is None else read_blob(session, node.code_sha).decode()
+            plan = f"Node {node.id} of {run.settings.agent} with seed {run.settings.seed}. {node.plan}"
+            kind = "model" if row is None else row.kind
+            yield _StoredNode(run, node.id, plan, code, node.model, kind, result, node.seconds)
 
 
-async def _adopt(context: RunContext, stored: Sequence[StoredRun]) -> None:
-    """Make a node of each scored script, with the score and the predictions that it has."""
-    scripts = [script for one in stored for script in _scripts(one)]
-    if not scripts:
-        raise UsageError("no script of these runs has predictions for withheld rows")
-    number_of = {(one.run.id, one.node.id): number for number, one in enumerate(scripts, BASELINE)}
-    actions = [Action("draft", _parents(one, number_of)) for one in scripts]
+def _experiment(score: Score) -> ScoredExperiment:
+    """Return a script's score as that of an experiment without predictions out of fold."""
+    arrays = Arrays(validation=score.predictions, test=score.submission)
+    return ScoredExperiment(arrays, score.value, score.noise.score_error, score.value, score.final)
+
+
+async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
+    """Make an experiment of each stored node, with the score and the predictions that it has."""
+    if context.experiments is None or not nodes:
+        raise UsageError("nothing in these runs has predictions for withheld rows")
     # Recorded as decisions are, so that the blend's number comes after theirs.
-    await context.decisions.ask(
-        _Given(actions[1:]), load_tree(context), Remaining(None, None, None, None), len(actions)
-    )
-    for number, (script, action) in enumerate(zip(scripts, actions, strict=True), BASELINE):
-        await _adopt_one(context, number, script, action)
-    for one in stored:
-        count = sum(script.run is one for script in scripts)
-        context.say(f"{count} scored scripts of {one.id}")
+    actions = [Action("draft") for _ in nodes[1:]]
+    await context.decisions.ask(_Given(actions), load_tree(context), Remaining(None, None, None, None), len(actions))
+    context.executor.folder.bank.mkdir(exist_ok=True)
+    for number, node in enumerate(nodes, BASELINE):
+        for name in filter(None, asdict(node.result.arrays).values()):
+            shutil.copyfile(node.run.folder.bank / name, context.executor.folder.bank / name)
+        score, result = node.result.score, SCORED_EXPERIMENT.dump_python(node.result, mode="json")
+        with context.store.write() as tx:
+            create_node(
+                tx,
+                context.run_id,
+                id=number,
+                action="draft",
+                parents=(),
+                plan=node.plan,
+                code=node.code,
+                model=node.model,
+            )
+            add_experiment(tx, context.run_id, number, name=f"node-{number}", kind=node.kind, result=result)
+            end_node(tx, context.run_id, number, "valid", score=score, seconds=node.seconds)
+    await context.experiments.write_submissions(context.experiments.worker)
+    context.say(f"{len(nodes)} scored nodes of {len({node.run.result.run_id for node in nodes})} runs")
 
 
 @dataclass(frozen=True)
@@ -218,57 +259,3 @@ class _Given:
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return all of them."""
         return self.actions
-
-
-def _scripts(one: StoredRun) -> Sequence[_Script]:
-    """Return a run's scripts with a score and predictions in its bank, in order."""
-    found = []
-    with read_only(one.folder.database) as session:
-        valid = select(Node).where(Node.run_id == one.id, Node.status == "valid", col(Node.action).not_in(APART))
-        for node in session.exec(valid.order_by(col(Node.id))).all():
-            done = kept_execution(session, one.id, node.id)
-            if done is not None and done.score is not None and done.score.predictions is not None and node.code_sha:
-                found.append(_Script(one, node, read_blob(session, node.code_sha).decode(), done))
-    return found
-
-
-def _parents(script: _Script, number_of: Mapping[tuple[str, int], int]) -> tuple[int, ...]:
-    known = (number_of.get((script.run.id, parent)) for parent in script.node.parents)
-    return tuple(number for number in known if number is not None)
-
-
-async def _adopt_one(context: RunContext, number: int, script: _Script, action: Action) -> None:
-    done, node, settings = script.done, script.node, script.run.settings
-    adopted = done.model_copy(update={"id": f"n{number}-{GUARDED}-0"})
-    ours = readable_files(context.executor.folder, adopted.id, adopted.score)
-    ours[0].parent.mkdir(exist_ok=True)
-    (context.executor.folder.executions / adopted.id).mkdir()
-    for source, target in zip(readable_files(script.run.folder, done.id, done.score), ours, strict=True):
-        shutil.copyfile(source, target)
-    for name in ("submission.csv", "solution.py"):
-        shutil.copyfile(
-            script.run.folder.executions / done.id / name, context.executor.folder.executions / adopted.id / name
-        )
-    plan = f"Node {node.id} of {settings.agent} with seed {settings.seed}. {node.plan}"
-    score, run_id = adopted.value, context.run_id
-    with context.store.write() as tx:
-        create_node(
-            tx,
-            run_id,
-            id=number,
-            action=action.kind,
-            parents=action.parents,
-            plan=plan,
-            code=script.code,
-            model=node.model,
-        )
-        start_execution(tx, run_id, adopted.id, node=number, view=GUARDED)
-        end_execution(tx, run_id, adopted.id, reason=adopted.reason, exit_code=None, seconds=adopted.seconds)
-        add_evaluation(tx, run_id, adopted.id, score=score, valid=True)
-
-    async def kept() -> dict[str, object]:
-        return adopted.model_dump(mode="json")
-
-    await context.steps.once(step_of(GUARDED), kept, node=number)
-    with context.store.write() as tx:
-        end_node(tx, run_id, number, "valid", score=score, seconds=node.seconds)

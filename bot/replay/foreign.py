@@ -13,6 +13,10 @@ from state.tables import CommunityRow, KernelVersion, Message, Topic
 SHINGLE_WORDS = 8
 """Words in a row that two texts are unlikely to share by chance."""
 _WORD = re.compile(r"[A-Za-z0-9_\-]+")
+_OMISSION = "…"
+"""Stands in an excerpt for what was left out."""
+_FENCES = re.compile(r"^(?:(?:`{3,}|~{3,})\w*|Output:)$", re.MULTILINE)
+"""Lines between a notebook's cells, which excerpts do not show."""
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _HEAD_LINES, _HEAD_CHARACTERS = 20, 20_000
@@ -20,11 +24,13 @@ _HEAD_LINES, _HEAD_CHARACTERS = 20, 20_000
 
 
 def _shingles(text: str) -> Iterator[str]:
-    words = [w.lower() for w in _WORD.findall(text)]
-    if 0 < len(words) < SHINGLE_WORDS and len(" ".join(words)) >= 24:
-        yield " ".join(words)
-    for start in range(len(words) - SHINGLE_WORDS + 1):
-        yield " ".join(words[start : start + SHINGLE_WORDS])
+    """Yield the runs of words of a text; words on the two sides of an omission are not a run."""
+    for part in text.split(_OMISSION):
+        words = [w.lower() for w in _WORD.findall(part)]
+        if 0 < len(words) < SHINGLE_WORDS and len(" ".join(words)) >= 24:
+            yield " ".join(words)
+        for start in range(len(words) - SHINGLE_WORDS + 1):
+            yield " ".join(words[start : start + SHINGLE_WORDS])
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,8 @@ def _texts(rows: Sequence[CommunityRow]) -> Iterator[tuple[datetime, str, str]]:
             times = [row.posted_at, row.edited_at or row.posted_at, topic.posted_at if topic else None]
             yield _NEVER if row.deleted else _known(times), f"message/{row.id}", row.markdown
         elif isinstance(row, KernelVersion):
-            yield _known([row.created_at]), f"kernel/{row.id}", f"{row.title}\n{row.text}"
+            text = f"{row.title}\n{row.text}"
+            yield _known([row.created_at]), f"kernel/{row.id}", f"{text}\n{_OMISSION}\n{_FENCES.sub('', text)}"
 
 
 def _known(times: Iterable[datetime | None]) -> datetime:

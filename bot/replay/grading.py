@@ -4,8 +4,7 @@ from pathlib import Path
 
 from bot.engine.attempts import load_tree
 from bot.evaluation.answers import Grade
-from bot.evaluation.answers.beyond_board import board_finding
-from bot.evaluation.answers.board import read_leaderboard
+from bot.evaluation.answers.board import board_finding, read_leaderboard
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED
 from bot.report.result import RunResult
@@ -27,12 +26,7 @@ async def grade_and_report(ended: EndedRun, handed: HandedIn, snapshot: Path, wo
 
 
 async def report_so_far(ended: EndedRun, teams: int) -> None:
-    """Write the page of a run that goes on; nothing is graded before its end.
-
-    Args:
-        ended: the run, with the status `running`.
-        teams: how many are on the leaderboard.
-    """
+    """Write the page of a run with the status `running`; nothing is graded before its end."""
     best = load_tree(ended.context).best_candidate()
     handed = HandedIn(None if best is None else best.id, None, "the run goes on")
     await write_so_far(ended, handed, GradedRun(_ungraded(ended, teams)))

@@ -1,6 +1,5 @@
 """Searching prompts for hidden answers: an id and its labels in one line."""
 
-import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from itertools import islice
 
 from scrapers.snapshots.answers import ANSWERS, USAGE
 from scrapers.snapshots.snapshot import Snapshot
+from scrapers.snapshots.tables import open_table
 
 _CELL = re.compile(r"[^\s,;|\t\"'\[\]{}()=]+")
 MOST_SHOWN = 5
@@ -28,9 +28,8 @@ class LabelRows:
         """Read the answers, without rows that are also in the sample submission or the training table."""
         card = snapshot.card
         public: set[tuple[str, ...]] = set()
-        columns = card.columns
         for name in ("sample_submission.csv", "train.csv"):
-            public |= {_cells(",".join(row)) for row in _table(snapshot, f"data/{name}", columns)}
+            public |= {_cells(",".join(row)) for row in _table(snapshot, f"data/{name}", card.columns)}
         answers = {_cells(",".join(row)): row[0] for row in _answers(snapshot)}
         return cls({cells: shown for cells, shown in answers.items() if cells not in public})
 
@@ -68,22 +67,18 @@ def _number(cell: str) -> str:
 def _answers(snapshot: Snapshot) -> list[tuple[str, ...]]:
     """Return the key and the labels of each row, whatever the columns' names."""
     card = snapshot.card
-    if found := _table(snapshot, ANSWERS, card.columns):
-        return found
-    if not snapshot.answers.is_file():  # one's own data
-        return []
-    with (snapshot.path / ANSWERS).open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        header = next(csv.reader(file), [])
-    labels = [name for name in header if name not in (*card.row_columns, USAGE)]
-    return _table(snapshot, ANSWERS, (*card.row_columns, *labels))
+    return _table(snapshot, ANSWERS, card.columns) or _table(snapshot, ANSWERS, card.row_columns, others=True)
 
 
-def _table(snapshot: Snapshot, name: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _table(snapshot: Snapshot, name: str, columns: tuple[str, ...], *, others: bool = False) -> list[tuple[str, ...]]:
+    """Return some columns of a table, and all others but that of the usage if asked; nothing where columns are missing."""
     path = snapshot.path / name
     if not path.is_file():
         return []
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.DictReader(file)
-        if not set(columns) <= set(reader.fieldnames or ()):
+    with open_table(path) as rows:
+        header = next(rows, (0, []))[1]
+        if not set(columns) <= set(header):
             return []
-        return [tuple(str(row[c]) for c in columns) for row in reader]
+        wanted = [*columns, *(name for name in header if others and name not in (*columns, USAGE))]
+        places = [header.index(name) for name in wanted]
+        return [tuple(cells[place] for place in places) for _, cells in rows if len(cells) == len(header)]

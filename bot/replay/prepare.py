@@ -17,6 +17,7 @@ from scrapers.snapshots.fields import sentences
 from scrapers.snapshots.files import GRADER
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
+from state.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,7 @@ class PreparedRun:
 
 
 def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: datetime) -> Sequence[PreparedRun]:
-    """Create every run's folder with its config.json.
-
-    Args:
-        runs: snapshot and settings of each run.
-        out: the folder for the runs' folders.
-        now: the time in the ids; runs that would share an id get later microseconds.
+    """Create every run's folder with its config.json; runs that would share an id get later microseconds.
 
     Raises:
         OSError: a folder cannot be created.
@@ -76,9 +72,7 @@ def _new_folder(snapshot: Snapshot, settings: ReplaySettings, out: Path, now: da
 def _recorded(snapshot: Snapshot, settings: ReplaySettings, folder: RunFolder) -> PreparedRun:
     """Write a run's config.json, after which it can be resumed."""
     name = folder.path.name
-    partial = folder.config.with_suffix(".partial")
-    partial.write_text(json.dumps(config_record(name, settings), indent=1) + "\n", encoding="utf-8")
-    partial.replace(folder.config)
+    write_whole(folder.config, json.dumps(config_record(name, settings), indent=1) + "\n")
     return PreparedRun(name, settings, snapshot, folder)
 
 

@@ -15,7 +15,7 @@ from sqlmodel import col, select
 
 from bot.agents import open_agent
 from bot.agents.builtin import BUILT_IN
-from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
+from bot.budgets.run_budget import open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat
@@ -36,7 +36,6 @@ from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
 from bot.report.so_far import pause_of, written_meanwhile
 from bot.report.words import undated_notes
-from bot.submission.ahead import refits_ahead
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
@@ -102,12 +101,8 @@ async def replay(
                     so_far = partial(
                         report_so_far, _as_it_is(run, context, sandbox, stopwatch), len(run.snapshot.leaderboard)
                     )
-                    async with (
-                        refits_ahead(context, worker) as settle,
-                        written_meanwhile(context, so_far, pause_of(context.budget.seconds)),
-                    ):
+                    async with written_meanwhile(context, so_far, pause_of(context.budget.seconds)):
                         await search.run()
-                        await _unless_stopped(settle(), search, grace=0.0)
                 else:
                     search.stopped_by = ended.data["error"]
                 ending = _end(run, context, search, worker, sandbox, stopwatch)
@@ -254,21 +249,23 @@ async def opened(
     def community(as_of: datetime) -> CommunityView:
         return CommunityView(store, card.slug, as_of, settings.signals)
 
-    account = RunAccount(run.id, card.slug, run.folder.database)
-    with open_budget(settings.caps, account, clock, stopwatch.wall, say) as spending:
-        seconds = wall_limit(spending, settings.seconds)
-        budget = RunBudget(stopwatch, seconds, settings.steps, races=settings.blend and settings.race)
-        plan = RunPlan(
-            run.id,
-            card,
-            run.snapshot.data,
-            run.folder,
-            settings,
-            community if settings.community else None,
-            agent_settings=settings.of_agents,
-        )
-        async with open_context(plan, machinery, store, clock, spending, budget, stopwatch, say) as context:
-            yield context
+    spending = open_budget(settings.caps, run.id, card.slug, run.folder.database, clock, stopwatch.wall, say)
+    budget = RunBudget(stopwatch, wall_limit(spending, settings.seconds), settings.steps)
+    plan = RunPlan(
+        run.id,
+        card,
+        run.snapshot.data,
+        run.folder,
+        settings,
+        community if settings.community else None,
+        agent_settings=settings.of_agents,
+        # A blend's members are experiments, whatever made them.
+        labs=settings.in_labs or bool(settings.blended),
+        own_data=settings.own_data,
+        withholding=settings.withholding,
+    )
+    async with open_context(plan, machinery, store, clock, spending, budget, stopwatch, say) as context:
+        yield context
 
 
 @contextmanager

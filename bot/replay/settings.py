@@ -17,7 +17,7 @@ from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
 from state.words import iso
 
-PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", "sqlmodel", "openai")
+PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", "sqlmodel")
 
 DEFAULT_SECONDS = 5 * 3600.0
 """The papers' first budget: five hours per competition."""
@@ -41,6 +41,11 @@ class ReplaySettings(AgentRunSettings):
     notes: Path | None = Field(default=None, description="the folder of notes that the run began with")
     seconds: float = Field(default=DEFAULT_SECONDS, gt=0, description="wall time to the run's exit")
     fleet: str | None = Field(default=None, description="the Ray cluster whose nodes run scripts; none: this machine")
+
+    @property
+    def in_labs(self) -> bool:
+        """Whether rows are withheld for labs; a blend withholds those of the runs that it blends."""
+        return self.rounds.coder == "lab" if self.blended else super().in_labs
 
 
 def parse_cutoff(text: str, card: TaskCard) -> datetime:

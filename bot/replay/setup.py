@@ -88,7 +88,13 @@ class Setup:
 
     @classmethod
     def of(
-        cls, options: ReplayOptions, model: str | None, out: Path, file: Path | None, fleet: str | None = None
+        cls,
+        options: ReplayOptions,
+        model: str | None,
+        out: Path,
+        file: Path | None,
+        fleet: str | None = None,
+        models: ModelSettings | None = None,
     ) -> Self:
         """Find out what runs in a folder would run with.
 
@@ -98,13 +104,14 @@ class Setup:
             out: the folder for the runs' folders.
             file: bot.toml, if there is one.
             fleet: as the option `--fleet`, in place of the configured one.
+            models: in place of those of the environment and bot.toml.
 
         Raises:
             UsageError: the model or the sandbox cannot be used, labs are asked for and cannot be, or bot.toml is wrong.
         """
         configuration = read_settings(file)
         configuration = configuration.model_copy(update={"fleet": configuration.fleet.at(fleet)})
-        models = ModelSettings(Environment.read(), configuration.models)
+        models = models or ModelSettings(Environment.read(), configuration.models)
         choice, settings = models.resolve(model), configuration.sandbox
         sandbox = choose(
             options.sandbox,

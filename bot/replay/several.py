@@ -70,12 +70,7 @@ def run_each(
 ) -> Iterator[Outcome]:
     """Run one after another, and yield each outcome; existing outcomes are passed on.
 
-    After a request to stop, the run's outcome is the last.
-
-    Args:
-        jobs: asked for the next one only when the one before has ended.
-        leases: of the machine.
-        shown: returns where a run shows its progress.
+    After a request to stop, the run's outcome is the last. The next job is asked for only when the one before has ended.
     """
     for job in jobs:
         outcome = job if isinstance(job, Outcome) else _run(job, leases, shown)
@@ -99,9 +94,7 @@ def _run(job: Job, leases: Leases, shown: Callable[[Job], AbstractContextManager
 def jobs_left(folders: Sequence[RunFolder], known: Mapping[str, Snapshot]) -> Iterator[Job | Outcome]:
     """Yield the outcome of each finished run, and for each other run its job, or why it cannot be resumed.
 
-    Args:
-        folders: of runs that were prepared.
-        known: snapshots by slug, in place of those at the paths that the runs began with.
+    The known snapshots, by slug, take the place of those at the paths that the runs began with.
     """
     for folder in folders:
         if result := finished_result(folder):

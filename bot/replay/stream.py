@@ -1,11 +1,9 @@
 """Pace `stream`: a replay's clock moves with the budget, and new posts are taken in as in a live run."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
 from bot.agents.comind.policy import RoundsSettings
-from bot.community.news import looks, take_in_news
+from bot.community.news import NewsLook, looks, take_in_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.pacing import Unpaced
@@ -28,12 +26,8 @@ def clock_progress(begun: float, total: float, round_size: int) -> float:
     """Return how far the clock has moved from its start to the cutoff, 0 to 1.
 
     It arrives while there is time for the rest of a round and one more, so that the last posts can still be used; if the
-    budget is too small for that, half-way.
-
-    Args:
-        begun: what is spent, in nodes or in multiples of a node's time.
-        total: the whole budget, in the same unit.
-        round_size: drafts per round.
+    budget is too small for that, half-way. What is spent and the whole budget are in nodes, or in multiples of a node's
+    time.
     """
     arrival = max(1.0, min(_ARRIVED * total, max(total / 2, total - (round_size + 1))))
     return min(1.0, max(0.0, begun / arrival))
@@ -43,11 +37,9 @@ class Stream(Unpaced):
     """Pacing of a replay whose clock moves: before a decision, so that a script has one time throughout, and beside labs."""
 
     def __init__(self, context: RunContext, clock: StreamClock, slots: int, *, reads: bool, labs: bool = False) -> None:
-        """Resume a run where an earlier start of the bot left it.
+        """Resume a run where an earlier start of the bot left it, its clock at its start.
 
         Args:
-            context: the run.
-            clock: its clock, at its start.
             slots: nodes that are worked on at a time.
             reads: whether the agent uses posts.
             labs: whether it works in labs, which go on for long, and to which news come meanwhile.
@@ -122,8 +114,8 @@ class Stream(Unpaced):
         usable = budget.seconds - budget.reserve - budget.kept(best_seconds(context, tree))
         return clock_progress(budget.elapsed.wall() / each, usable / each, size)
 
-    def _note_news(self, move: ClockAdvance, found: Mapping[str, Any]) -> None:
+    def _note_news(self, move: ClockAdvance, found: NewsLook) -> None:
         """Open a new round for strong posts, and at the cutoff for all posts without a round."""
-        self._unused = self._unused or bool(found["posts"])
-        if found["strong"] or (self._unused and move.as_of == self._clock.cutoff):
+        self._unused = self._unused or bool(found.posts)
+        if found.strong or (self._unused and move.as_of == self._clock.cutoff):
             self._renewed, self._unused = move.node - 1, False

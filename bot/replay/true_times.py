@@ -57,7 +57,8 @@ def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Seq
     """Yield item, time and sources."""
     for analysis in session.exec(select(Analysis).where(Analysis.run_id == run_id)):
         yield f"analysis/{analysis.id}", analysis.known_at, [analysis.id, *analysis.posts]
-    for made in session.exec(select(Reproduction).where(Reproduction.run_id == run_id)):
+    kernels = session.exec(select(Reproduction).where(Reproduction.run_id == run_id)).all()
+    for made in kernels:
         yield f"reproduction/{made.id}", made.known_at, [made.id]
     for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):
         yield f"idea/{idea.id}", idea.known_at, idea.sources
@@ -67,6 +68,7 @@ def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Seq
     reports = session.exec(select(Report).where(Report.run_id == run_id)).all()
     for draft in session.exec(select(Draft).where(Draft.run_id == run_id)):
         extended = [f"report/{report.id}" for report in reports if report.best_node == (draft.codebase_node or 0)]
+        extended += [made.id for made in kernels if made.node == (draft.codebase_node or 0)]
         yield f"draft/{draft.id}", draft.known_at, [*(f"idea/{number}" for number in draft.idea_ids), *extended]
     for report in reports:
         yield f"report/{report.id}", report.known_at, [f"draft/{report.draft_id}"] if report.draft_id else []

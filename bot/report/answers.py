@@ -61,8 +61,6 @@ def _guards(result: RunResult) -> Iterator[str]:
     if passed:
         who = f"{passed:,} other{'s' if passed > 1 else ''}" if doubting or blind else plural(passed, "guard")
         yield f"{who} found nothing."
-    if idle := sum(one.had_nothing for one in asked):
-        yield f"{idle:,} had nothing to compare yet."
 
 
 def why_it_won(data: ReportData) -> Iterator[str]:
@@ -89,7 +87,7 @@ def why_it_won(data: ReportData) -> Iterator[str]:
 
 
 def _draft(data: ReportData, chosen: NodeRow) -> Iterator[str]:
-    draft = next((one for one in data.knowledge.drafts if one.id == chosen.draft_id), None)
+    draft = next((one.row for one in data.knowledge.drafts if one.row.id == chosen.draft_id), None)
     if draft is None:
         yield f"Node {chosen.id} has the best validation score."
         return
@@ -97,8 +95,8 @@ def _draft(data: ReportData, chosen: NodeRow) -> Iterator[str]:
     sources = {
         source.item: f"{source.item}{f' by {words.first_words(source.author, 40)}' if source.author else ''}"
         for idea in data.knowledge.ideas
-        if idea.id in draft.ideas
-        for source in idea.sources
+        if idea.shown.number in draft.idea_ids
+        for source in idea.shown.sources
     }
     if sources:
         more = f" and {plural(len(sources) - _SHOWN, 'other post')}" if len(sources) > _SHOWN else ""
@@ -131,7 +129,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
     yield from _more_time(result)
     if result.model == "builtin":
         yield "Try a language model with --model: the built-in one follows fixed rules."
-    unused = sum(not idea.drafts and idea.reason == "" for idea in data.knowledge.ideas)
+    unused = sum(not idea.drafts and idea.shown.reason == "" for idea in data.knowledge.ideas)
     if unused:
         yield f"{plural(unused, 'idea')} of the pool {'was' if unused == 1 else 'were'} not tried."
 

@@ -11,27 +11,30 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from sqlmodel import Session, col, select
 
-from bot.community.dependencies.graph import POSTS, Credit, Graph
+from bot.engine.experiments import Experiment, experiments_in
 from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
-from bot.report.export import read_graph
-from bot.report.knowledge import Knowledge, Source, read_knowledge, source_of
-from bot.report.labs import LabStory, lab_stories
+from bot.logs.lab_turns import TurnText, lab_turns
+from bot.report.credits import PostCredit, read_credits
+from bot.report.knowledge import ALL_TIME, Knowledge, read_knowledge
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.result import RunResult, read_latest
 from bot.report.spending import ViewSpending, by_view
 from bot.report.stream import PostUse
 from bot.report.words import shortened
+from bot.status.knowledge import Source, find_sources
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
-from state.engine import reading
+from state.clock import SystemClock
 from state.errors import SnapshotError, UsageError
 from state.series import last_reading
-from state.store import read_blob
-from state.tables import Event, Execution, Node, Reproduction, Run
+from state.store import Store, read_blob
+from state.tables import Event, Execution, Lab, Node, Reproduction, Run
 
 LONGEST_CODE = 150_000
 """Most characters of the submitted script on a page."""
+_NEWS = "[news] "
+"""What a line of news begins with, under what a coder sees of a command."""
 
 
 class _Metric(BaseModel):
@@ -49,6 +52,21 @@ class Competition(BaseModel):
 
 
 @dataclass(frozen=True)
+class LabStory:
+    """One lab."""
+
+    row: Lab
+    seconds: float | None
+    report: Mapping[str, str]
+    """What its coder reported, by heading."""
+    experiments: tuple[Experiment, ...]
+    """What it has logged."""
+    news: tuple[str, ...]
+    """What became known while it was open, as its coder saw it."""
+    turns: tuple[TurnText, ...]
+
+
+@dataclass(frozen=True)
 class ReportData:
     """One run, ready to be shown; nothing is escaped yet."""
 
@@ -58,8 +76,7 @@ class ReportData:
     """The real leaderboard, best first; empty if the snapshot is gone, or a live board was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
-    graph: Graph
-    brought: tuple[tuple[Source, Credit], ...]
+    brought: tuple[tuple[Source, PostCredit], ...]
     """What came of each post that an idea was drawn from or that was reproduced, the most useful first."""
     labs: tuple[LabStory, ...]
     notebooks: tuple[NotebookLine, ...]
@@ -72,12 +89,8 @@ class ReportData:
     phases: tuple[str, ...]
     """When each phase began, a sentence each; empty where the agent has none."""
     code: str | None
-    config: Mapping[str, Any]
-
-    @property
-    def config_text(self) -> str:
-        """The settings as indented JSON."""
-        return json.dumps(self.config, indent=2, ensure_ascii=False)
+    settings: str
+    """All settings, as indented JSON."""
 
 
 def read_run(folder: RunFolder) -> ReportData:
@@ -86,53 +99,46 @@ def read_run(folder: RunFolder) -> ReportData:
     Raises:
         UsageError: the folder lacks a file of a finished run, or one cannot be read.
     """
-    result, graph = read_latest(folder), read_graph(folder.graph)
+    result = read_latest(folder)
     try:
         config = dict(json.loads(folder.config.read_text(encoding="utf-8")))
     except (FileNotFoundError, TypeError, ValueError) as error:
         raise UsageError(f"{folder.config} cannot be read: {error}") from error
-    if not folder.database.is_file():
-        raise UsageError(f"{folder.database} does not exist.")
-    engine = reading(folder.database)
-    try:
-        # Read as of one moment, as a bot may be writing.
-        with Session(engine) as session:
-            return _read(session, result, graph, config)
-    finally:
-        engine.dispose()
+    with Store.open_to_read(folder.database, SystemClock()) as store, store.read() as session:
+        return _read(store, session, result, config)
 
 
-def _read(session: Session, result: RunResult, graph: Graph, config: Mapping[str, Any]) -> ReportData:
+def _read(store: Store, session: Session, result: RunResult, config: Mapping[str, Any]) -> ReportData:
+    run = session.get(Run, result.run_id)
+    if run is None:
+        raise UsageError(f"the database does not know the run {result.run_id}.")
     competition, board = (_live if result.live else _past)(session, result, config)
     executions = session.exec(select(Execution).where(Execution.run_id == result.run_id)).all()
-    nodes = _nodes(session, result, board, executions)
+    query = select(Node).where(Node.run_id == run.id, Node.action != "reproduce").order_by(col(Node.id))
+    nodes = node_rows(session.exec(query).all(), executions, result, board, run)
+    credits = read_credits(session, result.run_id, lower_is_better=result.is_lower_better)
+    posts = sorted(
+        () if result.stream is None else result.stream.posts,
+        key=lambda use: (not use.nodes, use.posted, use.item),
+    )
+    items = {*credits.posts, *(use.item for use in posts)}
+    sources = find_sources(store, result.competition_id, items, ALL_TIME)
     return ReportData(
         result=result,
         competition=competition,
         board=board,
         nodes=nodes,
-        knowledge=read_knowledge(session, result, nodes),
-        graph=graph,
-        brought=tuple(
-            (source_of(session, result.competition_id, item, {}), credit)
-            for item, credit in graph.credits.items()
-            if graph.elements[item].kind in POSTS
-        ),
+        knowledge=read_knowledge(store, session, run, result, nodes),
+        brought=tuple((sources[item], credit) for item, credit in credits.posts.items()),
         labs=lab_stories(session, result.run_id),
         notebooks=tuple(notebook_lines(session, result.run_id)),
         kernels=_kernels(session, result),
-        known=_known(session, result),
+        known=tuple((use, sources[use.item]) for use in posts),
         views=tuple(by_view(executions)),
         phases=_phases(session, result.run_id),
         code=_code(session, result),
-        config=config,
+        settings=json.dumps(config, indent=2, ensure_ascii=False),
     )
-
-
-def _known(session: Session, result: RunResult) -> tuple[tuple[PostUse, Source], ...]:
-    posts = () if result.stream is None else result.stream.posts
-    ordered = sorted(posts, key=lambda use: (not use.nodes, use.posted, use.item))
-    return tuple((use, source_of(session, result.competition_id, use.item, {})) for use in ordered)
 
 
 def _past(_: Session, result: RunResult, config: Mapping[str, Any]) -> tuple[Competition, tuple[float, ...]]:
@@ -172,18 +178,6 @@ def _phases(session: Session, run_id: str) -> tuple[str, ...]:
     return tuple(told.values())
 
 
-def _nodes(
-    session: Session, result: RunResult, board: Sequence[float], executions: Sequence[Execution]
-) -> tuple[NodeRow, ...]:
-    run = session.get(Run, result.run_id)
-    if run is None:
-        raise UsageError(f"the database does not know the run {result.run_id}.")
-    rows = session.exec(
-        select(Node).where(Node.run_id == run.id, Node.action != "reproduce").order_by(col(Node.id))
-    ).all()
-    return node_rows(rows, executions, result, board, run)
-
-
 def _code(session: Session, result: RunResult) -> str | None:
     if result.chosen_node is None:
         return None
@@ -191,3 +185,23 @@ def _code(session: Session, result: RunResult) -> str | None:
     if node is None or node.code_sha is None:
         return None
     return shortened(read_blob(session, node.code_sha).decode("utf-8", "replace"), LONGEST_CODE)
+
+
+def lab_stories(session: Session, run_id: str) -> tuple[LabStory, ...]:
+    """Return a run's labs, in the order of their numbers."""
+    rows = session.exec(select(Lab).where(Lab.run_id == run_id).order_by(col(Lab.id))).all()
+    known = experiments_in(session, run_id)
+    return tuple(_story(session, row, known) for row in rows)
+
+
+def _story(session: Session, row: Lab, known: Sequence[Experiment]) -> LabStory:
+    turns = tuple(lab_turns(session, row.run_id, row.id))
+    news = (line for one in turns for line in one.seen.splitlines() if line.startswith(_NEWS))
+    return LabStory(
+        row=row,
+        seconds=None if row.ended_at is None else max(0.0, (row.ended_at - row.started_at).total_seconds()),
+        report={heading: str(text) for heading, text in row.report.items() if text},
+        experiments=tuple(one for one in known if one.lab == row.id),
+        news=tuple(line.removeprefix(_NEWS) for line in news),
+        turns=turns,
+    )

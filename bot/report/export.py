@@ -1,20 +1,16 @@
-"""Exports of a run's database: every event, every model call with its whole prompt, and what went into what."""
+"""Exports of a run's database: every event and every model call with its whole prompt."""
 
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from sqlmodel import col, select
 
-from bot.community.dependencies.graph import Graph
-from state.errors import UsageError
+from state.files import replacing
 from state.store import Store
 from state.tables import ModelCall
 from state.words import iso
-
-_GRAPH = TypeAdapter(Graph)
 
 
 def export_events(store: Store, run_id: str, path: Path) -> None:
@@ -25,25 +21,6 @@ def export_events(store: Store, run_id: str, path: Path) -> None:
 def export_prompts(store: Store, run_id: str, path: Path) -> None:
     """Write prompts.jsonl: one model call a line, messages and answer in full."""
     _write_lines(path, calls(store, run_id))
-
-
-def export_graph(graph: Graph, path: Path) -> None:
-    """Write graph.json: the fields of `Graph`, times in ISO 8601."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(_GRAPH.dump_json(graph, indent=1) + b"\n")
-    partial.replace(path)
-
-
-def read_graph(path: Path) -> Graph:
-    """Read graph.json.
-
-    Raises:
-        UsageError: it is missing, or not what a finished run writes.
-    """
-    try:
-        return _GRAPH.validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
 
 
 def calls(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
@@ -72,8 +49,6 @@ def calls(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8", errors="replace") as file:
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", errors="replace") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    partial.replace(path)

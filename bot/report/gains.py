@@ -29,15 +29,7 @@ class Gain:
 def gains(
     session: Session, run: Run, nodes: Sequence[Node], hidden: Mapping[int, HiddenScore], card: TaskCard
 ) -> list[Gain]:
-    """Return the gains of a run in order of time.
-
-    Args:
-        session: on the run's database.
-        run: the run.
-        nodes: its nodes that may be handed in; those without a score are passed over.
-        hidden: the grades of nodes, which were not known while the run went on.
-        card: says which scores are better.
-    """
+    """Return the gains of a run in order of time, among the nodes that may be handed in."""
     calls = session.exec(
         select(LedgerEntry)
         .where(LedgerEntry.run_id == run.id, LedgerEntry.kind == "tokens")

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from bot.evaluation.answers.board import standing
+from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened
 from bot.report.words import reason as reason_in_words
 from state.ledgers import worked_seconds
@@ -15,43 +15,9 @@ TEXT_BUDGET = 300_000
 LONGEST_TEXT = 4_000
 
 
-class Outcome(Protocol):
-    """What is known of a run's outcome: of a finished one its result, of one that goes on the metric's direction."""
-
-    @property
-    def is_lower_better(self) -> bool:
-        """Whether lower scores are better."""
-
-    @property
-    def chosen_node(self) -> int | None:
-        """The node that was handed in; None: none was yet."""
-
-    @property
-    def handed_in(self) -> str | None:
-        """How that was made; None: nothing was handed in."""
-
-    @property
-    def self_reported(self) -> str | None:
-        """As `RunResult.self_reported`."""
-
-    @property
-    def live(self) -> bool:
-        """Whether it competes on a site."""
-
-    @property
-    def hidden_scores(self) -> Mapping[int, float | None]:
-        """As `NodeRow.hidden`, by node."""
-
-    def on_board(self, node: int) -> float | None:
-        """Return the node's score that compares with the leaderboard."""
-
-    def oriented(self, score: float) -> float:
-        """Return a score turned so that higher is better."""
-
-
 @dataclass(frozen=True)
 class GoesOn:
-    """The outcome of a run of which nothing is graded yet."""
+    """What is known of a run of which nothing is graded yet, under the names of `RunResult`."""
 
     is_lower_better: bool
     live: bool
@@ -67,6 +33,9 @@ class GoesOn:
     def oriented(self, score: float) -> float:
         """Return a score turned so that higher is better."""
         return -score if self.is_lower_better else score
+
+
+Outcome = RunResult | GoesOn
 
 
 @dataclass(frozen=True)
@@ -92,6 +61,7 @@ class NodeRow:
     model: str | None
     chosen: bool
     best_hidden: bool
+    """Whether its hidden or public score is the best; of equals, the earliest node's."""
 
     @property
     def blend(self) -> bool:
@@ -109,7 +79,8 @@ def node_rows(
     """Return the rows in the order of ids."""
     reasons = {e.node: e.reason for e in sorted(executions, key=lambda e: e.started_at) if e.view != "full"}
     limit = fair_share(TEXT_BUDGET, 2 * len(nodes), LONGEST_TEXT)
-    best = best_hidden_node(result)
+    hidden = {node: score for node, score in sorted(result.hidden_scores.items()) if score is not None}
+    best = max(hidden, key=lambda node: result.oriented(hidden[node]), default=None)
     return tuple(
         NodeRow(
             id=node.id,
@@ -133,12 +104,6 @@ def node_rows(
         )
         for node in sorted(nodes, key=lambda n: n.id)
     )
-
-
-def best_hidden_node(result: Outcome) -> int | None:
-    """Return the node with the best hidden or public score; of equals, the earliest."""
-    scores = {node: score for node, score in result.hidden_scores.items() if score is not None}
-    return max(sorted(scores), key=lambda n: result.oriented(scores[n]), default=None)
 
 
 def _win_rate(result: Outcome, board: Sequence[float], node: int) -> float | None:

@@ -1,216 +1,163 @@
-"""The figures of a report: the leaderboard, scores over time, and validation against the scores that count.
+"""The charts of a report: the leaderboard, scores over time, and validation against the scores that count.
 
 In all of them up or right is better, whatever the metric's direction.
 """
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
-
-from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from dataclasses import replace
 
 from bot.report import words
+from bot.report.charts import Axis, Chart, Point, Series, score_axis, time_axis
 from bot.report.nodes import NodeRow
-from bot.report.range import AxisRange, axis_range
 from bot.report.result import RunResult
-from bot.report.svg import COLOURS, draw
-from bot.report.words import score as score_text
 
-WIDTH, NARROW = 12.0, 5.2
-"""Inches of 72 units; of a figure for a wide window, and for a phone."""
-_TIMES = ((172_800.0, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (180.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
+_BINS = 70
+_LINES = ("gold", "silver", "bronze")
 
 
-def leaderboard_figure(result: RunResult, board: Sequence[float], *, narrow: bool = False) -> Markup:
-    """Draw the score among the teams': their histogram, and the share of teams that each score beats; narrow for phones."""
-    lines = result.thresholds
-    ours = [result.score] if result.score is not None else []
-    shown = axis_range(board, [*lines.values(), *ours])
-
-    def fill(figure: Figure) -> None:
-        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1.25, 1))
-        _histogram(top, board, shown)
-        _beaten(bottom, board, shown, result)
-        if result.validation_interval is not None:
-            ends = [shown.clamp(bound) for bound in result.validation_interval]
-            for axes, label in ((top, "expected (95%)"), (bottom, None)):
-                axes.axvspan(*ends, color=COLOURS["good"], alpha=0.13, linewidth=0, label=label)
-        _lines(top, bottom, {**lines, **({"this run": result.score} if result.score is not None else {})}, shown)
-        top.legend(
-            loc="lower center", ncols=2 if narrow else 6, frameon=False, bbox_to_anchor=(0.5, 1.0), borderaxespad=0.1
-        )
-        bottom.set_xlim(*_ends(shown, result))
-        bottom.set_xlabel(f"{words.board(result)} leaderboard score (better to the right)")
-
-    name, size = ("board-narrow", (NARROW, 5.6)) if narrow else ("board", (WIDTH, 5.2))
-    return draw(name, "The score among the scores of the leaderboard's teams", size, fill)
-
-
-def left_out(board: Sequence[float], result: RunResult) -> int:
-    """Return how many teams lie outside the leaderboard figure."""
-    ours = [result.score] if result.score is not None else []
-    shown = axis_range(board, [*result.thresholds.values(), *ours])
-    return sum(not shown.holds(score) for score in board)
-
-
-def _histogram(axes: Axes, board: Sequence[float], shown: AxisRange) -> None:
-    inside = [score for score in board if shown.holds(score)]
-    axes.hist(inside, bins=70, range=(shown.low, shown.high), color=COLOURS["bars"])
-    axes.set_ylabel("teams")
-    axes.tick_params(bottom=False)
-    axes.grid(axis="x", visible=False)
-
-
-def _beaten(axes: Axes, board: Sequence[float], shown: AxisRange, result: RunResult) -> None:
-    axes.ecdf(board, complementary=result.is_lower_better, color=COLOURS["muted"], linewidth=1.8)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_ylabel("teams beaten")
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    if result.score is not None:
-        at = (shown.clamp(result.score), result.win_rate)
-        axes.plot(*at, "o", color=COLOURS["ours"], markersize=8, zorder=5)
-
-
-def _lines(top: Axes, bottom: Axes, lines: dict[str, float], shown: AxisRange) -> None:
-    """Draw the lines of the medals, the median and our score, named above the plot; one off the scale is only named."""
-    for name, value in lines.items():
-        own, inside = name == "this run", shown.holds(value)
-        style: dict[str, Any] = {"linewidth": 2.4 if own else 1.6, "linestyle": "-" if own else "--"}
-        colour = COLOURS["ours"] if own else COLOURS.get(name, COLOURS["ink"])
-        label = f"{name} {score_text(value)}{'' if inside else ' (off the scale)'}"
-        top.plot([], [], color=colour, label=label, **style)
-        for axes in (top, bottom) if inside else ():
-            axes.axvline(value, color=colour, **style)
-
-
-def _ends(shown: AxisRange, result: RunResult) -> tuple[float, float]:
-    """Return the ends of the axis, the better one last."""
-    return (shown.high, shown.low) if result.is_lower_better else (shown.low, shown.high)
-
-
-def time_unit(last: float) -> tuple[float, str]:
-    """Return the unit for an axis that ends at `last` seconds: its length in seconds, and its name."""
-    return next((unit, name) for most, unit, name in _TIMES if last >= most)
-
-
-def time_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
-    """Draw every node's validation score over time, the best so far, and the share of the teams that each best beats."""
-    scored = [n for n in nodes if n.validation is not None and n.ended is not None]
-    if not result.best_over_time:
-        return None
-    last = max(n.ended for n in nodes if n.ended is not None)
-    unit, unit_name = time_unit(last)
-    graded = [(s / unit, rate) for s, _, rate in result.best_over_time if rate is not None]
-
-    def fill(figure: Figure) -> None:
-        if graded:
-            top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-            _win_rates(bottom, graded, last / unit)
-        else:
-            top = bottom = figure.subplots()
-        _scores(top, result, nodes, scored, unit, last)
-        bottom.set_xlabel(f"{unit_name} since the start")
-
-    return draw("time", "Validation scores over time", (WIDTH, 5.6 if graded else 4.0), fill)
-
-
-def _scores(
-    axes: Axes, result: RunResult, nodes: Sequence[NodeRow], scored: Sequence[NodeRow], unit: float, last: float
-) -> None:
-    values = [n.validation or 0.0 for n in scored]
-    bests = [score for _, score, _ in result.best_over_time]
-    shown = axis_range(values, bests[1:] or values[:1])
-    times = [seconds / unit for seconds, _, _ in result.best_over_time]
-    axes.step(
-        [*times, last / unit],
-        [shown.clamp(score) for score in (*bests, bests[-1])],
-        where="post",
-        color=COLOURS["good"],
-        linewidth=2,
-        label="best so far",
+def leaderboard_charts(result: RunResult, board: Sequence[float]) -> Sequence[Chart]:
+    """Draw the score among the teams': their histogram, and the share of teams that each score beats."""
+    axis = _board_axis(result, board)
+    inside = sorted(score for score in board if axis.holds(score))
+    width = (axis.high - axis.low) / _BINS
+    counts = Counter(min(int((score - axis.low) / width), _BINS - 1) for score in inside)
+    most = float(max(counts.values()))
+    bars = [(axis.low + number * width, float(counts[number])) for number in range(_BINS)]
+    teams = Axis(0.0, 1.05 * most, "teams", "{:,.0f}".format, least_step=1.0)
+    beaten = Axis(-0.03, 1.03, "teams beaten", "{:.0%}".format)
+    own = [] if result.score is None else [Series("", "ours", [(result.score, result.win_rate)])]
+    return (
+        Chart(
+            "How many of the leaderboard's teams have which score",
+            replace(axis, label=""),
+            teams,
+            [
+                *_interval(result, teams),
+                Series("", "bars", [*bars, (axis.high, 0.0)], "area"),
+                *_thresholds(result, axis, teams),
+            ],
+            height=200,
+        ),
+        Chart(
+            "The share of the leaderboard's teams that a score beats",
+            axis,
+            beaten,
+            [
+                *_interval(result, beaten),
+                Series("", "muted", _beaten(board, [axis.low, *inside, axis.high], result), "steps"),
+                *_thresholds(result, axis, beaten),
+                *own,
+            ],
+            height=180,
+        ),
     )
-    _points(axes, scored, unit, shown)
-    lost = [(n.ended or 0.0) / unit for n in nodes if n.status != "valid" and n.ended is not None]
-    if lost:
-        axes.plot(
-            lost,
-            [0.03] * len(lost),
-            "x",
-            transform=axes.get_xaxis_transform(),
-            color=COLOURS["bad"],
-            markersize=7,
-            markeredgewidth=1.8,
-            label="no score",
-            clip_on=False,
-        )
-    axes.set_ylim(*_ends(shown, result))
-    axes.set_xlim(0, 1.03 * max(last / unit, 1e-9))
-    places = [((n.ended or 0.0) / unit, shown.clamp(n.validation or 0.0)) for n in scored]
-    _number(axes, scored, places, words.chosen(result))
-    axes.set_ylabel("validation score (better upwards)")
-    axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
 
 
-def _points(axes: Axes, scored: Sequence[NodeRow], unit: float, shown: AxisRange) -> None:
-    inside = [n for n in scored if shown.holds(n.validation or 0.0)]
-    outside = [n for n in scored if n not in inside]
-    blends, scripts = [n for n in inside if n.blend], [n for n in inside if not n.blend]
-    for group, marker, label in ((scripts, "o", "script"), (blends, "s", "blend"), (outside, "d", "off the scale")):
-        if group:
-            xs = [(n.ended or 0.0) / unit for n in group]
-            ys = [shown.clamp(n.validation or 0.0) for n in group]
-            axes.plot(xs, ys, marker, color=COLOURS["good"], markersize=6.5, alpha=0.75, label=label, clip_on=False)
+def count_outside(board: Sequence[float], result: RunResult) -> int:
+    """Return how many teams lie outside the leaderboard's charts."""
+    axis = _board_axis(result, board)
+    return sum(not axis.holds(score) for score in board)
 
 
-def _number(axes: Axes, nodes: Sequence[NodeRow], points: Sequence[tuple[float, float]], label: str) -> None:
-    """Number the chosen node, which gets a star and a label, and the one with the best hidden or public score."""
-    for node, at in zip(nodes, points, strict=True):
-        if node.chosen or node.best_hidden:
-            style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9.5, "color": COLOURS["muted"]}
-            axes.annotate(str(node.id), at, xytext=(6, 5), **style)
-        if node.chosen:
-            axes.plot(*at, "*", color=COLOURS["ours"], markersize=15, zorder=6, label=label, clip_on=False)
+def _board_axis(result: RunResult, board: Sequence[float]) -> Axis:
+    own = [] if result.score is None else [result.score]
+    label = f"{words.board(result)} leaderboard score (better to the right)"
+    return score_axis(board, [*result.thresholds.values(), *own], label=label, falling=result.is_lower_better)
 
 
-def _win_rates(axes: Axes, graded: Sequence[tuple[float, float]], last: float) -> None:
-    times, rates = zip(*graded, strict=True)
-    axes.step([*times, last], [*rates, rates[-1]], where="post", color=COLOURS["ours"], linewidth=2)
-    axes.plot(times, rates, "o", color=COLOURS["ours"], markersize=5)
-    axes.set_ylim(-0.04, 1.04)
-    axes.set_ylabel("teams beaten\nby the best")
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+def _beaten(board: Sequence[float], scores: Sequence[float], result: RunResult) -> list[Point]:
+    """Return the share of teams that a score beats just above each of these scores."""
+    ordered = sorted(board)
+    shares = [(score, bisect_right(ordered, score) / len(ordered)) for score in scores]
+    return [(score, 1 - share) for score, share in shares] if result.is_lower_better else shares
 
 
-def agreement_figure(result: RunResult, nodes: Sequence[NodeRow]) -> Markup | None:
+def _interval(result: RunResult, up: Axis) -> Sequence[Series]:
+    if result.validation_interval is None:
+        return ()
+    low, high = result.validation_interval
+    return (Series("expected (95%)", "good pale", [(low, up.high), (high, up.high)], "area"),)
+
+
+def _thresholds(result: RunResult, axis: Axis, up: Axis) -> Sequence[Series]:
+    """Return the lines of the medals, the median and our score; one off the scale is only named."""
+    lines = {**result.thresholds, **({} if result.score is None else {"this run": result.score})}
+    series = []
+    for name, value in lines.items():
+        kind = "ours" if name == "this run" else f"dashed {name if name in _LINES else 'ink'}"
+        is_inside = axis.holds(value)
+        label = f"{name} {words.score(value)}{'' if is_inside else ' (off the scale)'}"
+        series.append(Series(label, kind, [(value, up.low), (value, up.high)] if is_inside else (), "line"))
+    return series
+
+
+def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
+    """Draw every node's validation score over time, the best so far, and the share of the teams that each best beats."""
+    if not result.best_over_time:
+        return ()
+    last = max(result.best_over_time[-1][0], *(n.ended for n in nodes if n.ended is not None))
+    across, label = time_axis(last), "validation score (better upwards)"
+    scored = [n for n in nodes if n.validation is not None and n.ended is not None]
+    bests = [(seconds, score) for seconds, score, _ in result.best_over_time]
+    values = [n.validation or 0.0 for n in scored]
+    wanted = [score for _, score in bests[1:]] or values[:1]
+    up = score_axis(values, wanted, label=label, falling=result.is_lower_better)
+    places = {n: (n.ended or 0.0, n.validation or 0.0) for n in scored}
+    inside = {n: at for n, at in places.items() if up.holds(at[1])}
+    worst = up.high if up.falling else up.low
+    lost = [n for n in nodes if n.status != "valid" and n.ended is not None]
+    series = [
+        Series("best so far", "good", [*bests, (last, bests[-1][1])], "steps"),
+        *_scripts_and_blends(inside),
+        _marks("off the scale", "good", {n: at for n, at in places.items() if n not in inside}, "◆"),
+        _marks("no score", "bad", {n: (n.ended or 0.0, worst) for n in lost}, "×"),
+        *_named(places, result),
+    ]
+    charts = [Chart("Validation scores over time", across, up, [one for one in series if one.points], height=280)]
+    graded = [(seconds, rate) for seconds, _, rate in result.best_over_time if rate is not None]
+    if graded:
+        rates = Axis(-0.04, 1.04, "teams beaten by the best", "{:.0%}".format)
+        steps = Series("", "ours", [*graded, (last, graded[-1][1])], "steps")
+        title = "The share of the teams that the best script beats, over time"
+        charts.append(Chart(title, across, rates, [steps, Series("", "ours", graded)], height=170))
+    return charts
+
+
+def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None:
     """Draw each node's validation score against its hidden or public one; None without two nodes that have both."""
-    both = [n for n in nodes if n.validation is not None and n.hidden is not None]
-    if len(both) < 2:
+    places = {n: (n.validation, n.hidden) for n in nodes if n.validation is not None and n.hidden is not None}
+    if len(places) < 2:
         return None
-    across = axis_range([n.validation or 0.0 for n in both])
-    upward = axis_range([n.hidden or 0.0 for n in both])
+    falling, test = result.is_lower_better, words.test(result)
+    label = "validation score (better to the right)"
+    across = score_axis([x for x, _ in places.values()], label=label, falling=falling)
+    up = score_axis([y for _, y in places.values()], label=f"{test} score (better upwards)", falling=falling)
+    low, high = max(across.low, up.low), min(across.high, up.high)
+    equal = [Series("equal", "muted dashed", [(low, low), (high, high)], "line")] if low < high else []
+    series = [*equal, *_scripts_and_blends(places), *_named(places, result)]
+    title = f"Validation score against {test} score, a point a node"
+    return Chart(title, across, up, series, height=340)
 
-    def fill(figure: Figure) -> None:
-        axes = figure.subplots()
-        low, high = max(across.low, upward.low), min(across.high, upward.high)
-        if low < high:
-            axes.plot([low, high], [low, high], color=COLOURS["muted"], linewidth=1.2, linestyle=":", label="equal")
-        points = [(across.clamp(n.validation or 0.0), upward.clamp(n.hidden or 0.0)) for n in both]
-        for blend, marker, label in ((False, "o", "script"), (True, "s", "blend")):
-            if group := [at for node, at in zip(both, points, strict=True) if node.blend == blend]:
-                style: dict[str, Any] = {"markersize": 7, "alpha": 0.75, "label": label}
-                axes.plot(*zip(*group, strict=True), marker, color=COLOURS["good"], **style)
-        for node, at in zip(both, points, strict=True):
-            if node.best_hidden:
-                ring: dict[str, Any] = {"markersize": 15, "markerfacecolor": "none", "markeredgewidth": 1.8}
-                axes.plot(*at, "o", color=COLOURS["ink"], label=f"best on the {words.test(result)}", **ring)
-        axes.set_xlim(*_ends(across, result))
-        axes.set_ylim(*_ends(upward, result))
-        _number(axes, both, points, words.chosen(result))
-        axes.set_xlabel("validation score (better to the right)")
-        axes.set_ylabel(f"{words.test(result)} score (better upwards)")
-        axes.legend(loc="lower right", ncols=5, frameon=False, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
 
-    title = f"Validation score against {words.test(result)} score, a point a node"
-    return draw("agreement", title, (WIDTH, 5.2), fill)
+def _scripts_and_blends(places: dict[NodeRow, Point]) -> list[Series]:
+    scripts = _marks("script", "good", {n: at for n, at in places.items() if not n.blend})
+    blends = _marks("blend", "good", {n: at for n, at in places.items() if n.blend}, "■")
+    return [one for one in (scripts, blends) if one.points]
+
+
+def _named(places: dict[NodeRow, Point], result: RunResult) -> list[Series]:
+    """Return the chosen node and the one with the best hidden or public score, each named by its number."""
+    series = []
+    for node, at in places.items():
+        if node.best_hidden:
+            series.append(_marks(f"node {node.id}: best on the {words.test(result)}", "ink", {node: at}, "○"))
+        if node.chosen:
+            series.append(_marks(f"node {node.id}: {words.chosen(result)}", "ours", {node: at}, "★"))
+    return series
+
+
+def _marks(name: str, kind: str, places: dict[NodeRow, Point], glyph: str = "") -> Series:
+    notes = [f"node {node.id}: {words.score(node.validation)}" for node in places]
+    return Series(name, kind, list(places.values()), glyph=glyph, notes=notes)

@@ -12,9 +12,11 @@ from bot.evaluation.answers import Grade
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
 from bot.knowledge.base import Shown
+from bot.models import Totals
 from bot.report.stream import StreamRecord
 from bot.submission.selection import Selection
 from state.errors import UsageError
+from state.files import write_whole
 
 NOT_DRAWN = "the bot ended before the page was drawn"
 """The `report_error` of a run whose end was interrupted."""
@@ -31,20 +33,6 @@ class SentFile(BaseModel):
     public: float | None = None
     private: float | None = None
     at: datetime | None = None
-
-
-class ModelTotals(BaseModel):
-    """Totals of all model calls; `cost_usd` None if a price is unknown."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    new_tokens: int = 0
-    """Those that were sent and not cached, and those that were received."""
-    cost_usd: float | None = None
 
 
 class RoleFigures(BaseModel):
@@ -237,7 +225,7 @@ class RunResult(LiveGrade):
     """Share of the wall time in which a script, or a lab's command, was running; of a live run, its executions' seconds."""
     bot_peak_memory_bytes: int | None = None
     budget: Mapping[str, Mapping[str, Figure]] = {}
-    llm: ModelTotals = ModelTotals()
+    llm: Totals = Totals()
     roles: tuple[RoleFigures, ...] = ()
     exit_reasons: Mapping[str, int] = {}
     seconds_to_first_valid: float | None = None
@@ -313,9 +301,6 @@ def read_latest(folder: RunFolder) -> RunResult:
 
 def write_result(folder: RunFolder, result: RunResult) -> None:
     """Write result.json, or what is known so far of a run that goes on; completely or not at all."""
-    file = folder.so_far if result.goes_on else folder.result
-    partial = file.with_suffix(".partial")
-    partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    partial.replace(file)
+    write_whole(folder.so_far if result.goes_on else folder.result, result.model_dump_json(indent=1) + "\n")
     if not result.goes_on:
         folder.so_far.unlink(missing_ok=True)

@@ -12,8 +12,6 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
-from bot.community.dependencies.graph import Graph
-from bot.community.dependencies.rows import dependency_graph
 from bot.community.reproduction.reproducing import why_no_more
 from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
@@ -25,15 +23,15 @@ from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.knowledge.retrieval import SHOWN
 from bot.report.confidence import blind_score, expected_interval, findings_of_run
-from bot.report.export import export_events, export_graph, export_prompts
+from bot.report.credits import read_credits
+from bot.report.export import export_events, export_prompts
 from bot.report.gains import figures_of, gains
+from bot.report.posts import stream_record, suspicious_posts
 from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, write_result
 from bot.report.solution import write_solution
 from bot.report.spending import by_role
-from bot.report.stream_record import stream_record
-from bot.report.suspicious import suspicious_posts
 from bot.report.words import cutoff_note
-from bot.submission.handing_in import HandedIn, is_baseline
+from bot.submission.handing_in import HandedIn
 from bot.submission.last_choice import selection_of
 from sandbox import ExitReason, SandboxDescription
 from scrapers.posts.sources import notes_of
@@ -82,9 +80,7 @@ async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, 
     export_events(context.store, context.run_id, folder.events)
     export_prompts(context.store, context.run_id, folder.prompts)
     write_solution(context, handed, folder.solution)
-    graph = _graph(context)
-    export_graph(graph, folder.graph)
-    result = await _result(ended, handed, graded, graph, worker)
+    result = await _result(ended, handed, graded, worker)
     write_result(folder, result)  # the page is made from it
     with ended.stopwatch.measure("report"):
         error = await _report(ended, worker)
@@ -98,27 +94,14 @@ async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, 
 async def write_so_far(ended: EndedRun, handed: HandedIn, graded: GradedRun) -> None:
     """Draw the page of a run that goes on, in a process of its own: the run's worker is needed for scores.
 
-    Args:
-        ended: the run, with the status `running`.
-        handed: the node that is best so far.
-        graded: what is known of its grade, which for a replay is nothing.
-
     Raises:
         InfrastructureFailure: the page cannot be drawn.
         OSError: it cannot be written.
     """
-    context, folder = ended.context, ended.folder
-    graph = _graph(context)
-    export_graph(graph, folder.graph)
+    folder = ended.folder
     async with aclosing(Worker()) as worker:
-        write_result(folder, await _result(ended, handed, graded, graph, worker))
+        write_result(folder, await _result(ended, handed, graded, worker))
         await worker.write_report(folder.path, folder.database)
-
-
-def _graph(context: RunContext) -> Graph:
-    return dependency_graph(
-        context.store, context.run_id, context.community, context.clock.as_of(), context.card.lower_is_better
-    )
 
 
 async def _report(ended: EndedRun, worker: Worker) -> str | None:
@@ -133,7 +116,7 @@ async def _report(ended: EndedRun, worker: Worker) -> str | None:
     return None
 
 
-async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: Graph, worker: Worker) -> RunResult:
+async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
     """Return the content of result.json; wall time and overhead are those until now."""
     context, node = ended.context, handed.node
     with ended.stopwatch.measure("evaluation"):
@@ -150,7 +133,8 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
     seconds = [worked_seconds(run.gaps, run.created_at, one.ended_at) for one in valid if one.ended_at]
     bold = handed.boldest
     with context.store.read() as session:
-        roles = by_role(session, context.run_id, graph)
+        credits = read_credits(session, context.run_id, lower_is_better=context.card.lower_is_better)
+        roles = by_role(session, context.run_id, credits)
         gained = figures_of(gains(session, run, ours, graded.nodes, context.card), graded.grade)
     late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
     return RunResult(
@@ -183,7 +167,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         second_look=handed.second_look if ended.status == "finished" else None,
         safest=None if node is None or handed.how is None else _final_file(tree[node], hidden),
         boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
-        baseline_handed_in=is_baseline(handed),
+        baseline_handed_in=handed.is_baseline,
         self_reported=context.executor.self_reported,
         validation_score=None if node is None else tree[node].score,
         validation_interval=interval,
@@ -202,7 +186,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, graph: G
         time_limit=None if run.cutoff is None else budget.seconds,
         bot_peak_memory_bytes=peak_memory(),
         budget=figures(context.spending, done),
-        llm=asdict(totals),
+        llm=totals,
         roles=roles,
         exit_reasons=dict(Counter(one.reason for one in executions if one.reason).most_common()),
         seconds_to_first_valid=round(min(seconds), 3) if seconds else None,

@@ -25,12 +25,8 @@ async def written_meanwhile(
 ) -> AsyncIterator[None]:
     """Write the page again and again while the context lasts, if a node has ended since the last time.
 
-    A page that cannot be written costs the run nothing; one that is being written at the end is given up.
-
-    Args:
-        context: the run.
-        write: writes it.
-        pause: real seconds before the first page, and between two.
+    A pause, in real seconds, goes before each page. One that cannot be written costs the run nothing; one that is being
+    written at the end is given up.
     """
     task = asyncio.create_task(_keep_writing(context, write, pause))
     try:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
-from bot.evaluation.answers.blends import Blended, Recipe
+from bot.engine.experiments import all_experiments
+from bot.evaluation.answers.blends import Recipe
 from bot.execution.record import kept_execution
 from bot.submission.handing_in import HandedIn
 
@@ -50,11 +51,32 @@ _HOW = {
 }
 
 
+_OF_EXPERIMENTS = """# Solution: {what}
+
+{made}
+
+| experiment | weight | made in | on all rows by |
+|---|---|---|---|
+{rows}
+
+Each has a folder with the files that its coder logged. They ran in the `work/` of their lab, `../labs/labN/work`, where what they
+share lies, with the competition's files in `data/` and a fold for each training row in `/lab/folds.csv` (here
+`../evaluator/folds/folds.csv`). What they predicted is in `../experiments/NAME/`.
+{blend}
+Python {python}; packages: {packages}.
+"""
+_ENSEMBLE = """
+The ensemble combines what they predict as `{space}`: {how}{free}. {calibration} `recipe.json` has the same, to all digits.
+"""
+
+
 def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
     """Write the script, or a blend's, and a README, even if the chosen node was not handed in; without one, write nothing."""
     if handed.node is None:
         return
     folder.mkdir(exist_ok=True)
+    if context.experiments is not None and not context.needs_scripts and _write_experiments(context, handed, folder):
+        return
     blended, nodes = blend_of(context.store, context.run_id, handed.node), script_files(context, handed.node)
     if blended is not None:
         (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
@@ -63,7 +85,7 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
     machine = context.machine
     text = _README.format(
         node=handed.node,
-        made=_made(handed, blended),
+        made=_made(handed, "`solution.py`" if blended is None else "The blend of these scripts"),
         script=next(iter(nodes.values())),
         blend="" if blended is None else _described(blended.recipe, nodes),
         view="full" if handed.how == "refit" else "holdout",
@@ -73,6 +95,46 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
         packages=", ".join(machine.packages),
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _write_experiments(context: RunContext, handed: HandedIn, folder: Path) -> bool:
+    """Write the files and commands of an experiment, or of an ensemble's, and of what they use; return whether it is one."""
+    known = {one.node: one for one in all_experiments(context.store, context.run_id)}
+    blended = None if handed.node is None else blend_of(context.store, context.run_id, handed.node)
+    weights = {handed.node: 1.0} if blended is None else blended.recipe.weights
+    members = [known[node] for node in sorted(weights, key=lambda one: -abs(weights[one])) if node in known]
+    if len(members) < len(weights):
+        return False
+    named = {one.name: one for one in known.values()}
+    for one in members:
+        members += [named[name] for name in one.uses if name in named and named[name] not in members]
+    rows = []
+    for one in members:
+        for name, sha in one.sources.items():
+            target = folder / one.name / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(context.store.blob(sha))
+        weight = f"{weights[one.node]:.4f}" if one.node in weights else "used by others"
+        how = (
+            f"the portfolio, on `../fits/{one.name.partition('/')[0]}/`"
+            if one.kind == "portfolio"
+            else f"`{one.retrain}`"
+            if one.retrain
+            else "no command"
+        )
+        rows.append(f"| {one.name} | {weight} | lab {one.lab} | {how} |")
+    if blended is not None:
+        (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
+    text = _OF_EXPERIMENTS.format(
+        what="the ensemble" if blended is not None else f"experiment {members[0].name}",
+        made=_made(handed, "The ensemble of these experiments" if blended is not None else "This experiment"),
+        rows="\n".join(rows),
+        blend="" if blended is None else _combined(blended.recipe, _ENSEMBLE),
+        python=context.machine.python,
+        packages=", ".join(context.machine.packages),
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    return True
 
 
 def script_files(context: RunContext, node: int) -> Mapping[int, str]:
@@ -95,11 +157,22 @@ def _described(recipe: Recipe, nodes: Mapping[int, str]) -> str:
     rows = "\n".join(
         f"| `{name}` | {recipe.weights[node]:.4f}{_by_column(recipe, node)} |" for node, name in nodes.items()
     )
+    return _combined(recipe, _BLEND, rows=rows)
+
+
+def _combined(recipe: Recipe, text: str, **facts: str) -> str:
     steps = "; ".join(
         f"{name}: {', '.join(f'{one:.6g}' for one in values)}" for name, values in recipe.calibration.items()
     )
     calibration = f"The result is calibrated by {steps}." if steps else "Nothing is done to the result."
-    return _BLEND.format(rows=rows, space=recipe.space, how=_HOW[recipe.space], calibration=calibration)
+    free = abs(sum(recipe.weights.values()) - 1) > 1e-6 or min(recipe.weights.values()) < 0
+    return text.format(
+        space=recipe.space,
+        how=_HOW[recipe.space],
+        free=", or rather their sum with these weights" if free else "",
+        calibration=calibration,
+        **facts,
+    )
 
 
 def _by_column(recipe: Recipe, node: int) -> str:
@@ -107,8 +180,7 @@ def _by_column(recipe: Recipe, node: int) -> str:
     return f" (by column: {', '.join(f'{weight:.4f}' for weight in own)})" if own else ""
 
 
-def _made(handed: HandedIn, blended: Blended | None) -> str:
-    what = "`solution.py`" if blended is None else "The blend of these scripts"
+def _made(handed: HandedIn, what: str) -> str:
     if handed.how is None:
         return f"{what} is the run's best; {handed.note}."
     return f"{what} made `submission.csv`: {handed.note}."

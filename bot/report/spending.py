@@ -1,18 +1,16 @@
 """What a run spent, by role of the model, with what came of it, and by view of the data."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.community.dependencies.graph import Graph
 from bot.engine.tree import BASELINE
 from bot.report import words
+from bot.report.credits import Credits
 from bot.report.result import RoleFigures
-from sandbox import ExitReason
-from state.tables import Analysis, Execution, LedgerEntry, Report, Step
+from state.tables import Analysis, Execution, LedgerEntry, Report
 
 
 @dataclass(frozen=True)
@@ -29,9 +27,9 @@ class ViewSpending:
     """Why these ended, the most frequent first, such as `2 timed out, 1 killed by rule`."""
 
 
-def by_role(session: Session, run_id: str, graph: Graph) -> tuple[RoleFigures, ...]:
+def by_role(session: Session, run_id: str, credits: Credits) -> tuple[RoleFigures, ...]:
     """Return what each role of the model spent and what came of its answers, in order of first use."""
-    came_of = _came_of(session, run_id, graph)
+    came_of = _came_of(session, run_id, credits)
     query = select(LedgerEntry).where(LedgerEntry.run_id == run_id, col(LedgerEntry.role).is_not(None))
     groups: dict[str, list[LedgerEntry]] = {}
     for entry in session.exec(query.order_by(col(LedgerEntry.pk))):
@@ -54,65 +52,46 @@ def _figures(role: str, calls: Sequence[LedgerEntry], came_of: Mapping[str, int]
     )
 
 
-def _came_of(session: Session, run_id: str, graph: Graph) -> dict[str, dict[str, int]]:
+def _came_of(session: Session, run_id: str, credits: Credits) -> dict[str, dict[str, int]]:
     """Return for each role what came of its answers; after the first count, each is a part of one before it."""
-    drafts = graph.of_kind("draft")
-    gained = {one.id for one in drafts if one.gain is not None and one.gain.beyond_noise}
-    scripts = [one for one in graph.of_kind("script") if one.id != f"node/{BASELINE}"]
-    scored = {one.id for one in scripts if one.state == "valid"}
+    analyses = session.exec(select(Analysis).where(Analysis.run_id == run_id)).all()
+    read = [credits.posts[row.id] for row in analyses if row.id in credits.posts]
+    gained = {draft for draft, gain in credits.draft_gains.items() if gain.beyond_noise}
+    improved = {node for node, gain in credits.script_gains.items() if gain.beyond_noise}
+    drafts_of = [{one.id for one in credits.drafts if idea.id in one.idea_ids} for idea in credits.ideas]
+    scripts = [one for one in credits.scripts if one.id != BASELINE]
+    scored = [one for one in scripts if one.status == "valid"]
     reports = session.exec(select(Report).where(Report.run_id == run_id, col(Report.draft_id).is_not(None))).all()
     parts = [part for report in reports for part in report.components]
     return {
-        "analyst": _of_analyst(session, run_id, graph, gained),
-        "proposer": _of_proposer(graph, gained),
+        "analyst": {
+            "documents": len(analyses),
+            "with a suggestion": sum(bool(row.suggestions) for row in analyses),
+            "drawn on by an idea": sum(bool(one.ideas) for one in read),
+            "by a draft": sum(bool(one.drafts) for one in read),
+            "by a draft that gained": sum(not gained.isdisjoint(one.drafts) for one in read),
+        },
+        "proposer": {
+            "ideas": len(credits.ideas),
+            "no longer offered": sum(one.state != "live" for one in credits.ideas),
+            "used by a draft": sum(bool(drafts) for drafts in drafts_of),
+            "by a draft that gained": sum(not gained.isdisjoint(drafts) for drafts in drafts_of),
+        },
         "coordinator": {
-            "drafts": len(drafts),
-            "with a score": sum(not scored.isdisjoint(graph.targets([one.id], "made")) for one in drafts),
+            "drafts": len(credits.drafts),
+            "with a score": len({one.draft_id for one in scored} & {one.id for one in credits.drafts}),
             "gained beyond noise": len(gained),
         },
         "coder": {
             "scripts": len(scripts),
             "with a score": len(scored),
-            "gained beyond noise": sum(one.gain is not None and one.gain.beyond_noise for one in scripts),
+            "gained beyond noise": sum(one.id in improved for one in scripts),
         },
-        "monitor": _of_monitor(session, run_id),
         "reporter": {
             "reports": len(reports),
             "components": len(parts),
             "with a measured gain": sum(part.get("gain") is not None for part in parts),
         },
-    }
-
-
-def _of_analyst(session: Session, run_id: str, graph: Graph, gained: Set[str]) -> dict[str, int]:
-    analyses = session.exec(select(Analysis).where(Analysis.run_id == run_id)).all()
-    credits = [graph.credits[row.id] for row in analyses if row.id in graph.credits]
-    return {
-        "documents": len(analyses),
-        "with a suggestion": sum(bool(row.suggestions) for row in analyses),
-        "drawn on by an idea": sum(bool(one.ideas) for one in credits),
-        "by a draft": sum(bool(one.drafts) for one in credits),
-        "by a draft that gained": sum(not gained.isdisjoint(one.drafts) for one in credits),
-    }
-
-
-def _of_proposer(graph: Graph, gained: Set[str]) -> dict[str, int]:
-    ideas = graph.of_kind("idea")
-    drafts = [graph.targets([one.id], "used") for one in ideas]
-    return {
-        "ideas": len(ideas),
-        "no longer offered": sum(one.state != "live" for one in ideas),
-        "used by a draft": sum(bool(one) for one in drafts),
-        "by a draft that gained": sum(not gained.isdisjoint(one) for one in drafts),
-    }
-
-
-def _of_monitor(session: Session, run_id: str) -> dict[str, int]:
-    looks = select(func.count(col(Step.name).distinct())).where(Step.run_id == run_id, Step.status == "finished")
-    stopped = select(func.count()).where(Execution.run_id == run_id, Execution.reason == ExitReason.KILLED_BY_MONITOR)
-    return {
-        "looks": session.exec(looks.where(col(Step.name).startswith("monitor:"))).one(),
-        "scripts stopped": session.exec(stopped).one(),
     }
 
 

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from bot.community.dependencies.graph import Gain
 from bot.engine.results import members_in_words
 from bot.evaluation.answers.board import Medal
 from bot.evaluation.answers.findings import grouped_findings
+from bot.report.credits import MeasuredGain
 from bot.report.result import RoleFigures, RunResult
 from state.words import plural
 
@@ -30,7 +30,7 @@ def integer(value: float | None) -> str:
 
 
 def reason(exit_reason: str | None) -> str:
-    """Write why an execution ended, such as `timed out` or `killed by monitor`."""
+    """Write why an execution ended, such as `timed out` or `killed by rule`."""
     known = {None: "unfinished", "gpu_out_of_memory": "out of GPU memory", "infrastructure": "engine failed"}
     return known.get(exit_reason) or str(exit_reason).replace("_", " ")
 
@@ -108,7 +108,7 @@ def test(result: RunResult) -> str:
     return "public leaderboard" if result.live else "hidden test"
 
 
-def gain(value: Gain | None) -> str:
+def gain(value: MeasuredGain | None) -> str:
     """Write a gain with its noise."""
     if value is None:
         return NONE

@@ -1,1 +1,1 @@
-"""The bot as a systemd service: its files, how they are installed and removed."""
+"""The bot as a systemd service: its files, and what systemd says of it."""

@@ -1,65 +1,55 @@
-"""The running systemd, used through its commands."""
+"""The running systemd: its commands, and the state of the service."""
 
+import os
 import re
-import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
+from bot.service.files import CREDENTIALS, SERVICE, UNITS, below, unit_files
 from state.errors import InfrastructureFailure, UsageError
 
 _BOOTED = Path("/run/systemd/system")
 """Exists if systemd is the first process; see sd_booted(3)."""
-_SECONDS = 120
-"""Longest time of one command; stopping the service takes as long as its unit allows."""
 
 
-class Systemd:
-    """Runs systemd's commands, each as a process."""
+def require_systemd(*, root: bool) -> None:
+    """Raise UsageError if systemd does not run here, or if this user is not root and `root` is required."""
+    if not _BOOTED.is_dir():
+        raise UsageError("systemd does not run here; `bot service install --root DIR` still writes the files.")
+    if root and os.geteuid() != 0:
+        raise UsageError("only root may change the services of a machine: run it with sudo.")
 
-    def check(self) -> None:
-        """Raise UsageError if systemd does not run."""
-        if not _BOOTED.is_dir():
-            raise UsageError(
-                "systemd does not run here, so there can be no service; "
-                "`bot service install --root DIR` still writes the files"
-            )
 
-    def version(self) -> int:
-        """Return its version, such as 252; 0 if systemd is not installed."""
-        if shutil.which("systemctl") is None:
-            return 0
-        found = re.match(r"systemd (\d+)", self._run("systemctl", "--version").stdout)
-        return int(found[1]) if found else 0
+def run_command(*command: str) -> str:
+    """Run a command of systemd and return its output; raises InfrastructureFailure if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise InfrastructureFailure(f"`{' '.join(command)}` failed: {' '.join(done.stderr.split())}")
+    return done.stdout
 
-    def show(self, unit: str, properties: Sequence[str]) -> dict[str, str]:
-        """Return properties of a unit by name; for an unknown unit, systemd's defaults."""
-        output = self._run("systemctl", "show", unit, f"--property={','.join(properties)}").stdout
-        return dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
 
-    def is_enabled(self, unit: str) -> bool:
-        """Return whether a unit is started with the machine."""
-        return self._run("systemctl", "is-enabled", unit).stdout.strip() == "enabled"
+def service_state() -> tuple[str, list[str]] | None:
+    """Return the service's state in systemd's word, and what `systemctl status` does not show; None: not installed."""
+    if not (_BOOTED.is_dir() and (UNITS / SERVICE).is_file()):
+        return None
+    shown = run_command("systemctl", "show", SERVICE, "--property=ActiveState,NRestarts")
+    properties = dict(line.split("=", 1) for line in shown.splitlines())
+    problems = list(file_problems(Path("/")))
+    if properties["NRestarts"] != "0":
+        problems.append(f"systemd restarted it {properties['NRestarts']} times: `journalctl -u {SERVICE} -e` shows why")
+    return properties["ActiveState"], problems
 
-    def is_active(self, unit: str) -> bool:
-        """Return whether a unit runs."""
-        return self._run("systemctl", "is-active", unit).stdout.strip() == "active"
 
-    def change(self, *command: str) -> None:
-        """Run a command that changes something.
-
-        Raises:
-            InfrastructureFailure: it failed; the text holds its error message.
-
-        """
-        done = self._run(*command)
-        if done.returncode != 0:
-            raise InfrastructureFailure(f"`{' '.join(command)}` failed: {' '.join(done.stderr.split())}")
-
-    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-        except FileNotFoundError:
-            raise UsageError(f"there is no command {command[0]}: it comes with systemd") from None
-        except subprocess.TimeoutExpired:
-            raise InfrastructureFailure(f"`{' '.join(command)}` did not end within {_SECONDS} s") from None
+def file_problems(root: Path) -> Iterator[str]:
+    """Yield what is wrong with the files of an installed service; only root may read enough of them to tell."""
+    credentials = below(root, CREDENTIALS)
+    if not os.access(credentials, os.R_OK | os.X_OK):
+        return
+    command = re.search(r"^ExecStart=(\S+)", (below(root, UNITS) / SERVICE).read_text(encoding="utf-8"), re.MULTILINE)
+    files = unit_files(root, Path(command[1] if command else "/"), {})
+    if any((path.read_text(encoding="utf-8") if path.exists() else None) != text for path, text in files.items()):
+        yield "its units are not those of this version of the bot: `bot service install`"
+    keys = (credentials / name for name in ("KAGGLE_API_TOKEN", "kaggle.json"))
+    if not any(key.is_file() and key.stat().st_size for key in keys):
+        yield "there is no key for Kaggle: `bot keys set KAGGLE_API_TOKEN --service`"

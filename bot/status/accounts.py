@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time
-from typing import Literal
+from datetime import datetime
+from typing import Literal, TypeVar
 
 from sqlmodel import Session, col, select
 
 from bot.budgets.figures import Figure, figure
 from bot.budgets.kinds import Kind
-from bot.budgets.run_budget import used
-from bot.budgets.settings import BudgetSettings
+from bot.budgets.run_budget import total
+from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
+from state.clock import midnight
 from state.ledgers import Ledger, read_ledger
 from state.tables import Run
 
+T = TypeVar("T", int, float)
 Level = Literal["day", "competition", "competition day", "run"]
 
 
@@ -25,21 +27,19 @@ class Allowance:
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     competitions: Mapping[str, CompetitionSettings] = field(default_factory=dict)
 
-    def caps(self, level: Level, competition: str) -> dict[Kind, float | None]:
-        """Return the cap of each kind, None where there is none; where two hold, the lower one.
+    def caps(self, level: Level, competition: str) -> Caps:
+        """Return the caps of a level; where two hold, the lower one.
 
         Wall time has no cap: it does not measure a daemon, whose clock's days may be shorter than the machine's.
         """
         levels = {"day": self.budget.day, "competition": self.budget.competition, "run": self.budget.run}
-        caps = {kind: levels[level].of(kind) if level in levels else None for kind in Kind}
-        caps[Kind.WALL_SECONDS] = None
-        own = self.competitions.get(competition)
+        caps, own = levels.get(level, Caps()), self.competitions.get(competition)
+        money, submissions = caps.money, caps.submissions
         if own is not None and level == "competition":
-            caps[Kind.MONEY] = _lower(caps[Kind.MONEY], own.max_cost)
-            caps[Kind.SUBMISSIONS] = _lower(caps[Kind.SUBMISSIONS], own.max_submissions)
+            money, submissions = _lower(money, own.max_cost), _lower(submissions, own.max_submissions)
         if own is not None and level == "competition day":
-            caps[Kind.MONEY], caps[Kind.SUBMISSIONS] = own.max_cost_per_day, own.submissions_per_day
-        return caps
+            money, submissions = own.max_cost_per_day, own.submissions_per_day
+        return caps.model_copy(update={"money": money, "submissions": submissions, "wall_seconds": None})
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,8 @@ class Account:
     """Calls whose price is unknown: more money was spent than the figure shows."""
 
 
-def midnight(now: datetime) -> datetime:
-    """Return when the day (UTC) began."""
-    return datetime.combine(now.date(), time(), now.tzinfo)
-
-
 def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Account]:
-    """Return the account of the day, then of each competition, its day and its runs, including those without spending.
-
-    Args:
-        session: one state of the database.
-        allowance: what may be spent.
-        now: aware UTC; sets the day.
-    """
+    """Return the account of the day (UTC), then of each competition, its day and its runs, also without spending."""
     start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
     ever, today = _ledgers(session, None), _ledgers(session, start)
     date = start.date().isoformat()
@@ -86,8 +75,8 @@ def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Acco
 def _account(
     allowance: Allowance, level: Level, name: str, competition: str, period: str, spent: list[Ledger]
 ) -> Account:
-    caps, amounts = allowance.caps(level, competition), [used(ledger) for ledger in spent]
-    figures = {kind: figure(kind, caps[kind], sum(one[kind] for one in amounts), None) for kind in Kind}
+    caps, amounts = allowance.caps(level, competition), total(spent)
+    figures = {kind: figure(caps.of(kind), amounts[kind]) for kind in Kind}
     return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in spent))
 
 
@@ -95,5 +84,5 @@ def _ledgers(session: Session, since: datetime | None) -> dict[str, Ledger]:
     return {ledger.run_id: ledger for ledger in read_ledger(session, since)}
 
 
-def _lower(one: float | None, other: float | None) -> float | None:
+def _lower(one: T | None, other: T | None) -> T | None:
     return min((cap for cap in (one, other) if cap is not None), default=None)

@@ -1,15 +1,15 @@
 """Knowledge: the ideas and reports of a run, and the posts they come from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlmodel import select
 
 from bot.community.ideas.evidence import BASES, Evidence, pool_evidence
 from bot.execution.folder import lower_is_better
-from state.community import CommunityView, Post
+from state.community import CommunityView, PostKind
 from state.knowledge import drafts, reports
 from state.store import Store
 from state.tables import Node, Report, Run
@@ -17,14 +17,23 @@ from state.tables import Node, Report, Run
 
 @dataclass(frozen=True)
 class Source:
-    """One source of an idea."""
+    """One source of an idea: a post, or a report of the run itself."""
 
     item: str
     """Such as `message/233009` or `report/1`."""
-    title: str | None
+    title: str | None = None
     """None: the post is gone."""
-    author: str | None
-    url: str | None
+    author: str | None = None
+    url: str | None = None
+    time: datetime | None = None
+    version: int | None = None
+    """Of a kernel."""
+
+    @property
+    def heading(self) -> str:
+        """Its title, with the version of a kernel; empty if the post is gone."""
+        version = "" if self.version is None else f" (version {self.version})"
+        return f"{self.title}{version}" if self.title else ""
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class IdeaShown:
     """The ideas that took its place."""
     reason: str
     """Why it was closed."""
+    path: str
+    """The path of strategies that it belongs to; empty: none."""
     known_at: datetime
     """Since when its sources are known."""
     sources: tuple[Source, ...]
@@ -80,23 +91,29 @@ class ReportShown:
 
 
 def ideas_of(store: Store, run: Run, now: datetime) -> list[IdeaShown]:
-    """Return a run's pool of ideas, best supported first, and then those that are offered no more.
-
-    Args:
-        store: the daemon's database.
-        run: the run.
-        now: aware; nothing that became known later is shown.
-    """
+    """Return a run's pool of ideas as known at a time, best supported first, and then those that are offered no more."""
     pool = pool_evidence(store, run.id, now, lower_is_better=bool(lower_is_better(run.config)))
     pool.sort(key=lambda one: not one.live)
-    items = {source for one in pool for source in one.sources if not source.startswith("report/")}
-    posts = {post.item: post for post in CommunityView(store, run.competition, now).find(_of_posts(items))}
-    titles = {f"report/{one.id}": one.title for one in reports(store, run.id, now)}
-    return [_idea(run.competition, one, posts, titles) for one in pool]
+    sources = find_sources(store, run.competition, {item for one in pool for item in one.sources}, now)
+    for report in reports(store, run.id, now):
+        sources[f"report/{report.id}"] = Source(f"report/{report.id}", report.title)
+    return [_idea(run.competition, one, sources) for one in pool]
+
+
+def find_sources(store: Store, competition: str, items: Iterable[str], now: datetime) -> dict[str, Source]:
+    """Return what is known of items at a time; of one that is not there, or is no post, only its name."""
+    view = CommunityView(store, competition, now)
+    posts = view.find(item for item in items if item.partition("/")[0] in get_args(PostKind))
+    topics = {one.id: one.url for one in view.find({f"topic/{post.topic_id}" for post in posts if post.topic_id})}
+    found = {item: Source(item) for item in items}
+    for post in posts:
+        url = post.url or topics.get(post.topic_id or "")
+        found[post.item] = Source(post.item, post.title, post.author, url, post.time, post.version)
+    return found
 
 
 def reports_shown(store: Store, run: Run, now: datetime) -> list[ReportShown]:
-    """Return a run's reports by number; arguments as of `ideas_of`."""
+    """Return a run's reports as known at a time, by number."""
     used = {draft.id: tuple(draft.idea_ids) for draft in drafts(store, run.id, now)}
     with store.read() as session:
         actions = dict(session.exec(select(Node.id, Node.action).where(Node.run_id == run.id)).all())
@@ -104,11 +121,7 @@ def reports_shown(store: Store, run: Run, now: datetime) -> list[ReportShown]:
     return sorted(found, key=lambda one: (len(one.number), one.number))
 
 
-def _of_posts(items: set[str]) -> Sequence[str]:
-    return sorted(item for item in items if item.split("/")[0] in ("topic", "message", "kernel"))
-
-
-def _idea(competition: str, one: Evidence, posts: Mapping[str, Post], titles: Mapping[str, str]) -> IdeaShown:
+def _idea(competition: str, one: Evidence, sources: Mapping[str, Source]) -> IdeaShown:
     return IdeaShown(
         competition=competition,
         number=one.idea.id,
@@ -121,15 +134,10 @@ def _idea(competition: str, one: Evidence, posts: Mapping[str, Post], titles: Ma
         state=one.idea.state,
         successors=tuple(one.idea.successors),
         reason=one.idea.reason,
+        path=one.idea.path,
         known_at=one.idea.known_at,
-        sources=tuple(_source(item, posts.get(item), titles) for item in one.sources),
+        sources=tuple(sources[item] for item in one.sources),
     )
-
-
-def _source(item: str, post: Post | None, titles: Mapping[str, str]) -> Source:
-    if post is None:
-        return Source(item, titles.get(item), None, None)
-    return Source(item, post.title, post.author, post.url)
 
 
 def _report(

@@ -33,17 +33,12 @@ class Presence:
 
 
 def began(tx: Transaction, process: int) -> None:
-    """Record that a daemon begins, with the transaction's clock.
-
-    Args:
-        tx: the transaction.
-        process: its number.
-    """
+    """Record that a daemon begins, with the number of its process and the transaction's clock."""
     clock = tx.clock
     data = None
     if isinstance(clock, FastClock):
         data = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
-    tx.record(_BEGAN, run_id=NO_RUN, process=process, version=_version(), clock=data)
+    tx.record(_BEGAN, run_id=NO_RUN, process=process, version=metadata.version("kaggle-bot"), clock=data)
 
 
 def ended(tx: Transaction) -> None:
@@ -77,7 +72,3 @@ def clock_of(data: Mapping[str, Any] | None) -> Clock:
 def is_running(folder: Path) -> bool:
     """Return whether a daemon works in a folder, or may do so."""
     return is_held(folder / LOCK)
-
-
-def _version() -> str:
-    return metadata.version("kaggle-bot")

@@ -11,7 +11,7 @@ from state.store import NO_RUN, Transaction
 
 # Notices are imported where one is sent: `bot status` reads problems, and starts faster without them.
 if TYPE_CHECKING:
-    from bot.notify.events import Event
+    from bot.notify import Notice
 
 _BEGAN, _ENDED = "problem.began", "problem.ended"
 
@@ -27,24 +27,19 @@ class Problem:
     since: datetime
 
 
-def begin(tx: Transaction, key: str, sentence: str, event: "Event | None" = None, *, asks: bool = False) -> bool:
+def begin(tx: Transaction, key: str, sentence: str, notice: "Notice | None" = None, *, asks: bool = False) -> bool:
     """Record that a problem began, and notify the owner; returns False, and does nothing, if it had begun already.
 
-    Args:
-        tx: the transaction of what was found.
-        key: identifies the problem, such as `rules/titanic`.
-        sentence: what is wrong and what a person should do about it.
-        event: the notice; None: there is none.
-        asks: whether the sentence asks the owner for something; then another sentence is a new problem.
+    With `asks`, the sentence asks the owner for something, and another sentence is a new problem.
     """
     before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
     if before is not None and before.type == _BEGAN and (not asks or before.data["sentence"] == sentence):
         return False
     tx.record(_BEGAN, run_id=NO_RUN, key=key, sentence=sentence)
-    if event is not None:
+    if notice is not None:
         from bot.notify.outbox import notify
 
-        notify(tx, event.notice())
+        notify(tx, notice)
     return True
 
 
@@ -54,13 +49,13 @@ def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: ti
     Returns:
         Whether it is new.
     """
-    from bot.notify.events import WorkBroken
+    from bot.notify import Notice
     from bot.notify.outbox import notify
 
     is_new = begin(tx, key, f"{of}: {why}")
     since = next(one.since for one in current(tx.session) if one.key == key)
     if tx.now() - since >= patience:
-        notify(tx, WorkBroken(since, of, why).notice())
+        notify(tx, Notice("problem.work", "", {"since": since, "of": of, "why": why}))
     return is_new
 
 

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 
 from bot.budgets.figures import Figure, figure, project, share
 from bot.budgets.kinds import Kind
-from bot.budgets.run_budget import used
+from bot.budgets.run_budget import total
 from bot.budgets.settings import BudgetSettings
 from bot.execution.folder import RunFolder, is_live, lower_is_better
 from bot.execution.running import is_running
@@ -60,12 +60,7 @@ class _Config(BaseModel):
 
 
 def run_status(folder: RunFolder, now: datetime) -> RunStatus:
-    """Return the status of the run in a folder.
-
-    Args:
-        folder: the run's, with its config.json.
-        now: aware; until when a running run has taken time.
-    """
+    """Return the status of the run in a folder; while it runs, it has taken time until now."""
     place, name = str(folder.path), folder.path.name
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
@@ -91,7 +86,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
     status, note = _status(run.status, folder)
     (ledger,) = [one for one in read_ledger(session) if one.run_id == run_id]
     nodes = nodes_of(session, run_id, lower=lower_is_better(run.config))
-    wall = ledger.wall_seconds
+    wall = ledger.spent[Kind.WALL_SECONDS]
     if status == "running":
         last = select(Event.at).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
         wall += max(0.0, (now - session.exec(last).one()).total_seconds())
@@ -119,9 +114,9 @@ def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
 
 
 def _budget(settings: _Settings, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
-    spent = {**used(ledger), Kind.WALL_SECONDS: wall}
+    spent = {**total([ledger]), Kind.WALL_SECONDS: wall}
     run = settings.budget.with_run(money=settings.max_cost, tokens=settings.max_tokens).run
     caps = {kind: run.of(kind) for kind in Kind}
     bound = caps[Kind.WALL_SECONDS]
     caps[Kind.WALL_SECONDS] = settings.seconds if bound is None else min(settings.seconds, bound)
-    return {kind.value: figure(kind, caps[kind], spent[kind], project(kind, spent[kind], done)) for kind in Kind}
+    return {kind.value: figure(caps[kind], spent[kind], project(kind, spent[kind], done)) for kind in Kind}

@@ -11,14 +11,11 @@ from sqlmodel import Session
 from bot.execution.disk_space import free_bytes
 from bot.execution.folder import lower_is_better
 from bot.status.accounts import Account, Allowance, accounts
-from bot.status.doubts import Doubt, doubts
-from bot.status.polls import PartPolled, Posts, polled, posts
 from bot.status.presence import PULSE, Presence, is_running, presence
 from bot.status.problems import Problem, current
-from bot.status.queue import GivenUp, Letters, Queued, dead, letters, queued
-from bot.status.site import Rank, Sent, deadline, rank, sent
-from bot.status.steering import NoteRead, controls, held, notes_read
-from bot.status.work import Doing, Nodes, Pool, doing, latest_runs, nodes_of, pool_of
+from bot.status.queue import GivenUp, Letters, NoteRead, Queued, controls, dead, held, letters, notes_read, queued
+from bot.status.site import PartPolled, Posts, Rank, Sent, deadline, polled, posts, rank, sent
+from bot.status.work import Doing, Doubt, Nodes, Pool, doing, doubts, latest_runs, nodes_of, pool_of
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
 from state.pulses import last_pulse
@@ -116,13 +113,7 @@ class Status:
 
 
 def status_of(store: Store, allowance: Allowance, names: Collection[str] = ()) -> Status:
-    """Return the status.
-
-    Args:
-        store: the daemon's database; its folder is the daemon's.
-        allowance: what may be spent, as configured.
-        names: the competitions to look at, those that are known; empty: all.
-    """
+    """Return the status, of all competitions or of the named ones that are known; the database lies in the daemon's folder."""
     with store.read() as session:
         found = presence(session)
         now = (found.clock if found is not None else store.clock).now()
@@ -195,7 +186,7 @@ class _StatusReader:
             polled=polled(session, slug),
             posts=posts,
             pool=pool_of(session, run.id) if run else Pool(),
-            nodes=self._nodes(run) if run else Nodes(),
+            nodes=nodes_of(session, run.id, lower=lower_is_better(run.config)) if run else Nodes(),
             doing=doing(session, run.id) if run else (),
             sent=sent(session, slug, settings, self.now),
             doubts=doubts(session, run.id) if run else (),
@@ -210,9 +201,6 @@ class _StatusReader:
     def _notebooks(self, run: Run) -> tuple[NotebookLine, ...]:
         lines = notebook_lines(self.session, run.id)
         return (*[one for one in lines if one.settled][-1:], *[one for one in lines if not one.settled])
-
-    def _nodes(self, run: Run) -> Nodes:
-        return nodes_of(self.session, run.id, lower=lower_is_better(run.config))
 
 
 def _state(entry: Event | None) -> EntryState:

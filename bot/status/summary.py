@@ -1,15 +1,17 @@
 """The daily summary, and the notices of spent budgets; both only read the database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from bot.budgets.kinds import Kind
+from bot.budgets.kinds import Kind, name, words
+from bot.budgets.run_budget import total
 from bot.engine.tree import APART
 from bot.execution.folder import lower_is_better
-from bot.notify.events import BudgetReached, CompetitionDay, DailySummary, shares_reached
+from bot.notify import Notice
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.problems import current
 from bot.status.site import deadline, rank
@@ -20,97 +22,85 @@ from state.submissions import may_be_there
 from state.tables import Node, Notification, Run, Submission
 
 _DAY = timedelta(days=1)
+_SHARES = (50, 80, 100)
+"""Percent of a cap at which the owner is notified."""
 
 
-def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) -> DailySummary:
+def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) -> Notice:
     """Return what a day (UTC) brought to each competition that was open.
 
-    For a day that is over it always returns the same, except for the problems, which are the current ones.
-
-    Args:
-        store: the daemon's database.
-        day: the day.
-        now: aware; a day that is not over is summed up so far.
-        allowance: what is configured.
+    For a day that is over it always returns the same, except for the problems, which are the current ones. A day that is
+    not over is summed up so far.
     """
     start = datetime.combine(day, time(), UTC)
     end = min(now, start + _DAY)
     with store.read() as session:
         runs = latest_runs(session)
+        slugs = sorted({*allowance.competitions, *runs})
+        ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug), end) for slug in slugs}
         days = [
-            _day(session, slug, allowance, start, end, run=runs.get(slug))
-            for slug in sorted({*allowance.competitions, *runs})
-            if _was_on(session, slug, allowance, start, end, run=runs.get(slug))
+            _day(session, slug, runs.get(slug), over, start, end)
+            for slug, over in ends.items()
+            if over is None or over >= start
         ]
-        problems = tuple(problem.sentence for problem in current(session))
-    return DailySummary(day, tuple(days), problems)
+        problems = [problem.sentence for problem in current(session)]
+    return Notice("summary.daily", "", {"day": day, "competitions": days, "problems": problems})
 
 
-def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[BudgetReached]:
+def budget_notices(store: Store, allowance: Allowance, now: datetime) -> list[Notice]:
     """Return which shares of caps are spent and have no notice yet.
 
     A cap of zero counts only once something was spent. A day's number of submissions is no budget: using it up is the
     plan.
-
-    Args:
-        store: the daemon's database.
-        allowance: what may be spent.
-        now: aware UTC; sets the day.
     """
     with store.read() as session:
         reached = [
-            event
+            notice
             for account in accounts(session, allowance, now)
             for kind in Kind
             if (account.level, kind) != ("competition day", Kind.SUBMISSIONS)
-            for event in _reached(account, kind)
+            for notice in _reached(account, kind)
         ]
-        keys = [event.key for event in reached]
+        keys = [notice.key for notice in reached]
         notified = set(session.exec(select(Notification.key).where(col(Notification.key).in_(keys))))
-    return [event for event in reached if event.key not in notified]
+    return [notice for notice in reached if notice.key not in notified]
 
 
-def _reached(account: Account, kind: Kind) -> Sequence[BudgetReached]:
+def _reached(account: Account, kind: Kind) -> Iterator[Notice]:
+    """Yield a notice for each share of a cap that is spent; all of them if the cap is zero."""
     figure = account.figures[kind]
     if figure.cap is None or figure.spent <= 0:
-        return ()
-    return [
-        BudgetReached(account.name, account.period, kind, share, figure.spent, figure.cap)
-        for share in shares_reached(figure.spent, figure.cap)
-    ]
-
-
-def _was_on(
-    session: Session, slug: str, allowance: Allowance, start: datetime, end: datetime, *, run: Run | None
-) -> bool:
-    """Return whether a competition was still open on a day, as far as was known then."""
-    ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
-    return ends is None or ends >= start
+        return
+    for share in _SHARES:
+        if figure.spent * 100 >= figure.cap * share:
+            facts = {
+                "level": account.name,
+                "period": account.period,
+                "what": name(kind),
+                "share": share,
+                "spent": words(kind, figure.spent),
+                "cap": words(kind, figure.cap),
+            }
+            yield Notice("budget.reached", "", facts)
 
 
 def _day(
-    session: Session,
-    slug: str,
-    allowance: Allowance,
-    start: datetime,
-    end: datetime,
-    *,
-    run: Run | None,
-) -> CompetitionDay:
-    ends = deadline(session, slug, allowance.competitions.get(slug), run, end)
+    session: Session, slug: str, run: Run | None, over: datetime | None, start: datetime, end: datetime
+) -> dict[str, Any]:
+    """Return one competition's day: what was created, sent and spent on it, and how it stood at its end."""
     standing = rank(session, slug, end)
     scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run.config))
-    return CompetitionDay(
-        competition=slug,
-        rank=standing.rank,
-        teams=standing.teams,
-        best_score=scores[-1][1] if scores else None,
-        nodes=_nodes(session, slug, start, end),
-        submissions=_sent(session, slug, start, end),
-        spent_usd=_spent(session, slug, start, end),
-        days_left=None if ends is None else max(0.0, (ends - end) / _DAY),
-        scores=tuple(score for _, score in scores),
-    )
+    return {
+        "name": slug,
+        "rank": standing.rank,
+        "teams": standing.teams,
+        "best_score": scores[-1][1] if scores else None,
+        "nodes": _nodes(session, slug, start, end),
+        "submissions": _sent(session, slug, start, end),
+        "spent_usd": _spent(session, slug, start, end),
+        "days_left": None if over is None else max(0.0, (over - end) / _DAY),
+        "scores": [score for _, score in scores],
+    }
 
 
 def _nodes(session: Session, slug: str, start: datetime, end: datetime) -> int:
@@ -127,4 +117,4 @@ def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:
 def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
     """Return USD; None if the price of something is unknown."""
     own = [ledger for ledger in read_ledger(session, start, end) if ledger.competition == slug]
-    return None if any(ledger.unpriced for ledger in own) else sum(ledger.cost_usd for ledger in own)
+    return None if any(ledger.unpriced for ledger in own) else total(own)[Kind.MONEY]

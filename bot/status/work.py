@@ -1,4 +1,4 @@
-"""Work: what a run has produced so far, what it is working on, and its best result."""
+"""Work: what a run has produced so far, what it is working on, its best result, and what speaks against it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,9 +7,14 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.tree import APART
+from bot.execution.guarding import FOUND
 from state.live import live_runs
-from state.tables import Analysis, Draft, Execution, Idea, Node, Report, Run
+from state.tables import Analysis, Draft, Event, Execution, Idea, Node, Report, Run
 from state.words import iso
+
+_SELF_REPORTED = (
+    "no labels could be withheld, so that its scores are self-reported: scripts print them, and nobody checks them"
+)
 
 
 @dataclass(frozen=True)
@@ -113,3 +118,26 @@ def best_over_time(
         if not found or (score < found[-1][1] if lower else score > found[-1][1]):
             found.append((at, score))
     return found
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What guards have against one node's validation run, or against the data."""
+
+    at: datetime
+    node: int | None
+    """None: the data."""
+    sentence: str
+
+
+def doubts(session: Session, run_id: str, most: int = 3) -> tuple[Doubt, ...]:
+    """Return a run's latest doubts, latest first; if its scores are self-reported, that comes before them."""
+    found = tuple(Doubt(row.at, row.node, str(row.data["sentence"])) for row in _latest(session, run_id, FOUND, most))
+    ended = _latest(session, run_id, "node.ended", 1)
+    unchecked = (Doubt(row.at, None, _SELF_REPORTED) for row in ended if row.data.get("self_reported"))
+    return (*unchecked, *found)
+
+
+def _latest(session: Session, run_id: str, kind: str, most: int) -> list[Event]:
+    query = select(Event).where(Event.run_id == run_id, Event.type == kind).order_by(col(Event.seq).desc()).limit(most)
+    return list(session.exec(query))

@@ -23,7 +23,7 @@ class Submitter(Protocol):
     """Submits files to a site; each call acts once and never retries: `ExactlyOnce` decides on that.
 
     Whatever it starts must end with its process: a child process that went on sending after the caller was killed
-    would have to finish within `Patience.grace`.
+    would have to finish within the grace of `ExactlyOnce`.
     """
 
     async def quota(self) -> Quota:

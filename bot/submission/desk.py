@@ -12,22 +12,13 @@ from sqlmodel import col, func, select
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
-from bot.notify.events import (
-    ApprovalAsked,
-    NotebookFailed,
-    QuotaUnknown,
-    RulesNotAccepted,
-    SubmissionDelayed,
-    SubmissionFailed,
-    SubmissionRefused,
-    SubmissionScored,
-)
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.submission import Submitter
-from bot.submission.exactly_once import ExactlyOnce, Patience
+from bot.submission.exactly_once import ExactlyOnce
 from bot.submission.facts import AGAIN, Proposal, Reviewer, SubmissionState
 from bot.submission.files import Candidate, Files
-from bot.submission.policy import Decision, midnight_after
+from bot.submission.policy import Decision
 from bot.submission.pushes import NotebookRuns, Pushes
 from bot.submission.scores import PublicScores
 from scrapers.kaggle.client import KaggleClient
@@ -42,6 +33,7 @@ from state.approvals import (
     open_wishes,
     wish_for,
 )
+from state.clock import back_off, midnight
 from state.errors import InfrastructureFailure, InvalidSubmission, KaggleError, SiteUnavailable, SubmissionInDoubt
 from state.notebooks import notebook_state, record_stage
 from state.store import Transaction
@@ -53,7 +45,7 @@ _LOCK = ".submission.lock"
 """In the competition's folder; held while a file is sent."""
 _MOST_SENDS = 4
 """Attempts to send a file, after which it is given up unless the site lists it."""
-_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
+_FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 _GOES = ("send", "hold")
 _OVERTAKEN, _UNWANTED = "a better file replaced it", "its owner refused it"
 """Reasons for a withdrawal that are no news to the owner."""
@@ -99,31 +91,20 @@ class Desk:
         settings: CompetitionSettings,
         submitter: Submitter,
         worker: Worker,
-        patience: Patience | None = None,
         client: KaggleClient | None = None,
     ) -> None:
-        """Take up a run, which may have submitted before.
+        """Take up a run, which may have submitted before; files to be sent are kept in the competition's `folder`.
 
-        Args:
-            context: the run; its clock is used throughout.
-            folder: the competition's, in which files to be sent are kept.
-            settings: what the owner allows.
-            submitter: the site.
-            worker: does everything that needs numpy.
-            patience: how long to wait for the site.
-            client: where the competition takes notebooks: pushes them, before they are submitted.
+        Where the competition takes notebooks, `client` pushes them before they are submitted.
         """
         self._context, self._settings, self._slug = context, settings, context.card.slug
         self._files = Files(context, folder, worker)
         self._reviewer = Reviewer(context, settings, submitter, self._files)
-        self._once = ExactlyOnce(
-            context.store, context.run_id, submitter, context.clock, folder / _LOCK, patience, on_change=self._changed
-        )
+        self._once = ExactlyOnce(context.store, context.run_id, submitter, context.clock, folder / _LOCK, self._changed)
         self.scores = PublicScores(context, self._reviewer, self._once, self._changed)
         """The public scores of what was sent."""
         self._pushes = None if client is None else Pushes(context, self._files, client)
         self._choosing, self._sending = asyncio.Lock(), asyncio.Lock()
-        self._considered: dict[int, dict[str, Any]] | None = None
         self._wishes: dict[int | None, dict[str, Any]] = {}
         self._not_before: dict[str, datetime] = {}
         self._failures: dict[str, int] = {}
@@ -146,8 +127,7 @@ class Desk:
             if node is None:
                 return None
             decision, candidate = await self._decide(Proposal(node))
-            # Remembered only once it is stored: otherwise it must be decided again.
-            self._decided()[node] = self._record_decision(node, decision, state, candidate)
+            self._record_decision(node, decision, state, candidate)
             return decision
 
     async def send(self) -> None:
@@ -208,26 +188,29 @@ class Desk:
         gone |= {row.node for row in state.rows if row.status != "withdrawn"}
         going = [scores[row.node] for row in (*state.there, *state.open) if row.node in scores]
         floor = max((*going, *map(self._context.card.oriented, state.comparable)), default=None)
+        decisions = self._decisions()
         for node in sorted(scores, key=lambda node: (-scores[node], node)):
             if floor is not None and scores[node] <= floor:
                 return None
             if node in gone:
                 continue
-            known = self._decided().get(node)
+            known = decisions.get(node)
             if not self._still_holds(known, state):
                 return node
             if known is not None and not known["of_file"]:
                 return None
         return None
 
-    def _decided(self) -> dict[int, dict[str, Any]]:
+    def _decisions(self) -> dict[int, dict[str, Any]]:
         """Return the last decision on each node, as its event holds it."""
-        if self._considered is None:
-            with self._context.store.read() as session:
-                query = select(Event).where(Event.run_id == self._context.run_id, Event.type == CONSIDERED)
-                events = session.exec(query.order_by(col(Event.seq))).all()
-            self._considered = {event.node: event.data for event in events if event.node is not None}
-        return self._considered
+        with self._context.store.read() as session:
+            query = select(Event).where(Event.run_id == self._context.run_id, Event.type == CONSIDERED)
+            events = session.exec(query.order_by(col(Event.seq))).all()
+        return {event.node: event.data for event in events if event.node is not None}
+
+    def _notify(self, notice: Notice) -> None:
+        with self._context.store.write() as tx:
+            notify(tx, notice, self._context.run_id)
 
     def _still_holds(self, known: dict[str, Any] | None, state: SubmissionState) -> bool:
         """Return whether a decision still holds, so that there is no reason to decide again."""
@@ -245,9 +228,8 @@ class Desk:
             candidate = await self._files.made(proposal.node)
         except InvalidSubmission as error:
             if self._pushes is not None:
-                with self._context.store.write() as tx:
-                    event = NotebookFailed(self._slug, proposal.node, str(error), "")
-                    notify(tx, event.notice(self._context.run_id))
+                facts = {"node": proposal.node, "why": str(error), "log": ""}
+                self._notify(Notice("notebook.failed", self._slug, facts))
             return Decision("never", str(error), of_file=True), None
         except InfrastructureFailure as error:
             return Decision("wait", str(error), self._now() + AGAIN), None
@@ -257,9 +239,8 @@ class Desk:
     def _report_refusal(self, node: int, decision: Decision) -> None:
         """Notify the owner if the site refuses to say what a decision needs."""
         if decision.refusal is not None:
-            with self._context.store.write() as tx:
-                event = SubmissionDelayed(self._slug, node, decision.refusal, self._now().date())
-                notify(tx, event.notice(self._context.run_id))
+            facts = {"node": node, "words": decision.refusal, "day": self._now().date()}
+            self._notify(Notice("submission.delayed", self._slug, facts))
 
     async def _grant(self, wish: Wish, state: SubmissionState) -> Decision:
         """Decide on what the owner asked for, under the same rules, but whatever its gain."""
@@ -298,7 +279,7 @@ class Desk:
                 answer_wish(tx, wish.id or 0, answer, why + later, submission)
             if self._settings.submit and (state.entered is False or state.rules.changed):
                 url = f"https://www.kaggle.com/competitions/{self._slug}/rules"
-                notify(tx, RulesNotAccepted(self._slug, url, state.rules.sha).notice(run_id))
+                notify(tx, Notice("problem.rules", self._slug, {"url": url, "rules_sha": state.rules.sha}), run_id)
 
         def intended(tx: Transaction, row: Submission) -> None:
             record(tx, f"{decision.why}; {candidate.note if candidate else ''}", row.id, "intended")
@@ -318,8 +299,9 @@ class Desk:
         """Hold a submission until the owner has decided, and ask once."""
         until = tx.now() + timedelta(hours=self._settings.approval_hours)
         held = ask_approval(tx, row.run_id, row.id, expires_at=until, why=why)
-        notice = ApprovalAsked(self._slug, row.tag, row.node, str(held.id), _validation(tx, row), why)
-        notify(tx, notice.notice(row.run_id))
+        about = {"tag": row.tag, "node": row.node, "validation_score": _validation(tx, row)}
+        facts = {**about, "id": held.id, "why": why}
+        notify(tx, Notice("approval.asked", self._slug, facts), row.run_id)
 
     def _open(self) -> list[_Open]:
         rows, scores, run_id = self._reviewer.state().open, self._reviewer.scores(), self._context.run_id
@@ -351,8 +333,7 @@ class Desk:
         decision = await self._reviewer.decide(proposal)
         if decision.verdict == "send":
             if decision.trial:
-                with self._context.store.write() as tx:
-                    notify(tx, QuotaUnknown(self._slug, row.tag, row.node).notice(row.run_id))
+                self._notify(Notice("submission.quota", self._slug, {"tag": row.tag, "node": row.node}))
             await self._send(row)
         elif decision.verdict == "hold":
             with self._context.store.write() as tx:
@@ -360,7 +341,7 @@ class Desk:
         elif decision.verdict == "wait":
             self._report_refusal(row.node, decision)
             # Not for long, as the owner may change what is allowed.
-            soon = self._now() + _LONGEST_PAUSE
+            soon = self._now() + timedelta(seconds=_LONGEST_PAUSE)
             self._not_before[row.id] = soon if decision.until is None else min(decision.until, soon)
         else:
             await self._withdraw(row, decision.why)
@@ -395,7 +376,7 @@ class Desk:
         try:
             if self._pushes is not None:
                 await self._pushes.advance(row, file)
-            with self._context.spending.reserve(submissions=1) as held:
+            async with self._context.spending.reserve(submissions=1) as held:
                 await self._once.complete(row.id, file)
                 held.spend(submissions=1)
             self._context.say(f"submitted node {row.node} as {row.tag}")
@@ -410,8 +391,8 @@ class Desk:
         except (errors.FileChanged, InfrastructureFailure, OSError) as error:
             await self._withdraw(row, f"its file is missing or has changed: {error}")
         except SubmissionInDoubt as error:
-            with self._context.store.write() as tx:
-                notify(tx, SubmissionFailed(self._slug, row.tag, row.node, str(error)).notice(row.run_id))
+            facts = {"tag": row.tag, "node": row.node, "reason": str(error)}
+            self._notify(Notice("submission.failed", self._slug, facts))
             self._postpone(row, error)
         except (errors.BudgetExceeded, errors.NotSent, SiteUnavailable, KaggleError) as error:
             self._postpone(row, error)
@@ -429,35 +410,37 @@ class Desk:
         """Leave a submission alone for a while, longer each time; the owner gets the words of a site that does not take it."""
         now = self._now()
         self._failures[row.id] = times = self._failures.get(row.id, 0) + 1
-        pause = min(_FIRST_PAUSE * 2 ** min(times - 1, 10), _LONGEST_PAUSE)
+        self._not_before[row.id] = now + timedelta(seconds=back_off(times, _FIRST_PAUSE, _LONGEST_PAUSE))
         if isinstance(error, errors.QuotaReached):
-            pause = midnight_after(now) - now  # the site's word is taken, and nothing is tried before
-        self._not_before[row.id] = now + pause
+            self._not_before[row.id] = midnight(now, 1)  # the site's word is taken, and nothing is tried before
         self._context.say(f"{row.tag} waits: {error}")
         if isinstance(error, KaggleError) or (isinstance(error, errors.NotSent) and error.refused):
-            with self._context.store.write() as tx:
-                notify(tx, SubmissionDelayed(self._slug, row.node, str(error), now.date()).notice(row.run_id))
+            facts = {"node": row.node, "words": str(error), "day": now.date()}
+            self._notify(Notice("submission.delayed", self._slug, facts))
 
     def _changed(self, tx: Transaction, row: Submission) -> None:
         """Notify the owner of a submission's change, and close its approval once there is nothing left to decide."""
         held = approval_of(tx.session, row.run_id, row.id)
         if row.status in ("confirmed", "refused", "withdrawn") and held is not None and held.decision is None:
             decide_approval(tx, held.id or 0, "moot", "bot")
-        about = (self._slug, row.tag, row.node)
+        about: dict[str, Any] = {"tag": row.tag, "node": row.node}
         if row.status == "refused":
-            notify(tx, SubmissionRefused(*about, row.message or "none").notice(row.run_id))
+            facts = {**about, "words": row.message or "none"}
+            notify(tx, Notice("submission.refused", self._slug, facts), row.run_id)
             if self._pushes is not None:
                 what = "its notebook is refused" if row.ref is None else "its notebook failed on the hidden test data"
                 why = f"{what}: {row.message or 'no reason is given'}"
                 record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=why)
         if row.status == "confirmed" and row.score is not None:
-            notify(tx, SubmissionScored(*about, row.score, _validation(tx, row)).notice(row.run_id))
+            facts = {**about, "public_score": row.score, "validation_score": _validation(tx, row)}
+            notify(tx, Notice("submission.scored", self._slug, facts), row.run_id)
         # The withdrawal of a submission that the owner never heard of is no news.
         known = held is not None or row.sent_at is not None or wish_for(tx.session, row.run_id, row.id) is not None
         notebook = notebook_state(tx.session, row.run_id, str(row.file_sha))
         known = known and (notebook is None or notebook.stage != "failed")  # of that the owner has heard
         if row.status == "withdrawn" and known and row.message not in (_OVERTAKEN, _UNWANTED):
-            notify(tx, SubmissionFailed(*about, row.message or "").notice(row.run_id))
+            facts = {**about, "reason": row.message or ""}
+            notify(tx, Notice("submission.failed", self._slug, facts), row.run_id)
 
 
 def _validation(tx: Transaction, row: Submission) -> float | None:

@@ -1,14 +1,11 @@
 """Exactly once: a file is recorded, sent and confirmed so that a crash at any point neither loses nor repeats it."""
 
 import asyncio
-import hashlib
-import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from bot.submission import Submitter
 from sandbox.locks import take
@@ -23,6 +20,7 @@ from state.errors import (
     SubmissionRefused,
     UsageError,
 )
+from state.files import sha256_of, sync
 from state.spending import charge
 from state.store import Store, Transaction
 from state.submissions import (
@@ -37,29 +35,21 @@ from state.tables import Submission
 from state.words import iso
 
 LEDGER = "submission"
-_CHUNK = 1 << 20
+_LOOKS = 2
+"""Times that a tag must be missing at the site before a file is sent again."""
+_GRACE = 60.0
+"""Seconds between two looks: a site may list a submission late."""
+_SENDS = 2
+"""Most times that one call sends a file."""
+_ACT_SECONDS, _ASK_SECONDS = 600.0, 60.0
+"""Longest time of sending a small file (a large one has more), and of a question."""
+_TURN = 0.5
+"""Seconds between two tries to take the lock."""
 _ORPHANED = "the process that sent it ended before the site's answer was recorded"
 
 Answer = TypeVar("Answer")
 OnChange = Callable[[Transaction, Submission], None]
 """Called with each change of a submission, in its transaction."""
-
-
-class Patience(BaseModel):
-    """How long a site may take, in seconds, before something is sent again."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    looks: int = Field(
-        default=2, ge=1, description="times a tag must be missing at the site before a file is sent again"
-    )
-    grace: float = Field(default=60.0, ge=0, description="between two looks: a site may list a submission late")
-    sends: int = Field(default=2, ge=1, description="most times that one call sends a file")
-    act_seconds: float = Field(
-        default=600.0, gt=0, description="longest time of sending a small file; a large one has more"
-    )
-    ask_seconds: float = Field(default=60.0, gt=0, description="longest time of a question")
-    turn: float = Field(default=0.5, ge=0, description="between two tries to take the lock")
 
 
 class ExactlyOnce:
@@ -76,40 +66,25 @@ class ExactlyOnce:
         submitter: Submitter,
         clock: Clock,
         lock: Path,
-        patience: Patience | None = None,
-        on_change: OnChange | None = None,
+        on_change: OnChange = lambda tx, row: None,
+        *,
+        grace: float = _GRACE,
+        act_seconds: float = _ACT_SECONDS,
     ) -> None:
-        """Take up a run.
-
-        Args:
-            store: where intents are recorded.
-            run_id: the run, which must be in the store.
-            submitter: the site.
-            clock: used for all waiting.
-            lock: a file, the same for all who submit for this run; created if missing.
-            patience: how long to wait for what.
-            on_change: called with each change, for example to notify the owner.
-        """
+        """Take up a run; `lock` is a file, the same for all who submit for this run, and created if missing."""
         self._store = store
         self._run_id = run_id
         self._submitter = submitter
         self._clock = clock
         self._lock = lock
-        self._patience = patience or Patience()
-        self._on_change = on_change or (lambda tx, row: None)
+        self._on_change = on_change
+        self._grace, self._act_seconds = grace, act_seconds
 
     async def submit(self, file: Path, *, node: int, handed_in: str) -> Submission:
-        """Submit a file as the run's latest; calling it again with the same file goes on, or does nothing if it is done.
+        """Submit a file as the run's latest, and return it once confirmed; called again with it, go on, or do nothing if done.
 
-        Other open submissions are settled first: confirmed if the site has them, withdrawn if not.
-
-        Args:
-            file: what to send; it must not change meanwhile.
-            node: the node it is from.
-            handed_in: how it was made, such as `refit`.
-
-        Returns:
-            The confirmed submission.
+        The file must not change meanwhile; `handed_in` says how it was made, such as `refit`. Other open submissions are
+        settled first: confirmed if the site has them, withdrawn if not.
 
         Raises:
             SubmissionRefused: the site refuses this file; it is not asked a second time.
@@ -119,7 +94,7 @@ class ExactlyOnce:
             FileChanged: the file has changed since it was recorded; nothing was sent.
             OSError: the file cannot be read, or the lock cannot be taken.
         """
-        sha = file_hash(file)
+        sha = sha256_of(file)
         async with self._own_turn():
             known = [row for row in self._rows() if row.status != "withdrawn"]
             latest = known[-1] if known and known[-1].file_sha == sha else None
@@ -133,7 +108,7 @@ class ExactlyOnce:
 
         Raises OSError.
         """
-        return self._intend(file_hash(file), node, handed_in, on_change)
+        return self._intend(sha256_of(file), node, handed_in, on_change)
 
     async def withdraw(self, id: str, why: str) -> Submission:
         """Withdraw a submission that is not confirmed; if the site turns out to have it, it is confirmed instead.
@@ -171,7 +146,7 @@ class ExactlyOnce:
             raise
         if found is not None:
             with self._store.write() as tx:
-                self._changed(tx, update_submission(tx, self._run_id, id, score=found))
+                self._on_change(tx, update_submission(tx, self._run_id, id, score=found))
         return found
 
     async def _complete(self, row: Submission, file: Path) -> Submission:
@@ -186,20 +161,20 @@ class ExactlyOnce:
             row = await self._looked_up(row)
             if row.status == "confirmed":
                 return row
-            if sends == self._patience.sends:
+            if sends == _SENDS:
                 raise SubmissionInDoubt(
                     f"{row.tag} was sent {sends} times without an answer, and the site does not list it: {row.message}"
                 )
             await self._ensure_taken(row)
             # Checked at the last moment, so that only the recorded file is ever sent.
-            if file_hash(file) != row.file_sha:
+            if sha256_of(file) != row.file_sha:
                 raise FileChanged(f"{file.name} has changed since it was to be submitted as {row.tag}")
             row = await self._act(self._advance(row, "sending"), file)
             sends += 1
 
     async def _act(self, row: Submission, file: Path) -> Submission:
         """Send, and record how it ended; an unknown exception leaves the submission `sending`, which means in doubt."""
-        seconds = self._patience.act_seconds + file.stat().st_size / SLOWEST
+        seconds = self._act_seconds + file.stat().st_size / SLOWEST
         try:
             async with asyncio.timeout(seconds):
                 ref = await self._submitter.submit(file, row.tag)
@@ -220,9 +195,9 @@ class ExactlyOnce:
         if row.status == "sending":
             row = self._advance(row, "doubtful", message=_ORPHANED)
         # Asked even before the first attempt: a database restored from a backup may have forgotten one.
-        for look in range(1 if row.status == "intended" else self._patience.looks):
+        for look in range(1 if row.status == "intended" else _LOOKS):
             if look:
-                await self._clock.sleep(self._patience.grace)
+                await self._clock.sleep(self._grace)
             ref = await self._asked(self._submitter.find(row.tag), row)
             if ref is not None:
                 return self._confirm(row, ref)
@@ -240,12 +215,11 @@ class ExactlyOnce:
 
     async def _asked(self, question: Awaitable[Answer], row: Submission | None = None) -> Answer:
         """Return the site's answer; without one, a submission in doubt stays in doubt."""
-        seconds = self._patience.ask_seconds
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(_ASK_SECONDS):
                 return await question
         except TimeoutError:
-            failure = SiteUnavailable(f"the site did not answer within {seconds:g} s")
+            failure = SiteUnavailable(f"the site did not answer within {_ASK_SECONDS:g} s")
         except SiteUnavailable as error:
             failure = error
         if row is not None and row.status == "doubtful":
@@ -265,15 +239,15 @@ class ExactlyOnce:
     def _confirm(self, row: Submission, ref: str) -> Submission:
         with self._store.write() as tx:
             charge(tx, self._run_id, LEDGER, node=row.node, amount=1)
-            return self._changed(tx, advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref))
+            row = advance_submission(tx, self._run_id, row.id, "confirmed", ref=ref)
+            self._on_change(tx, row)
+            return row
 
     def _advance(self, row: Submission, status: SubmissionStatus, *, message: str | None = None) -> Submission:
         with self._store.write() as tx:
-            return self._changed(tx, advance_submission(tx, self._run_id, row.id, status, message=message))
-
-    def _changed(self, tx: Transaction, row: Submission) -> Submission:
-        self._on_change(tx, row)
-        return row
+            row = advance_submission(tx, self._run_id, row.id, status, message=message)
+            self._on_change(tx, row)
+            return row
 
     def _rows(self) -> list[Submission]:
         with self._store.read() as session:
@@ -287,26 +261,15 @@ class ExactlyOnce:
     async def _own_turn(self) -> AsyncIterator[None]:
         """Wait until nobody else submits for this run, in any process."""
         while (held := take(self._lock)) is None:
-            await self._clock.sleep(self._patience.turn)
+            await self._clock.sleep(_TURN)
         try:
             yield
         finally:
             held.release()
 
 
-def file_hash(file: Path) -> str:
-    """Return a file's sha256 in hex. Raises OSError."""
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 def copy_durably(source: Path, target: Path) -> str:
     """Copy a file and flush it to disk; returns the sha256 (hex) of what was copied."""
-    digest = hashlib.sha256()
-    with source.open("rb") as reading, target.open("wb") as writing:
-        while chunk := reading.read(_CHUNK):
-            digest.update(chunk)
-            writing.write(chunk)
-        writing.flush()
-        os.fsync(writing.fileno())
-    return digest.hexdigest()
+    shutil.copyfile(source, target)
+    sync(target)
+    return sha256_of(target)

@@ -226,11 +226,7 @@ def _cap_reached(spending: Level) -> BudgetExceeded | None:
         if cap is not None and spent > cap:
             of = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, spent)} are spent"
             return BudgetExceeded(f"the {level.name}'s cap on money is passed: {of}", renews=level.renews)
-    try:
-        with spending.reserve(submissions=1):
-            return None
-    except BudgetExceeded as error:
-        return error
+    return spending.refusal(submissions=1)
 
 
 def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequence[Submission]) -> list[float]:

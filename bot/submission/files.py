@@ -10,12 +10,13 @@ from sqlmodel import col, select
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
-from bot.submission.exactly_once import copy_durably, file_hash
+from bot.submission.exactly_once import copy_durably
 from bot.submission.packing import made_package
 from bot.submission.refit import MadeFile, refit
 from scrapers.posts.duplicates import band_digests, similarity
 from scrapers.posts.sketches import Sketch
 from state.errors import InfrastructureFailure, InvalidSubmission
+from state.files import replacing, sha256_of
 from state.notebooks import failures_of
 from state.store import Store
 from state.tables import KeptSketch, KernelVersion, Likeness, SketchBand
@@ -39,22 +40,15 @@ class Candidate(MadeFile):
 class Checked:
     """The result of checking a file: why it is invalid, and which public file it copies; None: it is fine."""
 
-    invalid: str | None
-    copied: str | None
+    invalid: str | None = None
+    copied: str | None = None
 
 
 class Files:
     """The files of one live run."""
 
     def __init__(self, context: RunContext, folder: Path, worker: Worker) -> None:
-        """Set it up.
-
-        Args:
-            context: the run.
-            folder: the competition's; files go to `submissions/<sha256>.csv` in it, packages of notebooks to
-                `<sha256>.zip`, and public kernels' files are read from `OUTPUTS`.
-            worker: compares and resamples.
-        """
+        """Set it up, in the competition's folder: files go to `submissions/<sha256>.csv`, packages to `<sha256>.zip`."""
         self._context, self._folder, self._worker = context, folder, worker
         self._noise: dict[tuple[int, int | None], float | None] = {}
         self._checked: dict[tuple[str, frozenset[str]], Checked] = {}
@@ -79,7 +73,14 @@ class Files:
             InvalidSubmission: the node has no file, or its notebook is not fit to be pushed, or has failed at Kaggle.
             InfrastructureFailure: the file could not be kept.
         """
-        made = await (self._packed(node) if self.notebooks else refit(self._context, node, self._worker))
+        if self.notebooks:
+            with self._context.store.read() as session:
+                failed = failures_of(session, self._context.run_id).get(node)
+            if failed is not None:
+                raise InvalidSubmission(failed)
+            made = await made_package(self._context, node, self._worker, self._folder / FILES)
+        else:
+            made = await refit(self._context, node, self._worker)
         try:
             sha = self._keep(made.file)
         except FileNotFoundError as error:
@@ -88,18 +89,10 @@ class Files:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
         return Candidate(self.kept(sha), made.how, made.note, sha)
 
-    async def _packed(self, node: int) -> MadeFile:
-        with self._context.store.read() as session:
-            failed = failures_of(session, self._context.run_id).get(node)
-        if failed is not None:
-            raise InvalidSubmission(failed)
-        packed = await made_package(self._context, node, self._worker, self._folder / FILES)
-        return MadeFile(packed.file, "notebook", packed.note)
-
     async def checked(self, sha256: str) -> Checked:
         """Check a kept file. Raises InfrastructureFailure if that is impossible."""
         if self.notebooks:
-            return Checked(None, None)  # what it writes is checked once it has run at Kaggle
+            return Checked()  # what it writes is checked once it has run at Kaggle
         # Public files are added all the time: a file may be the copy of one that came since.
         public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
         if (sha256, public) not in self._checked:
@@ -126,15 +119,11 @@ class Files:
         `other` None stands for a node of an earlier run, whose predictions are not used.
         """
         if (node, other) not in self._noise:
-            self._noise[node, other] = await self._difference(node, other)
+            noise = await self._context.executor.noise(node, other, _NOISE_SECONDS)
+            # Taking the two scores as independent gives the largest standard error of their difference.
+            independent = None if noise.score_error is None else noise.score_error * 2**0.5
+            self._noise[node, other] = independent if noise.gain_error is None else noise.gain_error
         return self._noise[node, other]
-
-    async def _difference(self, node: int, other: int | None) -> float | None:
-        found = await self._context.executor.noise(node, other, _NOISE_SECONDS)
-        if found.gain_error is not None:
-            return found.gain_error
-        # Taking the two scores as independent gives the largest standard error of their difference.
-        return None if found.score_error is None else found.score_error * 2**0.5
 
     async def check(self, file: Path) -> Checked:
         """Check what is or would be submitted. Raises InfrastructureFailure if that is impossible."""
@@ -145,21 +134,15 @@ class Files:
                 file, holdout.data, outputs if outputs.is_dir() else None, context.card
             )
         except InvalidSubmission as error:
-            return Checked(str(error), None)
-        return Checked(None, found.copied)
+            return Checked(invalid=str(error))
+        return Checked(copied=found.copied)
 
     def _keep(self, source: Path) -> str:
         """Copy a file to disk under its hash, completely or not at all; returns the hash."""
-        folder = self._folder / FILES
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f".{source.parent.name}.partial"
-        sha = copy_durably(source, partial)
-        kept = self.kept(sha)
-        if kept.is_file() and file_hash(kept) == sha:
-            partial.unlink()
-        else:
-            partial.replace(kept)
-        return sha
+        kept = self.kept(sha256_of(source))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(kept) as partial:
+            return copy_durably(source, partial)
 
 
 async def most_similar_kernel(

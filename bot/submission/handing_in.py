@@ -3,8 +3,8 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlmodel import col, select
 
 from bot.engine.attempts import load_tree
@@ -13,13 +13,82 @@ from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, Score, kept_execution
-from bot.submission.exactly_once import ExactlyOnce, Patience
+from bot.submission import Quota
+from bot.submission.exactly_once import ExactlyOnce, copy_durably
 from bot.submission.last_choice import last_choice
 from bot.submission.refit import HandedInAs, MadeFile, refit
-from bot.submission.replay import LOCK, ReplaySubmitter
-from state.errors import BotError, BudgetExceeded
+from state.errors import BotError, BudgetExceeded, SiteUnavailable
+from state.files import replacing, sha256_of, sync, write_whole
+from state.steps import Key, Kind
 from state.tables import Submission
 
+LOCK = ".submission.lock"
+"""Beside the file; held while a file is placed."""
+_PLACED = ".submission.json"
+
+
+class _Placed(BaseModel):
+    """The file placed last: its tag and sha256 (hex)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tag: str
+    sha256: str
+
+
+class ReplaySubmitter:
+    """Places a file where the run's result is graded; a later one replaces the earlier one."""
+
+    def __init__(self, destination: Path) -> None:
+        """Place files at `destination`, whose folder must exist; a record of what was placed goes beside it."""
+        self._destination = destination
+        self._record = destination.with_name(_PLACED)
+
+    async def quota(self) -> Quota:
+        """Return that there is no limit."""
+        return Quota(remaining=None)
+
+    # It never awaits, so that a cancelled call cannot put its file in place after a later one.
+    async def submit(self, file: Path, tag: str) -> str:
+        """Place a copy, completely or not at all, even if the power fails; returns the file's name and hash.
+
+        Raises:
+            SiteUnavailable: it could not be copied.
+        """
+        try:
+            with replacing(self._destination) as partial:
+                sha = copy_durably(file, partial)
+                # The record first: it means nothing until a file with its hash is there.
+                write_whole(self._record, _Placed(tag=tag, sha256=sha).model_dump_json(), durable=True)
+            sync(self._destination.parent)
+        except OSError as error:
+            raise SiteUnavailable(f"{self._destination.name} could not be written: {error}") from error
+        return self._ref(sha)
+
+    async def find(self, tag: str) -> str | None:
+        """Return what `submit` returned, if the file in place is the one with this tag.
+
+        Raises:
+            SiteUnavailable: the file cannot be read.
+        """
+        try:
+            placed = _Placed.model_validate_json(self._record.read_bytes())
+            there = sha256_of(self._destination)
+        except (FileNotFoundError, ValidationError):
+            return None
+        except OSError as error:
+            raise SiteUnavailable(f"{self._destination.name} could not be read: {error}") from error
+        return self._ref(there) if (placed.tag, placed.sha256) == (tag, there) else None
+
+    async def score(self, ref: str) -> float | None:
+        """Return None: a replay is graded after its run, and the run never learns the score."""
+        return None
+
+    def _ref(self, sha: str) -> str:
+        return f"{self._destination.name}@{sha}"
+
+
+_LOOKED = Kind("second-look", tuple[int, str | None])
 _INTERVAL_SECONDS = 2.0
 """For the interval of the final score."""
 
@@ -39,6 +108,11 @@ class HandedIn:
     boldest: int | None = None
     """What might be best of all else that could be handed in; what was handed in is the safest."""
 
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the safe baseline was handed in."""
+        return self.how is not None and self.node == BASELINE
+
 
 async def hand_in(
     context: RunContext,
@@ -55,13 +129,9 @@ async def hand_in(
     It may be called again: a run that was stopped hands in, is resumed, and hands in again.
 
     Args:
-        context: the run.
-        blending: its blends; None: nothing is blended.
-        destination: where the file goes.
-        worker: compares the refit's file with the scored one.
         hurried: a person stopped the run: nothing more is run, and the scored file is handed in.
         own: the agent made the file itself: it is handed in as it was left, scored or not.
-        over: the search has ended for good, so that its finalists may be raced, and scored on the rows of `final`.
+        over: the search has ended for good, so that candidates may be compared on the internal test too.
 
     Raises:
         SubmissionInDoubt: the file could not be put in place.
@@ -72,46 +142,52 @@ async def hand_in(
         with suppress(BotError):
             await blending.as_node()
     tree = load_tree(context)
-    chosen = _last_left(tree) if own else await last_choice(context, worker, over=over)
+    if own:
+        left = (node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline)
+        chosen = next(left, None)
+    else:
+        chosen = await last_choice(context, worker, over=over)
     if chosen is None:
         why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
         return HandedIn(None, None, why)
     best, second_look = chosen, None
-    if over and not hurried and not own:
+    # Where experiments are compared, the final selection has read the internal test, once.
+    if over and not hurried and not own and context.experiments is None:
         # A step: the interval is drawn within a time, and might be another one after a restart.
-        looked = await context.steps.once(
-            "second-look",
-            lambda: _look_again(context, chosen, tree, worker),
-            node=chosen.id,
-            attempt=len(tree.candidates()),
-        )
-        best, second_look = tree[looked["node"]], looked["why"]
+        key = Key(chosen.id, attempt=len(tree.candidates()))
+        node, second_look = await context.steps.once(_LOOKED, lambda: _look_again(context, chosen, tree, worker), key)
+        best = tree[node]
+    if context.experiments is not None:
+        await context.experiments.write_submissions(worker, (best.id,))
     scored = context.executor.submission_of(best.id, "holdout")
-    made = MadeFile(scored, "holdout", "the run was stopped before a refit")
     if own:
-        made, hurried = MadeFile(scored, "as-left", "the file as its coder left it"), True
+        made = MadeFile(scored, "as-left", "the file as its coder left it")
     elif best.score is None:
         made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
-        hurried = True
-    if not hurried:
+    elif hurried:
+        made = MadeFile(scored, "holdout", "the run was stopped before a refit")
+    else:
         made = await refit(context, best.id, worker)
+    site, lock = ReplaySubmitter(destination), destination.with_name(LOCK)
+    # Our own disk lists at once what it has taken.
+    once = ExactlyOnce(context.store, context.run_id, site, context.clock, lock, grace=0.0)
     try:
         async with context.spending.reserve(submissions=1) as held:
-            await _place(context, made.file, destination, node=best.id, how=made.how)
+            await once.submit(made.file, node=best.id, handed_in=made.how)
             held.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
     return HandedIn(best.id, made.how, made.note, second_look, None if own else _boldest(context, best, tree))
 
 
-async def _look_again(context: RunContext, chosen: NodeView, tree: Tree, worker: Worker) -> dict[str, Any]:
-    """Return what to hand in (`node`), and what was found (`why`, None: nothing).
+async def _look_again(context: RunContext, chosen: NodeView, tree: Tree, worker: Worker) -> tuple[int, str | None]:
+    """Return the node to hand in, and what was found, in one sentence; None: nothing.
 
     A final score beyond the bad end of its interval shows that the hold-out rows do not stand for others. Then the
     candidate with the best final score is taken: no search has gone by these rows.
     """
     card, final = context.card, context.executor.final_score(chosen.id)
-    fine = {"node": chosen.id, "why": None}
+    fine = (chosen.id, None)
     if final is None:
         return fine
     try:
@@ -132,8 +208,8 @@ async def _look_again(context: RunContext, chosen: NodeView, tree: Tree, worker:
     best = max(finals, key=lambda node: (finals[node], -node), default=chosen.id)
     why = f"the final score of node {chosen.id} lies outside its interval"
     if best == chosen.id:
-        return {"node": best, "why": f"{why}; no other has a better one"}
-    return {"node": best, "why": f"{why}; node {best}, which has the best final score, is handed in instead"}
+        return best, f"{why}; no other has a better one"
+    return best, f"{why}; node {best}, which has the best final score, is handed in instead"
 
 
 def _boldest(context: RunContext, chosen: NodeView, tree: Tree) -> int | None:
@@ -152,11 +228,6 @@ def _boldest(context: RunContext, chosen: NodeView, tree: Tree) -> int | None:
     return max(bold, key=lambda node: (bold[node], -node), default=None)
 
 
-def _last_left(tree: Tree) -> NodeView | None:
-    """Return the last node whose file an agent has made itself."""
-    return next((node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline), None)
-
-
 def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
     """Return what was handed in before the run was resumed, as the budget allows nothing more."""
     with context.store.read() as session:
@@ -166,19 +237,3 @@ def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
         return HandedIn(None, None, f"nothing was handed in: {error}")
     how: HandedInAs = "refit" if last.handed_in == "refit" else "holdout"
     return HandedIn(last.node, how, f"what was handed in before the run was resumed, since {error}")
-
-
-async def _place(context: RunContext, file: Path, destination: Path, *, node: int, how: HandedInAs) -> None:
-    """Put the file in place as all submissions are made; a file that is already there is left."""
-    lock = destination.with_name(LOCK)
-    # Our own disk lists at once what it has taken.
-    patience = Patience(grace=0)
-    site = ReplaySubmitter(destination)
-    await ExactlyOnce(context.store, context.run_id, site, context.clock, lock, patience).submit(
-        file, node=node, handed_in=how
-    )
-
-
-def is_baseline(handed: HandedIn) -> bool:
-    """Return whether the safe baseline was handed in."""
-    return handed.how is not None and handed.node == BASELINE

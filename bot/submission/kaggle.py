@@ -1,16 +1,17 @@
 """The submitter for Kaggle: its three calls, each made once, and its list of submissions."""
 
 from collections.abc import Awaitable
-from datetime import timedelta
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from bot.submission import Quota
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.submissions import Created, SentFile, Status, Submissions
+from state.clock import midnight
 from state.errors import (
     BotError,
     Forbidden,
@@ -24,19 +25,14 @@ from state.errors import (
     SubmissionRefused,
     UnknownAnswer,
 )
+from state.notebooks import notebook_state
+from state.store import Store
 
 _NO_FILES = (
     'takes notebooks, not files: remove kind = "csv" from its table in bot.toml, and the bot submits notebooks there'
 )
-
-
-class Settling(BaseModel):
-    """How long Kaggle may take to list what it has just received."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    looks: int = Field(default=5, ge=1, description="times to look for it")
-    first: float = Field(default=2.0, ge=0, description="seconds before the second look; each later pause is doubled")
+_LOOKS, _FIRST_WAIT = 5, 2.0
+"""Times to look for what Kaggle has just received, and seconds before the second look; each later pause is doubled."""
 
 
 class KaggleSubmitter:
@@ -45,19 +41,10 @@ class KaggleSubmitter:
     notebooks: ClassVar[bool] = False
     """Whether what it submits are notebooks."""
 
-    def __init__(self, client: KaggleClient, slug: str, file_name: str, settling: Settling | None = None) -> None:
-        """Set it up.
-
-        Args:
-            client: asks Kaggle.
-            slug: the competition.
-            file_name: the file name that the competition asks for.
-            settling: how long a submission may take to be listed.
-        """
+    def __init__(self, client: KaggleClient, slug: str, file_name: str) -> None:
         self.client = client
         self._slug = slug
         self._file_name = file_name
-        self._settling = settling or Settling()
         self._submissions = Submissions(client, slug)
 
     async def quota(self) -> Quota:
@@ -68,8 +55,8 @@ class KaggleSubmitter:
             KaggleError: this user may not submit there.
         """
         limits = await self._submissions.limits()
-        today = (limits.served_at or self.client.clock.now()).replace(hour=0, minute=0, second=0, microsecond=0)
-        resets = None if limits.limited_by_total else today + timedelta(days=1)
+        now = limits.served_at or self.client.clock.now()
+        resets = None if limits.limited_by_total else midnight(now, 1)
         if not limits.known:
             return Quota(remaining=None, resets_at=resets, known=False)
         return Quota(remaining=max(0, limits.num_allowed_now), resets_at=resets)
@@ -134,22 +121,19 @@ class KaggleSubmitter:
         Raises:
             SiteUnavailable: Kaggle does not list that number, or lists another submission under it.
         """
-        wait, sent = self._settling.first, None
-        for look in range(self._settling.looks):
-            if look:
-                await self.client.clock.sleep(wait)
-                wait *= 2
-            if (sent := await self._shown(ref)) is not None:
-                break
+        retrying = AsyncRetrying(
+            sleep=self.client.clock.sleep,
+            stop=stop_after_attempt(_LOOKS),
+            wait=wait_exponential(_FIRST_WAIT),
+            retry=retry_if_exception_type(NotFound),
+            reraise=True,
+        )
+        sent: SentFile | None = None
+        with suppress(NotFound):
+            sent = await retrying(self._submissions.get, ref)
         if sent is None or sent.description.strip() != tag:
             raise SiteUnavailable(f"Kaggle accepted {tag} as {ref}, but does not list it")
         return str(ref)
-
-    async def _shown(self, ref: int) -> SentFile | None:
-        try:
-            return await self._submissions.get(ref)
-        except NotFound:
-            return None
 
     async def _uploaded(self, file: Path) -> str:
         """Upload a file and return its token; an upload alone submits nothing."""
@@ -159,13 +143,35 @@ class KaggleSubmitter:
             if not upload.token or not upload.create_url:
                 raise UnknownAnswer("Kaggle gave no address for the upload")
             await self.client.put(upload.create_url, file)
-        except SubmissionRefused:
-            raise
-        except QuotaReached:
+        except (SubmissionRefused, QuotaReached):
             raise
         except (KaggleError, SiteUnavailable, OSError) as error:
             raise NotSent(f"nothing was sent: {error}", refused=isinstance(error, KaggleError)) from error
         return upload.token
+
+
+class NotebookSubmitter(KaggleSubmitter):
+    """Submits notebooks to one competition over HTTP; a `Submitter` whose files are packages, kept under their hash.
+
+    `Pushes` must have brought a package to Kaggle before. Quota, search and score are those of files.
+    """
+
+    notebooks: ClassVar[bool] = True
+
+    def __init__(self, client: KaggleClient, slug: str, file_name: str, store: Store, run_id: str) -> None:
+        """Set it up; `store` and `run_id` say which notebook a package has become, the rest is as for files."""
+        super().__init__(client, slug, file_name)
+        self._store, self._run_id = store, run_id
+
+    async def submit(self, file: Path, tag: str) -> str:
+        """Submit the notebook of a package (`<sha256>.zip`) with the tag as its description; see `Submitter.submit`."""
+        with self._store.read() as session:
+            known = notebook_state(session, self._run_id, file.stem)
+        if known is None or known.stage != "ran":
+            raise NotSent(f"the notebook of {tag} has not run at Kaggle")
+        await self._ensure_open()
+        sending = self._submissions.create_from_notebook(known.ref, known.version, self._file_name, tag)
+        return await self._created(sending, tag)
 
 
 def _refusal(error: BotError) -> BotError:
@@ -176,5 +182,4 @@ def _refusal(error: BotError) -> BotError:
         return NotSent(f"nothing was sent: {error}", refused=True)
     if isinstance(error, UnknownAnswer):
         return SiteUnavailable(str(error))  # it may have been submitted
-
     return SubmissionRefused(str(error))

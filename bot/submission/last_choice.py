@@ -1,105 +1,145 @@
-"""The last choice: of the finalists and the blend, the one that is best on hold-out, folds and final together.
+"""The final selection: of the best experiments or scripts and the ensemble, the one that is best on all rows that both have.
 
-It is the only reader of what candidates have on the rows of `final`, and reads it once, when the search has ended.
+It is the only reader of what candidates have on the internal test, and reads it once, when the search has ended.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from sqlmodel import col, select
 
-from bot.engine.attempts import blend_of, load_tree
+from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.race import Raced, race, scored_on
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.answers.choices import Candidate, Choice, Evidence
+from bot.evaluation.answers.choices import Candidate, Choice, Evidence, Predictions
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import GUARDED
+from bot.execution.record import GUARDED, kept_execution, readable_files
+from bot.submission.refit import made_on_all_rows
 from bot.submission.selection import Compared, Selection
 from state.errors import BotError
-from state.tables import Evaluation, Step
+from state.steps import Key, Kind
+from state.tables import Evaluation
 
-_STEP = "last choice"
-_FINAL = "final"
-_SECONDS = 20.0
-"""For its draws."""
+SELECTED = Kind("final selection", Selection)
+_FINAL, _OUT_OF_FOLD = "final", "out of fold"
+_SHARE, _SECONDS = 0.003, 20.0
+"""Share of the run's time, and most seconds, for its draws."""
+_MOST, _STACKS = 8, 4
+"""Candidates, the best by their scores, and stacks among experiments, whose own scores are too good."""
 
 
 async def last_choice(context: RunContext, worker: Worker, *, over: bool) -> NodeView | None:
     """Return the node to hand in; None: there is none.
 
     Without a blender (`--no-blend`, self-reported scores), in a run whose search may go on, and where nothing can be compared, it
-    is the best by its hold-out score. If scores are self-reported and no script printed one, it is the first with a valid file.
-
-    Args:
-        context: the run.
-        worker: compares candidates.
-        over: whether the search has ended for good.
+    is the best by its score. If scores are self-reported and no script printed one, it is the first with a valid file.
     """
     tree = load_tree(context)
-    best = max(tree.candidates(), key=lambda one: (not one.spoiled, one.fitness, -one.id), default=None)
+    best = tree.best_candidate()
     if best is None:
         return _first_valid(context, tree)
     if not over or context.blender is None or best.spoiled:
         return best
     try:
-        raced = await race(context, worker)
-        found = await context.steps.once(_STEP, lambda: _choose(context, worker, raced), attempt=len(tree.candidates()))
+        key = Key(attempt=len(tree.candidates()))
+        candidates = (await context.steps.once(SELECTED, lambda: _choose(context, worker), key)).candidates
     except BotError as error:
-        context.say(f"chosen by the hold-out score alone, as candidates could not be compared: {error}")
+        context.say(f"the best score decides, as candidates could not be compared: {error}")
         return best
-    candidates = Selection.model_validate(found).candidates
     return tree[candidates[0].node] if candidates else best
 
 
 def selection_of(context: RunContext) -> Selection | None:
-    """Return how the newest last choice was made; None: there was none. Only for runs that have ended for good."""
+    """Return how the newest final selection was made; None: there was none. Only for runs that have ended for good."""
+    made = list(context.steps.all(SELECTED).values())
+    return made[-1] if made else None
+
+
+async def _choose(context: RunContext, worker: Worker) -> Selection:
+    tree, fitted_on_others = load_tree(context), _fitted_on_others(context)
+    sound = [one for one in tree.candidates() if not one.spoiled]
+    ensembles = [one.id for one in sound if one.action == "ensemble"][-1:]
+    others = sorted((one for one in sound if one.action != "ensemble"), key=lambda one: (-one.fitness, one.id))
+    plain = [one.id for one in others if one.id not in fitted_on_others][:_MOST]
+    stacks = [one.id for one in others if one.id in fitted_on_others][:_STACKS]
+    nodes = [*plain, *stacks, *ensembles]
+    predictions = [await _predictions(context, nodes)]
+    folds = await context.executor.fold_view()
+    # What was fitted on predictions out of fold is compared on validation rows alone.
+    if folds is not None and (out_of_fold := _oof_files(context, plain)):
+        predictions.append(Predictions(folds, (_OUT_OF_FOLD,), out_of_fold))
+    candidates = [
+        Candidate(
+            node,
+            tree[node].seconds,
+            ensemble=node in ensembles,
+            fitted_on_others=node in fitted_on_others,
+            on_all_rows=context.experiments is not None and bool(made_on_all_rows(context, node)),
+        )
+        for node in nodes
+    ]
+    seconds = min(_SECONDS, _SHARE * context.budget.seconds)
+    choice = await worker.choose_candidate(candidates, predictions, context.seed, seconds)
+    compared = tuple(_compared(context, node, choice.evidence[node], ensembles, stacks) for node in choice.order)
+    return Selection(candidates=compared, why=_why(choice, compared))
+
+
+def _fitted_on_others(context: RunContext) -> set[int]:
+    if context.experiments is None:
+        return set()
+    return {one.node for one in context.experiments.all() if one.fitted_on_others}
+
+
+async def _predictions(context: RunContext, nodes: Sequence[int]) -> Predictions:
+    """Return what nodes predict for validation rows, without those that have no score there."""
+    files, folder = {}, context.executor.folder
     with context.store.read() as session:
-        query = select(Step).where(Step.run_id == context.run_id, Step.name == _STEP, Step.status == "finished")
-        step = session.exec(query.order_by(col(Step.attempt).desc()).limit(1)).first()
-    return None if step is None else Selection.model_validate(step.result)
+        for node in nodes:
+            done = kept_execution(session, context.run_id, node)
+            if done is not None and done.score is not None:
+                files[node] = readable_files(folder, done.id, done.score)[0]
+    return Predictions(await context.executor.view(GUARDED), (GUARDED, _FINAL), files)
 
 
-async def _choose(context: RunContext, worker: Worker, raced: Raced) -> dict[str, Any]:
-    tree = load_tree(context)
-    blends = [one for one in tree.ensembles if one.valid and not one.spoiled][-1:]
-    nodes = [*raced.finalists, *(one.id for one in blends)]
-    recipes = {node: found.recipe for node in nodes if (found := blend_of(context.store, context.run_id, node))}
-    predictions = [await scored_on(context, GUARDED, (GUARDED, _FINAL), nodes)]
-    predictions += [await scored_on(context, fold, (fold,), raced.finalists) for fold in raced.folds]
-    candidates = [Candidate(node, tree[node].seconds, recipes.get(node)) for node in nodes]
-    choice = await worker.choose_candidate(candidates, predictions, context.seed, _SECONDS)
-    compared = tuple(_compared(node, choice.evidence[node], blend=node in recipes) for node in choice.order)
-    return Selection(candidates=compared, race=raced.note, why=_why(choice, compared)).model_dump(mode="json")
+def _oof_files(context: RunContext, nodes: Sequence[int]) -> dict[int, Path]:
+    """Return the files of predictions out of fold, by node."""
+    files, bank = {}, context.executor.folder.bank
+    with context.store.read() as session:
+        for node in nodes:
+            done = kept_execution(session, context.run_id, node)
+            if done is not None and done.score is not None and done.score.oof is not None:
+                files[node] = bank / done.score.oof
+    return files
 
 
-def _compared(node: int, found: Evidence, *, blend: bool) -> Compared:
-    folds = [scored for name, scored in found.scores.items() if name not in (GUARDED, _FINAL)]
-    rows = sum(many for _, many in folds)
+def _compared(
+    context: RunContext, node: int, evidence: Evidence, ensembles: Sequence[int], stacks: Sequence[int]
+) -> Compared:
+    known = context.experiments is not None and any(one.node == node for one in context.experiments.all())
+    kind = "blend" if node in ensembles else "stack" if node in stacks else "experiment" if known else "script"
     return Compared(
         node=node,
-        kind="blend" if blend else "script",
-        holdout=found.scores.get(GUARDED, (None, 0))[0],
-        folds=sum(score * many for score, many in folds) / rows if rows else None,
-        folds_run=len(folds),
-        final=found.scores.get(_FINAL, (None, 0))[0],
-        together=found.together,
-        gain=found.gain,
-        gain_error=found.error,
+        kind=kind,
+        holdout=evidence.scores.get(GUARDED, (None, 0))[0],
+        out_of_fold=evidence.scores.get(_OUT_OF_FOLD, (None, 0))[0],
+        final=evidence.scores.get(_FINAL, (None, 0))[0],
+        together=evidence.together,
+        gain=evidence.gain,
+        gain_error=evidence.error,
     )
 
 
 def _why(choice: Choice, compared: Sequence[Compared]) -> str:
     if not compared:
-        return "nothing could be compared, so that the best by hold-out is chosen"
+        return "nothing could be compared, so that the best score decides"
     if len(compared) == 1:
         return "it is the only candidate"
     first, second = compared[:2]
-    what = "the blend" if first.kind == "blend" else f"node {first.node}"
+    what = "the ensemble" if first.kind == "blend" else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{what} is as good as node {second.node}, and faster"
     if first.kind == "blend" and (first.gain or 0.0) < 0:
-        return "the blend is within noise of the best script, whose score, the best of several, is taken to be a little lucky"
+        return "the ensemble is within noise of the best single candidate, whose score, the best of several, is a little lucky"
     return f"{what} is best on the rows that candidates were scored on"
 
 

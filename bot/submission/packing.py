@@ -4,7 +4,6 @@ import asyncio
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import Rehearsed, rehearsed
@@ -17,8 +16,8 @@ from bot.notebooks.weights import WEIGHTS
 from bot.submission.refit import MadeFile, refit_scripts, refitted_in_words
 from sandbox import ExitReason
 from state.errors import InvalidSubmission
+from state.steps import Key, Kind
 
-_STEP = "package"
 _RUNS = {
     "infer": "infer.py",
     "train": "solution.py, which trains again on Kaggle",
@@ -28,20 +27,19 @@ _RUNS = {
 
 @dataclass(frozen=True)
 class Packed:
-    """A package, and how it was made."""
+    """What came of packing a node."""
 
-    file: Path
-    note: str
+    note: str = ""
+    """How its package was made."""
+    why: str | None = None
+    """Why there is none."""
 
 
-async def made_package(context: RunContext, node: int, worker: Worker, folder: Path) -> Packed:
-    """Rehearse a node's notebook, run its script on all rows, and pack what that leaves; asked again, it returns the same.
+PACKED = Kind("package", Packed)
 
-    Args:
-        context: the run.
-        node: a script with a score.
-        worker: compares the refit with the scored run.
-        folder: receives the package.
+
+async def made_package(context: RunContext, node: int, worker: Worker, folder: Path) -> MadeFile:
+    """Rehearse a node's notebook, run its script on all rows, and pack what that leaves into a folder, once.
 
     Raises:
         InvalidSubmission: the notebook must not be pushed; the message is a sentence for people and coders.
@@ -51,20 +49,20 @@ async def made_package(context: RunContext, node: int, worker: Worker, folder: P
     tried = await rehearsed(context, node)
     if tried.reason is not None:
         raise InvalidSubmission(tried.reason)
-    found = await context.steps.once(_STEP, lambda: _pack(context, node, worker, folder, tried), node=node)
-    if found["why"] is not None:
-        raise InvalidSubmission(found["why"])
-    return Packed(folder / found["file"], found["note"])
+    found = await context.steps.once(PACKED, lambda: _pack(context, node, worker, folder, tried), Key(node))
+    if found.why is not None:
+        raise InvalidSubmission(found.why)
+    return MadeFile(folder / _name(node), "notebook", found.note)
 
 
-async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, tried: Rehearsed) -> dict[str, Any]:
+async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, tried: Rehearsed) -> Packed:
     executor, limits = context.executor, context.notebook_limits
     made = await refit_scripts(context, node, worker)
     kept = {one: _weights_of(context, one, file) for one, file in made.items()}
     flat = executor.folder.executions / f"n{node}-package"
     stage = await staged(context, node, kept, flat)
     if not stage.script.trains and (why := await _fails(context, node, stage)) is not None:
-        return {"why": f"with what its run on all rows has saved, its notebook fails: {why}"}
+        return Packed(why=f"with what its run on all rows has saved, its notebook fails: {why}")
     refits = sum(one.how == "refit" for one in made.values())
     blend = isinstance(stage.script, NotebookBlend)
     facts = Facts(
@@ -78,12 +76,15 @@ async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, tr
         seconds=tried.scaled,
         rows=tried.rows,
     )
-    name = f"node{node}.zip"
-    await asyncio.to_thread(write_package, folder / name, facts, stage.script, flat)
+    await asyncio.to_thread(write_package, folder / _name(node), facts, stage.script, flat)
     await asyncio.to_thread(shutil.rmtree, flat, True)
     note = f"a notebook that runs {_RUNS[facts.runs]}; rehearsed, {tried.scaled:.0f} s are expected of it"
     how = refitted_in_words(made) if blend else made[node].note
-    return {"why": None, "file": name, "note": note if facts.runs == "train" else f"{note}; its weights are of {how}"}
+    return Packed(note if facts.runs == "train" else f"{note}; its weights are of {how}")
+
+
+def _name(node: int) -> str:
+    return f"node{node}.zip"
 
 
 def _weights_of(context: RunContext, node: int, made: MadeFile) -> Path:

@@ -1,10 +1,11 @@
 """Submission policy: from facts alone, whether a file is sent now, held, postponed or never sent, and why."""
 
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.configuration.competition import CompetitionSettings
+from state.clock import midnight
 from state.words import iso
 
 BEYOND = 1.64
@@ -134,11 +135,6 @@ def per_day(facts: Facts, settings: CompetitionSettings) -> int | None:
     return facts.daily - max(1, facts.daily // _KEPT_SHARE)
 
 
-def midnight_after(now: datetime) -> datetime:
-    """Return when the UTC day of a time is over."""
-    return datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
-
-
 def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     if not settings.submit:
         return Decision("never", "submitting is off: `submit = true` in the competition's table switches it on")
@@ -179,13 +175,13 @@ def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
             return Decision("never", f"{why}, and no deadline is known")
         return _wait(facts, late, f"{why} for the last {settings.reserved_days:g} days")
     if facts.capped_today is not None:
-        return _wait(facts, midnight_after(facts.now), facts.capped_today)
+        return _wait(facts, midnight(facts.now, 1), facts.capped_today)
     if today is not None and facts.sent_today >= today:
         kept = "" if settings.submissions_per_day else f", as {(facts.daily or today) - today} are kept for people"
         why = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}{kept}"
-        return _wait(facts, midnight_after(facts.now), why)
+        return _wait(facts, midnight(facts.now, 1), why)
     if facts.remaining_today is not None and facts.remaining_today <= 0:
-        return _wait(facts, midnight_after(facts.now), "the site takes no more files today")
+        return _wait(facts, midnight(facts.now, 1), "the site takes no more files today")
     if not facts.quota_known and facts.sent_today > 0:
         why = "one file was sent today, and the site has not said how many it takes"
         return _wait(facts, facts.now + RETRY, why)
@@ -219,8 +215,8 @@ def _not_its_turn(facts: Facts, settings: CompetitionSettings) -> Decision | Non
     gain = _gain(facts)
     if gain is None or facts.noise is None or (gain > 0 and gain > LARGE * facts.noise):
         return None
-    begin = datetime.combine(facts.now.date(), time(), facts.now.tzinfo)
-    end = midnight_after(facts.now)
+    begin = midnight(facts.now)
+    end = midnight(facts.now, 1)
     end = end if facts.deadline is None else min(end, facts.deadline)
     turn = begin + (end - begin) * (facts.sent_today / many)
     if facts.now >= turn:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.engine.context import RunContext
 from bot.notebooks.package import Package
-from bot.notify.events import NotebookFailed, NotebookPushed
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.submission.files import Files
 from scrapers.kaggle.account import own_name
@@ -65,10 +65,6 @@ class Pushes:
 
     async def advance(self, row: Submission, file: Path) -> None:
         """Take the next steps with a package; returns once its notebook has run and its output is fine.
-
-        Args:
-            row: its submission, which may be sent.
-            file: the package.
 
         Raises:
             NotebookRuns: Kaggle has work to do; call again later. NotSent: nothing can be done now.
@@ -169,10 +165,10 @@ class Pushes:
 
     def _confirmed(self, row: Submission, ref: str, version: int, data_set: str) -> NotebookState:
         facts = {"ref": ref, "version": version, "data_set": data_set}
-        event = NotebookPushed(self._context.card.slug, row.tag, row.node, ref, version)
+        about = {"tag": row.tag, "node": row.node, "ref": ref, "version": version}
         with self._context.store.write() as tx:
             pushed = record_stage(tx, row.run_id, row.node, str(row.file_sha), "pushed", **facts)
-            notify(tx, event.notice(row.run_id))
+            notify(tx, Notice("notebook.pushed", self._context.card.slug, about), row.run_id)
         self._context.say(f"node {row.node} is pushed as {ref}, version {version}")
         return pushed
 
@@ -225,10 +221,10 @@ class Pushes:
             return record_stage(tx, row.run_id, row.node, str(row.file_sha), stage, **facts)
 
     def _failed(self, row: Submission, why: str, log: str = "") -> InvalidSubmission:
-        event = NotebookFailed(self._context.card.slug, row.node, why, log[-_SHOWN:])
+        facts = {"node": row.node, "why": why, "log": log[-_SHOWN:]}
         with self._context.store.write() as tx:
             record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=why, log=log)
-            notify(tx, event.notice(row.run_id))
+            notify(tx, Notice("notebook.failed", self._context.card.slug, facts), row.run_id)
         return InvalidSubmission(why)
 
     def _later(self, why: str, since: datetime) -> NotebookRuns:

@@ -80,13 +80,7 @@ class Rules:
 
 
 def rules_of(session: Session, competition: str, *, read: bool) -> Rules:
-    """Return the state of a competition's rules.
-
-    Args:
-        session: the session to read with.
-        competition: its slug.
-        read: whether bot.toml says that the owner has read them: that is the page as it was first read.
-    """
+    """Return the state of a competition's rules; `read`: bot.toml says that the owner has read the page as first read."""
     page = last_reading(session, competition, "page", "rules")
     accepted = _accepted(session, competition)
     known = {event.data["sha256"] for event in accepted}
@@ -108,8 +102,7 @@ def note_reading(tx: Transaction, competition: str, lines: tuple[RuleLine, ...])
 def accept_rules(tx: Transaction, competition: str, by: str) -> tuple[str | None, tuple[RuleLine, ...]]:
     """Record that the owner accepts the rules page as last read, with what was read of it; or that there is none.
 
-    Returns:
-        The page's SHA-256, None where there is no page, and the lines.
+    Returns the page's SHA-256, None where there is no page, and the lines.
 
     Raises:
         UsageError: the competition's pages were not read yet.

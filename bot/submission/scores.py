@@ -5,7 +5,7 @@ import math
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlmodel import Session
 from bot.engine.context import RunContext
 from bot.execution.record import kept_execution
 from bot.leaderboard.board import number
-from bot.notify.events import Choice, FinalSelectionProposed, ScoresDisagree
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.submission.exactly_once import ExactlyOnce, OnChange
 from bot.submission.facts import Reviewer, SubmissionState
@@ -44,6 +44,16 @@ class Pair:
     tag: str
     validation: float
     public: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One submission proposed as final."""
+
+    tag: str
+    node: int
+    public_score: float | None
+    validation_score: float | None
 
 
 @dataclass(frozen=True)
@@ -130,10 +140,10 @@ class PublicScores:
         """Return how the two scores correlate; the owner is warned once if they do not."""
         context, found = self._context, correlate(self.pairs())
         if found.warning is not None:
-            event = ScoresDisagree(context.card.slug, context.run_id, found.pairs, found.warning)
+            facts = {"run": context.run_id, "pairs": found.pairs, "why": found.warning}
             known: dict[str, Any] = {"pairs": found.pairs, "correlation": found.correlation, "why": found.warning}
             with context.store.write() as tx:
-                if notify(tx, event.notice(context.run_id)):
+                if notify(tx, Notice("submission.disagree", context.card.slug, facts), context.run_id):
                     tx.record("submission.relation_broken", run_id=context.run_id, **known)
         return found
 
@@ -147,9 +157,15 @@ class PublicScores:
         if not choices:
             return
         url = f"https://www.kaggle.com/competitions/{context.card.slug}/submissions"
-        event = FinalSelectionProposed(context.card.slug, tuple(choices), state.deadline, url)
+        facts = {
+            "choices": [asdict(choice) for choice in choices],
+            # Other scores of the same submissions are no news.
+            "tags": ", ".join(sorted(choice.tag for choice in choices)),
+            "deadline": state.deadline,
+            "url": url,
+        }
         with context.store.write() as tx:
-            if notify(tx, event.notice(context.run_id)):
+            if notify(tx, Notice("selection.proposed", context.card.slug, facts), context.run_id):
                 tx.record("selection.proposed", run_id=context.run_id, tags=[choice.tag for choice in choices])
 
     def counting(self) -> set[str]:
@@ -211,13 +227,8 @@ def _score_error(session: Session, row: Submission) -> float:
 def choose(found: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:
     """Return which submissions to select, the safest and the boldest.
 
-    The safest is the best by public score, or where there is none by validation score less its standard error; the boldest is,
-    of the others, the best by validation score and its standard error.
-
-    Args:
-        found: what the site has confirmed.
-        errors: standard error of the validation score, by tag.
-        lower_is_better: of the metric.
+    The safest is the best by public score, or where there is none by validation score less its standard error (`errors`, by
+    tag); the boldest is, of the others, the best by validation score and its standard error.
     """
     sign = -1.0 if lower_is_better else 1.0
 

@@ -11,11 +11,9 @@ class Compared(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: int
-    kind: Literal["script", "blend"]
+    kind: Literal["script", "experiment", "stack", "blend"]
     holdout: float | None
-    folds: float | None
-    """Mean over the folds that it was run on, of their rows that the hold-out view trains on."""
-    folds_run: int
+    out_of_fold: float | None
     final: float | None
     together: float
     """Mean of these, weighted by rows."""
@@ -31,7 +29,5 @@ class Selection(BaseModel):
 
     candidates: tuple[Compared, ...]
     """In order; the first is chosen."""
-    race: str
-    """What was raced, or why nothing was."""
     why: str
     """Why the first is chosen."""

@@ -57,11 +57,10 @@ class Application:
             "/system": lambda _: (views.system, views.version),
         }
         for place in PLACES:
-            whole = {"competition": views.competition, "run": views.run}[place]
-            found[f"/{place}/{{name}}"] = partial(_whole, whole, partial(views.version, place))
-            for kind, one in (("node", views.node), ("lab", views.lab)):
-                read = partial(one, place)
-                found[f"/{place}/{{name}}/{kind}/{{id:int}}"] = partial(_one, read, partial(views.version, place))
+            version, whole = partial(views.version, place), {"competition": views.competition, "run": views.run}[place]
+            found[f"/{place}/{{name}}"] = partial(_named, whole, version)
+            found[f"/{place}/{{name}}/node/{{id:int}}"] = partial(_named, partial(views.node, place), version)
+            found[f"/{place}/{{name}}/lab/{{id:int}}"] = partial(_named, partial(views.lab, place), version)
         return found
 
     async def _page(self, find: Callable[[Request], Found], request: Request) -> Response:
@@ -119,14 +118,9 @@ class Application:
         return RedirectResponse(_back(form), status_code=303)
 
 
-def _whole(read: Callable[[str], Page], version: Callable[[str], Version], request: Request) -> Found:
-    name = request.path_params["name"]
-    return partial(read, name), partial(version, name)
-
-
-def _one(read: Callable[[str, int], Page], version: Callable[[str], Version], request: Request) -> Found:
-    name = request.path_params["name"]
-    return partial(read, name, request.path_params["id"]), partial(version, name)
+def _named(read: Callable[..., Page], version: Callable[[str], Version], request: Request) -> Found:
+    """Return what reads the page of a name, or of the name and a number."""
+    return partial(read, *request.path_params.values()), partial(version, request.path_params["name"])
 
 
 def _back(form: Mapping[str, str]) -> str:

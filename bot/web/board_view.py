@@ -1,15 +1,15 @@
 """What a page shows of a competition at the site: its submissions, and how the leaderboard has moved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlmodel import Session
 
+from bot.report.charts import Chart, Series, score_axis, time_axis, timed
 from bot.status.submissions import NotSubmitted, SubmissionShown, not_submitted, shown_submissions
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
-from bot.web.chart import Chart, Series, chart
 from state.latest_events import latest
 from state.series import history
 from state.submissions import chosen_final
@@ -63,7 +63,6 @@ def board_view(session: Session, competition: str, run: Run | None) -> BoardView
     sent = [] if run is None else shown_submissions(session, run)
     known = [(row.at, _standing(row.data)) for row in history(session, competition, "watch") if row.sha256 is not None]
     ranks = [(at, float(standing["rank"])) for at, standing in known if standing.get("rank")]
-    series = [Series("rank", "rank", ranks, line=True), Series("rank as read", "each", ranks)]
     proposal = None if run is None else latest(session, run.id, ("selection.proposed",))
     return BoardView(
         held=tuple(one for one in sent if one.status == "held"),
@@ -74,7 +73,7 @@ def board_view(session: Session, competition: str, run: Run | None) -> BoardView
         proposed=() if proposal is None else tuple(proposal.data["tags"]),
         notebooks=() if run is None else tuple(notebook_lines(session, run.id)[: -MOST_SUBMISSIONS - 1 : -1]),
         undecided=None if run is None else not_submitted(session, run),
-        ranks=chart(series, lower_is_better=True, whole=True) if len(ranks) > 1 else None,
+        ranks=_ranks(ranks) if len(ranks) > 1 else None,
         moves=tuple(reversed(_moves(known)))[:MOST_MOVES],
         lines=known[-1][1].get("lines") or {} if known else {},
     )
@@ -83,6 +82,14 @@ def board_view(session: Session, competition: str, run: Run | None) -> BoardView
 def _standing(data: Mapping[str, Any]) -> Mapping[str, Any]:
     found: Mapping[str, Any] = data.get("standing", data)
     return found
+
+
+def _ranks(ranks: list[tuple[datetime, float]]) -> Chart:
+    points = timed(ranks, ranks[0][0])
+    up = score_axis([rank for _, rank in ranks], [rank for _, rank in ranks[1:]], falling=True)
+    up = replace(up, form="{:,.0f}".format, least_step=1.0)
+    series = [Series("", "ours", points, "steps"), Series("", "good pale", points)]
+    return Chart("Our rank over time, better upwards", time_axis(points[-1][0]), up, series, width=520)
 
 
 def _moves(known: list[tuple[datetime, Mapping[str, Any]]]) -> list[Move]:

@@ -65,10 +65,6 @@ class Keys:
         """What each form sends along."""
         return self._derived("form")
 
-    def is_token(self, given: str) -> bool:
-        """Return whether it is the token."""
-        return same(given, self.token)
-
     def _derived(self, purpose: str) -> str:
         return hmac.new(self.token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
 
@@ -82,13 +78,7 @@ class Guard:
     """Answers what may not pass, and adds the headers that tell a browser what a page may do."""
 
     def __init__(self, inner: ASGIApp, keys: Keys, hosts: frozenset[str]) -> None:
-        """Take what is guarded.
-
-        Args:
-            inner: the application.
-            keys: of the page.
-            hosts: values of the Host header that are this page's, with their ports.
-        """
+        """Take the application, and the values of the Host header that are this page's, with their ports."""
         self._inner, self._keys, self._hosts = inner, keys, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,7 +121,7 @@ class Guard:
 
     def _welcome(self, given: str, path: str = "/") -> Response:
         """Return the way to a page, without the token in the address; or the question for the token again."""
-        if not self._keys.is_token(given):
+        if not same(given, self._keys.token):
             return ask_for_token(401, wrong=True)
         answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)  # two would begin another site's name
         answer.set_cookie(

@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlmodel import Session, col, select
 
+from bot.engine.experiments import Experiment, experiments_in
 from bot.execution.folder import lower_is_better
 from bot.logs.events import EventLog, LoggedEvent
 from bot.logs.lab_turns import TurnText, lab_turns
 from bot.models.commands import prose_and_command
+from bot.report.charts import Chart, Series, score_axis, time_axis, timed
 from bot.report.nodes import NodeRow, Outcome, node_rows
 from bot.report.tree import TreeDrawing, tree_drawing
 from bot.report.words import shortened
-from bot.status.doubts import Doubt, doubts
 from bot.status.knowledge import IdeaShown, ideas_of
-from bot.status.work import Doing, Nodes, best_over_time, doing, nodes_of
-from bot.web.chart import Chart, Series, chart
+from bot.status.work import Doing, Doubt, Nodes, best_over_time, doing, doubts, nodes_of
 from state.community import CommunityView, Post
 from state.store import Store
 from state.submissions import submissions_of
@@ -30,7 +30,7 @@ MOST_POINTS = 200
 MOST_LABS = 6
 LAST_TURNS = 3
 """Turns shown of an open lab."""
-MOST_HINTS = 12
+MOST_EXPERIMENTS = 12
 MOST_IDEAS = 12
 MOST_POSTS = 12
 MOST_EVENTS = 25
@@ -57,11 +57,8 @@ class LabShown:
 
     row: Lab
     turns: tuple[Turn, ...]
-
-    @property
-    def hints(self) -> list[Mapping[str, object]]:
-        """Its newest logged experiments."""
-        return list(self.row.hints[-MOST_HINTS:])
+    experiments: tuple[Experiment, ...] = ()
+    """Its newest logged experiments."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +95,7 @@ class RunView:
 
 
 def run_view(store: Store, run: Run, outcome: Outcome, now: datetime) -> RunView:
-    """Read a run.
-
-    Args:
-        store: the database with its rows.
-        run: the run.
-        outcome: what is known of its outcome.
-        now: by the clock of its work, a replay's is the machine's; what became known by a replay's own clock is shown.
-    """
+    """Read a run, now by the clock of its work: a replay's is the machine's, and all that its own clock let it know is shown."""
     lower, as_of = lower_is_better(run.config), run.cutoff or now
     pool = ideas_of(store, run, as_of)
     posts = CommunityView(store, run.competition, as_of).newest(MOST_POSTS, as_of - _A_DAY)
@@ -139,14 +129,24 @@ def progress(session: Session, run: Run, now: datetime, *, small: bool = False) 
     best, until = best_over_time(session, run.id, now, lower=lower), _until(session, run, now)
     query = select(Node.ended_at, Node.score).where(Node.run_id == run.id, Node.status == "valid")
     query = query.where(Node.action != "reproduce", col(Node.score).is_not(None)).order_by(col(Node.id).desc())
-    points = [] if small else [(at, score) for at, score in session.exec(query.limit(MOST_POINTS)) if at is not None]
+    ended = () if small else session.exec(query.limit(MOST_POINTS))
+    points = [(at, score) for at, score in ended if at is not None and score is not None]
     public = [(one.sent_at or one.at, one.score) for one in submissions_of(session, run.id) if one.score is not None]
+    steps = [*best, *([(until, best[-1][1])] if best else [])]
+    everything = [*steps, *points, *public]
+    if not everything:
+        return None
+    begin, end = min(everything)[0], max(everything)[0]
+    scores = [score for _, score in everything]
+    up = score_axis(scores, [score for _, score in steps[1:]] or scores[:1], falling=lower)
     series = [
-        Series("validation, best so far", "best", [*best, *([(until, best[-1][1])] if best else [])], line=True),
-        Series("validation, each script", "each", [(at, score) for at, score in points if score is not None]),
-        Series("public leaderboard", "public", public),
+        Series("validation, best so far", "good", timed(steps, begin), "steps"),
+        Series("validation, each script", "good pale", timed(points, begin)),
+        Series("public leaderboard", "ours", timed(public, begin)),
     ]
-    return chart(series, lower_is_better=lower, small=small)
+    across = time_axis((end - begin).total_seconds())
+    found = Chart("Scores over time, better upwards", across, up, [one for one in series if one.points], width=520)
+    return replace(found, width=160, height=40, room=(3, 4, 3, 4), has_axes=False) if small else found
 
 
 def _until(session: Session, run: Run, now: datetime) -> datetime:
@@ -208,7 +208,8 @@ def _titles(session: Session, run_id: str) -> dict[str, str]:
 
 def _lab(session: Session, row: Lab) -> LabShown:
     after = row.turns if row.ended_at is not None else max(0, row.turns - LAST_TURNS)
-    return LabShown(row, turns_of(session, row.run_id, row.id, after))
+    mine = [one for one in experiments_in(session, row.run_id) if one.lab == row.id]
+    return LabShown(row, turns_of(session, row.run_id, row.id, after), tuple(mine[-MOST_EXPERIMENTS:]))
 
 
 def _turn(one: TurnText, longest: int) -> Turn:

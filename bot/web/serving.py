@@ -76,13 +76,7 @@ def read_token(folder: Path) -> str:
 
 
 def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C or SIGTERM.
-
-    Args:
-        sources: what it shows.
-        settings: where.
-        token: what it asks for.
-        began: called with the address, once a browser can open it.
+    """Serve the page until Ctrl-C or SIGTERM; `began` is called with the address once a browser can open it.
 
     Raises:
         UsageError: the port cannot be had.

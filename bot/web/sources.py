@@ -1,5 +1,6 @@
 """What there is to look at: the daemon's database, and the runs in folders. Nothing here writes."""
 
+import os
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -85,11 +86,11 @@ class Sources:
             UsageError: there is none, or another version of the bot made it.
             StateUnavailable: it cannot be used now.
         """
-        identity = _identity(path)
+        identity = None if (stat := _stat(path)) is None else (stat.st_dev, stat.st_ino)
         with self._opening:
             known = self._stores.pop(path, None)
             if known is None or known[0] != identity:
-                # A database that was replaced, as by `bot restore`, is another file.
+                # A database that was replaced, as by a backup, is another file.
                 known = identity, Store.open_to_read(path, SystemClock())
             self._stores[path] = known
             while len(self._stores) > _MOST_OPEN:
@@ -151,20 +152,11 @@ def database_stamps(path: Path) -> Version:
 
 def stamps(paths: Iterable[Path]) -> Version:
     """Return the time of change and the size of each file; None where there is none."""
-    return tuple(map(_stamp, paths))
+    return tuple(None if (stat := _stat(path)) is None else (stat.st_mtime_ns, stat.st_size) for path in paths)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        found = path.stat()
+        return path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -25,9 +25,7 @@ _HEARTBEAT = b": \n\n"
 async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:
     """Yield the events of a page: first all parts, then those that change; a comment where none does.
 
-    Args:
-        read: returns the page as it is now; called in a thread.
-        version: returns what differs once something was written; called in a thread.
+    Both the page and its version, which differs once something was written, are read in a thread.
     """
     sent: dict[str, str] = {}
     while True:

@@ -56,12 +56,12 @@ class Views:
 
     def home(self) -> Page:
         """All competitions, and all runs in folders."""
-        values: dict[str, Any] = {"lines": self.sources.lines(), "status": None, "charts": {}, "csrf": self.csrf}
+        values: dict[str, Any] = {"lines": self.sources.lines(), "status": None, "sparklines": {}, "csrf": self.csrf}
         if self.sources.database is not None:
             store = self.sources.daemon()
             values["status"] = status = status_of(store, self.sources.allowance)
             with store.read() as session:
-                values["charts"] = {
+                values["sparklines"] = {
                     slug: progress(session, run, status.daemon.now, small=True)
                     for slug, run in latest_runs(session).items()
                 }
@@ -93,8 +93,9 @@ class Views:
     def run(self, name: str) -> Page:
         """One replay, while it runs or afterwards."""
         folder, now = self.sources.run(name), datetime.now(UTC)
-        values: dict[str, Any] = {"name": name, "status": run_status(folder, now), "now": now}
-        values |= {"graded": result_of(folder), "files": _files(folder), "view": None, "problem": None}
+        files = [path.name for path in (folder.report, folder.submission) if path.is_file()]
+        values: dict[str, Any] = {"name": name, "now": now, "files": files, "view": None, "problem": None}
+        values |= {"status": run_status(folder, now), "graded": result_of(folder)}
         if not folder.database.is_file() or values["status"].status in ("not started", "unreadable"):
             return page(name, _REPLAY, values, (HOME,))
         try:
@@ -184,7 +185,3 @@ def _of_run(view: RunView, at: str) -> dict[str, Any]:
         "at": at,
         "node_address": f"{at}/node/",
     }
-
-
-def _files(folder: RunFolder) -> list[str]:
-    return [path.name for path in (folder.report, folder.submission) if path.is_file()]

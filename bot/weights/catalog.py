@@ -1,11 +1,10 @@
-"""The list of weights: the package's own, and what the owner has added."""
+"""The list of weights: the package's own, and the owner's."""
 
-import json
 import tomllib
 from datetime import date
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -13,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from state.errors import UsageError
 
 OWN_LIST = "weights.toml"
-"""File in the weights folder with what the owner has added."""
+"""File in the weights folder with the owner's own entries, in the form of the package's."""
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
@@ -72,32 +71,18 @@ def load_catalog(folder: Path) -> tuple[Weights, ...]:
     Raises:
         UsageError: the owner's list cannot be read, or names something twice.
     """
-    packaged = resources.files("bot.weights").joinpath("weights.toml").read_text(encoding="utf-8")
-    found = (*_read(packaged, "the package's list of weights"), *own_weights(folder))
+    packaged, own = resources.files("bot.weights").joinpath("weights.toml"), folder / OWN_LIST
+    found = _read(packaged.read_text(encoding="utf-8"), "the package's list of weights")
+    try:
+        found += _read(own.read_text(encoding="utf-8"), str(own))
+    except FileNotFoundError:
+        pass
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{own} cannot be read: {error}") from error
     names = [weights.name for weights in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"{folder / OWN_LIST}: {', '.join(twice)} is listed twice; the package's own names are taken")
+        raise UsageError(f"{own}: {', '.join(twice)} is listed twice; the package's own names are taken")
     return found
-
-
-def own_weights(folder: Path) -> tuple[Weights, ...]:
-    """Return the owner's additions."""
-    path = folder / OWN_LIST
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
-    return _read(text, str(path))
-
-
-def add_own(folder: Path, added: Weights) -> None:
-    """Add to the owner's list, whole or not at all."""
-    path = folder / OWN_LIST
-    partial = path.with_suffix(".part")
-    partial.write_text("\n".join(_as_toml(weights) for weights in (*own_weights(folder), added)), encoding="utf-8")
-    partial.replace(path)
 
 
 def _read(text: str, where: str) -> tuple[Weights, ...]:
@@ -108,18 +93,3 @@ def _read(text: str, where: str) -> tuple[Weights, ...]:
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-
-
-def _as_toml(weights: Weights) -> str:
-    lines = ["[[weights]]", *_pairs(weights.model_dump(exclude={"files"}))]
-    for file in weights.files:
-        lines += ["[[weights.files]]", *_pairs(file.model_dump())]
-    return "\n".join([*lines, ""])
-
-
-def _pairs(values: dict[str, Any]) -> list[str]:
-    # A JSON string is a TOML string too, as long as nothing but control characters is escaped.
-    return [
-        f"{key} = {value if isinstance(value, date | int) else json.dumps(value, ensure_ascii=False)}"
-        for key, value in values.items()
-    ]

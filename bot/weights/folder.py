@@ -1,17 +1,17 @@
 """The weights folder: which listed weights are present and checked, and which a run may get."""
 
-import fcntl
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from bot.weights.catalog import WeightFile, Weights, load_catalog
+from bot.weights.catalog import OWN_LIST, WeightFile, Weights, load_catalog
+from sandbox.locks import take_soon
 from scrapers.http.download import Download, Opener, Pin
 from state.errors import UsageError
+from state.files import write_whole
 
 _CHECKED = ".checked.json"
 """Record of files checked by hash, with their times: hashing gigabytes before each run would take too long."""
@@ -30,7 +30,7 @@ class WeightsFolder:
             if weights.name == name:
                 return weights
         known = ", ".join(weights.name for weights in self.catalog)
-        raise UsageError(f"there are no weights named {name!r} in the list: {known}; add yours with `bot weights add`")
+        raise UsageError(f"unknown weights {name!r}; the list has {known}. Add yours to {self.path / OWN_LIST}")
 
     def state(self, weights: Weights) -> Literal["here", "partial", "absent"]:
         """Return whether all, some or none of its files are present and unchanged since their check."""
@@ -47,23 +47,26 @@ class WeightsFolder:
             DownloadFailed: a file could not be fetched, or is not the listed one.
             UsageError: another process is fetching it.
         """
-        with self._locked(weights):
+        folder = self._folder(weights)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)  # a script may run as another user
+        lock = take_soon(folder / ".lock")
+        if lock is None:
+            raise UsageError(f"{weights.name} is being fetched by another process")
+        try:
             checked = self._checked(weights)
             for file in weights.files:
                 if not self._is_here(weights, file, checked):
-                    target = self._folder(weights) / file.name
-                    pin = Pin(file.bytes, file.sha256)
-                    await fetch(open_, file.url, target, pin, partial(progress, file))
-                    self.mark_checked(weights.name, file.name, file.sha256)
+                    await _fetch(open_, file, folder / file.name, partial(progress, file))
+                    self.mark_checked(weights, file)
                 progress(file, file.bytes)
+        finally:
+            lock.release()
 
-    def mark_checked(self, name: str, file: str, sha256: str) -> None:
-        """Record that a file has that hash."""
-        folder = self.path / name
-        known = _read_json(folder / _CHECKED)
-        part = folder / f"{_CHECKED}.new"
-        part.write_text(json.dumps(known | {file: _stamp_of(folder / file, sha256)}))
-        part.replace(folder / _CHECKED)
+    def mark_checked(self, weights: Weights, file: WeightFile) -> None:
+        """Record that a file has the listed hash."""
+        checked = self._checked(weights) | {file.name: self._stamp(weights, file)}
+        write_whole(self._folder(weights) / _CHECKED, json.dumps(checked))
 
     def offered(self, as_of: datetime) -> list[Weights]:
         """Return the weights that are present and were public before that day."""
@@ -78,51 +81,32 @@ class WeightsFolder:
         return self.path / weights.name
 
     def _checked(self, weights: Weights) -> dict[str, list[object]]:
-        return _read_json(self._folder(weights) / _CHECKED)
+        try:
+            checked = json.loads((self._folder(weights) / _CHECKED).read_text())
+        except (OSError, ValueError):
+            return {}
+        return checked if isinstance(checked, dict) else {}
 
     def _is_here(self, weights: Weights, file: WeightFile, checked: dict[str, list[object]]) -> bool:
         try:
-            return _stamp_of(self._folder(weights) / file.name, file.sha256) == checked.get(file.name)
+            return self._stamp(weights, file) == checked.get(file.name)
         except OSError:
             return False
 
-    @contextmanager
-    def _locked(self, weights: Weights) -> Iterator[None]:
-        """Keep other processes from fetching the same."""
-        folder = self._folder(weights)
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o755)  # a script may run as another user
-        with (folder / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(f"{weights.name} is being fetched by another process") from None
-            yield
+    def _stamp(self, weights: Weights, file: WeightFile) -> list[object]:
+        status = (self._folder(weights) / file.name).stat()
+        return [file.sha256, status.st_size, status.st_mtime_ns]
 
 
-async def fetch(open_: Opener, url: str, target: Path, pin: Pin | None, progress: Callable[[int], None]) -> Pin:
-    """Fetch one file of weights, and return its identity; errors as of `Download.run`."""
-
+async def _fetch(open_: Opener, file: WeightFile, target: Path, progress: Callable[[int], None]) -> None:
     async def address() -> str:
-        return url
+        return file.url
 
-    return await Download(url, address, target, open_, pin, lambda have, total: progress(have)).run()
+    pin = Pin(file.bytes, file.sha256)
+    await Download(file.url, address, target, open_, pin, lambda have, total: progress(have)).run()
 
 
 def weights_line(weights: Weights) -> str:
     """Return a line for a coder on what it is and how to load it."""
     about = f": {weights.about}" if weights.about else ""
     return f"{weights.name} ({weights.bytes / 1e6:.0f} MB, {weights.licence}){about}. Load: {weights.load}"
-
-
-def _stamp_of(path: Path, sha256: str) -> list[object]:
-    status = path.stat()
-    return [sha256, status.st_size, status.st_mtime_ns]
-
-
-def _read_json(path: Path) -> dict[str, list[object]]:
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

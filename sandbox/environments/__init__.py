@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from state.errors import UsageError
+from state.files import write_whole
 
 __all__ = [
     "DEFAULT",
@@ -95,9 +96,7 @@ class Environment:
 
     def write_record(self) -> None:
         """Write the record, which marks it as complete."""
-        part = self.path / ".environment.json"
-        part.write_text(self.record.model_dump_json(indent=2), encoding="utf-8")
-        part.replace(self.record_file(self.path))
+        write_whole(self.record_file(self.path), self.record.model_dump_json(indent=2))
 
     @staticmethod
     def record_file(path: Path) -> Path:

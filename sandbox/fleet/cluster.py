@@ -83,14 +83,7 @@ class Cluster:
         return found
 
     def slot(self, plan: SlotPlan, memory_bytes: int, without: Sequence[str] = (), node: str | None = None) -> Any:
-        """Ask for a slot, which waits until a node has room for it.
-
-        Args:
-            plan: its cores and GPUs among others.
-            memory_bytes: that are to be its own.
-            without: nodes that are not to be used.
-            node: that is to be used; None: any other.
-        """
+        """Ask for a slot on `node` (None: on any but those of `without`), which waits until there is room for it."""
         where = node or (f"!in({','.join(without)})" if without else None)
         label = {} if where is None else {"label_selector": {_NODE: where}}
         return self._make(Slot, plan, num_cpus=plan.cpus, num_gpus=plan.gpus, memory=memory_bytes, **label)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sandbox.locks import Lock, take
 from sandbox.workspace import remove_tree
+from state.files import sha256_of
 
 _CHUNK = 1 << 20
 _YOUNG = 600.0
@@ -56,7 +57,7 @@ class Contents:
                 status = path.stat()
                 key = str(path), status.st_ino, status.st_size, status.st_mtime_ns
                 if key not in self._digests:
-                    self._digests[key] = digest_of(path)
+                    self._digests[key] = sha256_of(path)
                 files.append(Entry(str(path.relative_to(folder)), self._digests[key], status.st_size))
         return Manifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
 
@@ -105,7 +106,7 @@ class NodeCache:
             stream.write(chunk)
         if not last:
             return
-        if digest_of(partial) != digest:
+        if sha256_of(partial) != digest:
             partial.unlink()
             raise OSError(f"what arrived of file {digest} is not its content")
         partial.chmod(0o644)
@@ -147,12 +148,6 @@ class NodeCache:
             status = one.stat()
             if status.st_nlink == 1 and time.time() - status.st_mtime > _YOUNG:
                 Path(one.path).unlink(missing_ok=True)
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def free_bytes(folder: Path) -> int:

@@ -23,6 +23,7 @@ from sandbox.lab.layout import prepare
 from sandbox.lab.listening import listen
 from sandbox.lab.session import SearchPaths, order_of
 from state.errors import BotError
+from state.files import replacing
 
 SOCKET = "socket"
 """Name of the socket in the folder `socket` of a lab."""
@@ -66,16 +67,14 @@ class Home(Slot):
         for entry in files.files:
             target = self._lab / entry.path
             target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f".{target.name}.partial")
-            shutil.copyfile(self._cache.file(entry.digest), partial)
-            partial.chmod(0o644)
-            partial.replace(target)
+            with replacing(target) as partial:
+                shutil.copyfile(self._cache.file(entry.digest), partial)
+                partial.chmod(0o644)
 
     def open_lab(self, request: LabRequest, sent: Mapping[str, str], own: Mapping[str, str]) -> str | None:
         """Open the lab; return why that was not possible, or None.
 
         Args:
-            request: the lab, without paths.
             sent: digests of folders that are there, by their paths inside.
             own: paths in the lab's folder, by their paths inside.
         """

@@ -9,12 +9,13 @@ from typing import Any
 
 from sandbox import Lease
 from sandbox.fleet.cluster import Cluster
-from sandbox.fleet.contents import Entry, Manifest, digest_of
+from sandbox.fleet.contents import Entry, Manifest
 from sandbox.fleet.foreign import ForeignFolder, make_alike
 from sandbox.fleet.held import HeldSlot
 from sandbox.fleet.home import KEPT, Home
 from sandbox.fleet.sending import ATTEMPTS, SENDING, Sender
 from sandbox.lab import LabDied, LabRequest
+from state.files import sha256_of
 from state.redaction import Redactor
 
 _STARTING, _READING = 180.0, 600.0
@@ -27,7 +28,6 @@ class LabFiles:
     """
 
     def __init__(self, cluster: Cluster, sender: Sender, slot: HeldSlot, request: LabRequest) -> None:
-        """Take the lab, and a slot on its node."""
         self._cluster, self._sender, self.slot, self.request = cluster, sender, slot, request
         self.host, self.node = slot.facts.host, slot.facts.node
         self.stop = threading.Event()
@@ -68,7 +68,7 @@ class LabFiles:
             for name, foreign in self._read.items():
                 path = self.request.folder / name
                 if path.is_file():
-                    files.append(Entry(name, digest_of(path), path.stat().st_size))
+                    files.append(Entry(name, sha256_of(path), path.stat().st_size))
                 elif first or name != "work":
                     found = foreign.manifest()
                     folders += [name, *(f"{name}/{one}" for one in found.folders)]
@@ -107,7 +107,7 @@ class LabFiles:
             if not entry.digest or (self._there.get(path) == entry.digest and target.is_file()):
                 continue
             self._sender.fetch(self._home, (Home.read_left.__name__, name, entry.path), entry.size, arriving)
-            if digest_of(arriving) == entry.digest:
+            if sha256_of(arriving) == entry.digest:
                 if name == "logs":
                     arriving.write_bytes(redactor.own_bytes(arriving.read_bytes()))
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,6 @@ class PlacedLab:
     """A `Lab` on a node."""
 
     def __init__(self, files: LabFiles, threads: ThreadPoolExecutor) -> None:
-        """Take its files, and threads to wait in."""
         self._files, self._threads = files, threads
         self._tasks: set[asyncio.Task[None]] = set()
         self._alive = False

@@ -44,14 +44,7 @@ class Fleet(Leases):
     """Leases slots of a cluster, for scripts and for the commands of labs."""
 
     def __init__(self, cluster: Cluster, settings: FleetSettings, scripts: SandboxSettings, here: Leases) -> None:
-        """Take the cluster.
-
-        Args:
-            cluster: connected.
-            settings: the table `[fleet]`.
-            scripts: the table `[sandbox]`, whose image and runtime hold on all nodes.
-            here: this machine's leases.
-        """
+        """Take the cluster; the image and the runtime of `scripts` hold on all nodes."""
         self.cluster = cluster
         self._settings, self._scripts, self._here = settings, scripts, here
         self._description: SandboxDescription | None = None

@@ -5,15 +5,13 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Watch
-from sandbox.collect import write_atomically
 from sandbox.fleet.cluster import Cluster, SlotLost
-from sandbox.fleet.contents import digest_of
 from sandbox.fleet.held import HeldSlot, slot_of
 from sandbox.fleet.labs import placed_lab
 from sandbox.fleet.sending import Sender
@@ -22,6 +20,7 @@ from sandbox.lab import Lab, LabRequest
 from sandbox.output import CappedOutput, LiveLog
 from sandbox.waiting import ended
 from sandbox.workspace import LOG_NAME, check_request
+from state.files import sha256_of, write_whole
 from state.redaction import Redactor
 
 _WAIT = 0.5
@@ -34,6 +33,10 @@ class FleetSandbox:
     def __init__(self, here: Sandbox, cluster: Cluster) -> None:
         self._here, self._cluster = here, cluster
         self._sender = Sender(cluster)
+
+    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
+        """See `Sandbox`: idle executions of this machine alone are paused."""
+        return self._here.quiet(lease)
 
     def describe(self) -> SandboxDescription:
         """Return what the back end cannot contain, which is the same on all nodes."""
@@ -108,11 +111,11 @@ class FleetSandbox:
         for name, (digest, size) in ended.files.items():
             partial = request.out / f".{name}.partial"
             self._sender.fetch(slot.handle, ("read", name), size, partial)
-            if digest_of(partial) != digest:
+            if sha256_of(partial) != digest:
                 raise OSError(f"what arrived of {name} is not its content")
             kept[name] = partial.replace(request.out / name)
         text = request.redactor.own(outcome.output, "a script's output")
-        write_atomically(request.out / LOG_NAME, text)
+        write_whole(request.out / LOG_NAME, text)
         return replace(outcome, output=text, kept=kept)
 
 

@@ -56,10 +56,8 @@ class Sender:
         """Fetch a file in pieces, as long as there are any.
 
         Args:
-            slot: that has it.
             read: the slot's method that returns a piece, and its first arguments; offset and size come last.
             size: of the file (bytes).
-            target: where it is written.
         """
         with target.open("wb") as stream:
             while stream.tell() < size:

@@ -22,7 +22,7 @@ from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbo
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.execution import LocalSandbox, execute
-from sandbox.fleet.contents import Manifest, NodeCache, digest_of, free_bytes
+from sandbox.fleet.contents import Manifest, NodeCache, free_bytes
 from sandbox.gpu import Gpus, open_gpus
 from sandbox.instance import instance_of
 from sandbox.leases import Leases, leases_folder
@@ -31,6 +31,7 @@ from sandbox.settings import SandboxSettings
 from sandbox.supervise import stop_signal
 from sandbox.workspace import remove_tree
 from state.errors import BotError
+from state.files import sha256_of
 
 SILENCE = 40.0
 """Seconds without a word of the engine after which an execution is ended: the engine is gone."""
@@ -177,9 +178,7 @@ class Slot:
     def lacks(self, digest: str, manifest: Manifest | None = None) -> list[str] | None:
         """Return the files of a folder that the node lacks; None if it lacks none, and the folder is there to be used.
 
-        Args:
-            digest: of the folder.
-            manifest: of the folder; without one, the answer may be an empty list, which asks for it.
+        Without a manifest the answer may be an empty list, which asks for one.
         """
         lock = self._cache.use(digest)
         if lock is None and manifest is not None:
@@ -207,12 +206,7 @@ class Slot:
         self._thread.start()
 
     def next(self, breach: Breach | None, seconds: float) -> Progress:
-        """Return what happened since the last call; waits a little for the end, should it be near.
-
-        Args:
-            breach: why the execution is to end; None: it goes on.
-            seconds: to wait at most.
-        """
+        """Return what happened since the last call; waits a little for the end. A breach ends the execution."""
         relay, thread = self._relay, self._thread
         with relay.changed:
             relay.heard = time.monotonic()
@@ -225,7 +219,7 @@ class Slot:
         if not ended:
             return Progress(output, usage, None, {})
         outcome = self._outcome or _failed("the slot failed")
-        files = {name: (digest_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
+        files = {name: (sha256_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
         return Progress(output, usage, replace(outcome, kept={}), files)
 
     def occupy(self, seconds: float) -> Lease:

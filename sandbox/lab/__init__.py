@@ -91,12 +91,9 @@ class Lab(Protocol):
 
         Cancelling the task ends the command's session and re-raises.
 
-        Args:
-            number: Its own in this lab; its whole output is in /lab/logs/<number>.txt.
-            command: Where it starts is where the one before ended.
-            seconds: When they are over, all of its session is killed; what was started with `setsid` goes on.
-            cpus: Numbers of the cores that it stays on, with all that it starts.
-            gpus: UUIDs of the GPUs that it is told of.
+        `number` is its own in this lab; its whole output is in /lab/logs/<number>.txt. It starts where the one before
+        ended. When its seconds are over, all of its session is killed; what was started with `setsid` goes on. It stays
+        on the cores, and is told of the GPUs (UUIDs).
 
         Raises:
             LabDied: The lab had ended before.

@@ -95,7 +95,6 @@ class Keeper:
     """One lab while it is open."""
 
     def __init__(self, request: LabRequest, work: Path, start: Start) -> None:
-        """Take what it is, and how its agent is started."""
         self._request = request
         self._start = start
         self._watcher = Watcher(limits_of(request), (work,), duty=_DUTY)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +11,13 @@ from sandbox.disk import DEEPEST, folder_usage, open_folder
 from sandbox.lab import LabRequest, agent
 from sandbox.launch import base_environment
 from sandbox.seccomp import pinning_program
+from state.files import replacing
 
 HOME = "/lab"
 LOGS = f"{HOME}/logs"
 AGENT = f"{HOME}/.code/agent.py"
+MODULES = f"{HOME}/.code/modules"
+"""What Python finds beside its packages."""
 FILTER = f"{HOME}/.code/pinned.bpf"
 TMP = "/tmp"  # noqa: S108 - a file system in memory, the lab's alone
 
@@ -64,8 +66,10 @@ def prepare(request: LabRequest) -> Path:
     _write(code / "prelude.sh", (here / "prelude.sh").read_bytes())
     # Coders type `python`, which Debian does not have.
     _write(code / "bin" / "python", b'#!/bin/sh\nexec python3 "$@"\n', 0o755)
-    for name, program in (("lab", "client.py"), ("gateway", "forwarder.py")):
-        _write(code / "bin" / name, (here / program).read_bytes(), 0o755)
+    _write(code / "bin" / "gateway", (here / "forwarder.py").read_bytes(), 0o755)
+    # Isolated, as work/ and the environment are the coder's own.
+    _write(code / "bin" / "lab", f'#!/bin/sh\nexec python3 -I {MODULES}/lab "$@"\n'.encode(), 0o755)
+    _write_modules(code / "modules", here / "client")
     _real_folder(work)
     os.close(open_folder(str(work)))
     work.chmod(0o755)
@@ -107,18 +111,11 @@ def command_environment(
 ) -> dict[str, str]:
     """Return the environment of a command.
 
-    Args:
-        request: Its own variables are added last.
-        path: The PATH of a script.
-        packages: Folder of packages that Python does not find by itself.
-        seconds: Time that the command has.
-        cpus: How many cores.
-        gpus: UUIDs.
+    `packages` are a folder of what Python does not find by itself. The request's own variables are added last.
     """
     environment = base_environment(tmp=TMP, cpus=cpus, path=f"{HOME}/bin:{path}", seconds=seconds, gpus=gpus)
     environment["BASH_ENV"] = _PRELUDE
-    if packages:
-        environment["PYTHONPATH"] = packages
+    environment["PYTHONPATH"] = ":".join(filter(None, (MODULES, packages)))
     return {**environment, **request.environment}
 
 
@@ -133,8 +130,18 @@ def _real_folder(path: Path) -> None:
     path.mkdir(exist_ok=True)
 
 
+def _write_modules(folder: Path, client: Path) -> None:
+    """Write the module `lab`, which can also be had as `lab_engine` where a coder's own module hides it."""
+    for path in (folder, folder / "lab"):
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(0o755)
+    for source in client.glob("*.py"):
+        _write(folder / "lab" / source.name, source.read_bytes())
+    if not (folder / "lab_engine").is_symlink():
+        (folder / "lab_engine").symlink_to("lab")
+
+
 def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    partial.chmod(mode)
-    shutil.move(partial, path)
+    with replacing(path) as partial:
+        partial.write_bytes(content)
+        partial.chmod(mode)

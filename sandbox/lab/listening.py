@@ -18,10 +18,8 @@ class Listener:
     def __init__(self, path: Path, serve: Callable[[socket.socket], Awaitable[None]], *, most: int) -> None:
         """Remember what to serve.
 
-        Args:
-            path: The socket, in a folder that the lab sees.
-            serve: Serves one connection, which is closed afterwards.
-            most: Connections at a time; the kernel keeps a few more waiting, and turns the rest away.
+        `serve` serves one connection, which is closed afterwards. `most` are served at a time; the kernel keeps a few
+        more waiting, and turns the rest away.
         """
         self._path = path
         self._handle = serve
@@ -42,7 +40,6 @@ class Listener:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the socket and end all connections."""
         tasks = {self._accepting, *self._tasks}
         for task in tasks:
             task.cancel()

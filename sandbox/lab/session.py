@@ -32,11 +32,6 @@ async def opened(
 ) -> AsyncIterator[Lab]:
     """Open a lab, closed at the end.
 
-    Args:
-        request: The lab.
-        start: Starts its agent in its working folder.
-        paths: Where its commands find programs and packages.
-
     Raises:
         LabDied: It could not be opened.
         ValueError: No caller should make this request.
@@ -60,7 +55,6 @@ class OpenLab:
     """A `Lab`."""
 
     def __init__(self, request: LabRequest, keeper: Keeper, paths: SearchPaths) -> None:
-        """Take what keeps it, and where its commands find programs and packages."""
         self._request = request
         self._keeper = keeper
         self._paths = paths

@@ -32,9 +32,7 @@ def is_loopback(host: str) -> bool:
 def kaggle_addresses(site: str, hosts: Collection[str] = ()) -> Check:
     """Return a check that accepts a Kaggle site's addresses: its own host, Kaggle's storage, and configured hosts.
 
-    Args:
-        site: address of its interface; a stand-in on this machine may name this machine.
-        hosts: more hosts, with all their subdomains.
+    Hosts are meant with all their subdomains. A stand-in on this machine may name this machine.
     """
     home = httpx2.URL(site).host
     known = (*_STORAGE, *(host.lower() for host in hosts))

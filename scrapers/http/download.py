@@ -13,18 +13,15 @@ from pathlib import Path
 import httpx2
 
 from scrapers.http.addresses import open_download, public_addresses
-from scrapers.http.responses import WINDOW, steady_chunks
+from scrapers.http.responses import AGAIN, ATTEMPTS, WINDOW, Interrupted, steady_chunks
 from state.errors import DownloadFailed, SiteUnavailable
 
 SPARE_BYTES = 500_000_000
 """Left free on the disk."""
-_ATTEMPTS = 5
-"""Most attempts in a row that bring little."""
 _WORTH = 1_000_000
 """Bytes beyond the furthest point so far that make an attempt count as progress."""
 _LOOK_EVERY = 10_000_000
 """Bytes of a file of unknown length after which the free disk space is checked again."""
-_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _EXPIRED = (401, 403, 404, 410)
 """Statuses of an address that has expired."""
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
@@ -40,10 +37,6 @@ class Pin:
 
     bytes: int
     sha256: str
-
-
-class _Interrupted(Exception):
-    """An attempt failed that may succeed next time."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +119,12 @@ class Download:
             try:
                 await self._fetch(url, asked_now)
                 return await self._finish(began_anew)
-            except (_Interrupted, SiteUnavailable, httpx2.TransportError) as error:
+            except (Interrupted, SiteUnavailable, httpx2.TransportError) as error:
                 in_vain = 0 if self._have() >= furthest + _WORTH else in_vain + 1
                 furthest = max(furthest, self._have())
-                if in_vain == _ATTEMPTS:
+                if in_vain == ATTEMPTS:
                     why = str(error) or type(error).__name__
-                    raise DownloadFailed(f"{self.name} could not be fetched in {_ATTEMPTS} attempts: {why}") from error
+                    raise DownloadFailed(f"{self.name} could not be fetched in {ATTEMPTS} attempts: {why}") from error
                 await self.sleep(2.0 ** max(0, in_vain - 1))
 
     def _have(self) -> int:
@@ -146,7 +139,7 @@ class Download:
             self.discard()
             if began_anew:
                 raise DownloadFailed(f"{self.name} is not the file of the list: its SHA-256 is {found.sha256}")
-            raise _Interrupted("what was resumed does not fit together")
+            raise Interrupted("what was resumed does not fit together")
         self.part.chmod(0o644)
         self.part.replace(self.target)
         self._note.unlink(missing_ok=True)
@@ -177,21 +170,21 @@ class Download:
 
     def _check_status(self, response: httpx2.Response, *, asked_now: bool, have: int) -> None:
         status = response.status_code
-        if status in _AGAIN:
-            raise _Interrupted(f"the server answered {status}")
+        if status in AGAIN:
+            raise Interrupted(f"the server answered {status}")
         if status in _EXPIRED and not asked_now:
             self._url = None
-            raise _Interrupted(f"the address was answered with {status}")
+            raise Interrupted(f"the address was answered with {status}")
         if status == 416 and have:
             self.discard()
-            raise _Interrupted("the server has less than was fetched")
+            raise Interrupted("the server has less than was fetched")
         if status not in (200, 206):
             raise DownloadFailed(f"{self.name}: the server answered {status}")
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise DownloadFailed(f"{self.name}: the server sends it encoded, which was not asked for")
 
     def _place(self, response: httpx2.Response, known: _Version | None, have: int) -> tuple[int, int | None]:
-        """Return the offset of the response's body, and the file's length. Raises _Interrupted if it does not fit."""
+        """Return the offset of the response's body, and the file's length. Raises Interrupted if it does not fit."""
         if response.status_code == 200:
             length = response.headers.get("Content-Length", "")
             return 0, int(length) if length.isdecimal() else None
@@ -203,7 +196,7 @@ class Download:
         )
         if match is None or int(match[1]) != have or not same:
             self.discard()
-            raise _Interrupted("the file has changed at the server")
+            raise Interrupted("the file has changed at the server")
         return have, total
 
     def _check_size(self, total: int | None, have: int) -> None:
@@ -233,7 +226,7 @@ class Download:
                 self.progress(have, limit or total)
         expected = limit or total
         if expected is not None and have < expected:
-            raise _Interrupted(f"it ended after {have} of {expected} bytes")
+            raise Interrupted(f"it ended after {have} of {expected} bytes")
 
     def _known(self) -> _Version | None:
         try:

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -16,17 +17,21 @@ SLOWEST = 20_000
 """Bytes a second of a download; a slower one would never end."""
 WINDOW = 60.0
 """Seconds over which that is measured."""
+ATTEMPTS = 5
+"""Most attempts in a row that bring little of a file to its place."""
+AGAIN = (408, 425, 429, 500, 502, 503, 504)
+"""Statuses after which the same request may succeed."""
 _MOST_CONTAINERS = 200_000
 _MOST_VALUES = 2_000_000
 """Lists and objects, and commas, in a JSON text: more would block the loop for seconds and take gigabytes."""
 
 
-async def receive(response: httpx2.Response, most: int) -> bytes:
-    """Return a body, unpacked; other tasks may run after each piece of at most a megabyte.
+class Interrupted(Exception):
+    """An attempt failed that may succeed next time."""
 
-    Args:
-        response: opened as a stream.
-        most: bytes, unpacked.
+
+async def parts(response: httpx2.Response, most: int) -> AsyncGenerator[bytes, None]:
+    """Yield the body of an open stream, unpacked; other tasks may run after each part of at most a megabyte.
 
     Raises:
         DecodingError: its coding is not `CODING`, or there are several; it is damaged, or has more bytes.
@@ -37,22 +42,23 @@ async def receive(response: httpx2.Response, most: int) -> bytes:
         raise httpx2.DecodingError(
             f"its body has the coding {', '.join(codings)[:100]!r}, and only a single {CODING} is accepted"
         )
-    parts, length = [], 0
+    length = 0
     async for part in response.aiter_bytes():
         length += len(part)
         if length > most:
             raise httpx2.DecodingError(f"its body has more than {most:,} bytes")
-        parts.append(part)
+        yield part
         await asyncio.sleep(0)
-    return b"".join(parts)
+
+
+async def receive(response: httpx2.Response, most: int) -> bytes:
+    """Return a body, unpacked; the arguments and errors are those of `parts`."""
+    async with aclosing(parts(response, most)) as came:
+        return b"".join([part async for part in came])
 
 
 async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> AsyncIterator[bytes]:
-    """Yield a download's bytes as they arrive.
-
-    Args:
-        response: opened as a stream, without coding.
-        window: seconds over which at least `SLOWEST` bytes a second must arrive.
+    """Yield a download's bytes as they arrive, in any `window` of seconds at least `SLOWEST` a second.
 
     Raises:
         DecodingError: it is encoded.

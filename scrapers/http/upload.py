@@ -11,20 +11,13 @@ from pathlib import Path
 
 import httpx2
 
-from scrapers.http.responses import SLOWEST
+from scrapers.http.responses import AGAIN, ATTEMPTS, SLOWEST, Interrupted
 from state.errors import SiteUnavailable
 
 _CHUNK = 1 << 18
-_ATTEMPTS = 5
-"""Most attempts in a row after which no more of the file has arrived."""
 _DONE = (200, 201)
 _INCOMPLETE = 308
-_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _ARRIVED = re.compile(r"bytes=0-(\d+)")
-
-
-class _Interrupted(Exception):
-    """An attempt failed that may succeed next time."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +47,18 @@ class Upload:
                 return
             except TimeoutError:
                 why = "it did not end in time"
-            except (_Interrupted, httpx2.HTTPError) as error:
+            except (Interrupted, httpx2.HTTPError) as error:
                 why = str(error) or type(error).__name__
             try:
                 async with asyncio.timeout(self.seconds):
                     have = await self._arrived(size)
-            except (TimeoutError, _Interrupted, httpx2.HTTPError):
+            except (TimeoutError, Interrupted, httpx2.HTTPError):
                 have = furthest  # it is asked again after the next attempt
             if have == size:
                 return
             in_vain = 0 if have > furthest else in_vain + 1
             furthest = max(furthest, have)
-            if in_vain == _ATTEMPTS:
+            if in_vain == ATTEMPTS:
                 raise SiteUnavailable(f"the upload broke off: {why}")
             await self.sleep(2.0**in_vain)
 
@@ -77,7 +70,7 @@ class Upload:
         async with self.http.stream("PUT", self.url, content=self._rest(start), headers=headers) as response:
             await self._check(response)
             if response.status_code == _INCOMPLETE:
-                raise _Interrupted("only a part has arrived")
+                raise Interrupted("only a part has arrived")
 
     async def _arrived(self, size: int) -> int:
         """Return how many bytes have arrived."""
@@ -93,9 +86,9 @@ class Upload:
         status = response.status_code
         await response.aread()  # one that breaks off in the middle says nothing
         if response.headers.get("Content-Type", "").startswith("text/html"):
-            raise _Interrupted(f"it was answered with {status} and a web page, which says nothing of the file")
-        if status in _AGAIN:
-            raise _Interrupted(f"it was answered with {status}")
+            raise Interrupted(f"it was answered with {status} and a web page, which says nothing of the file")
+        if status in AGAIN:
+            raise Interrupted(f"it was answered with {status}")
         if status not in (*_DONE, _INCOMPLETE):
             raise SiteUnavailable(f"the upload was answered with {status}")
 

@@ -14,11 +14,7 @@ _STAGED = ".import-{}"
 
 @contextmanager
 def importing_into(out: Path) -> Iterator[None]:
-    """Lock a folder against other imports; it is created if necessary, and remains of killed imports are removed.
-
-    Raises:
-        UsageError: another import is running, or the folder cannot be written to.
-    """
+    """Lock a folder for one import, and remove what killed ones left. Raises UsageError if another one runs there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         file = (out / _LOCK).open("w")
@@ -36,11 +32,7 @@ def importing_into(out: Path) -> Iterator[None]:
 
 @contextmanager
 def staged(place: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `place`, to be renamed when it is complete; otherwise it is removed in the end.
-
-    Raises:
-        OSError: it cannot be created.
-    """
+    """Yield an empty folder beside `place`, to be renamed when it is complete; otherwise it is removed in the end."""
     folder = place.with_name(_STAGED.format(place.name))
     shutil.rmtree(folder, ignore_errors=True)  # left by an import that was killed
     folder.mkdir(parents=True)

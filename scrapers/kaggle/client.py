@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,8 +21,8 @@ from scrapers.http.upload import Upload
 from scrapers.kaggle.answers import Answered, Reading
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.pacing import Meter, Pacing
-from scrapers.kaggle.settings import KAGGLE, KaggleSection, Pace, Patience
-from scrapers.kaggle.wire import Answer, Int, Text
+from scrapers.kaggle.settings import KaggleSection, Patience
+from scrapers.kaggle.wire import Answer, Int, Text, first_fault
 from state.clock import Clock
 from state.errors import (
     BotError,
@@ -86,42 +86,27 @@ class KaggleClient:
         credentials: Callable[[], Credentials],
         clock: Clock,
         meter: Meter,
-        *,
-        url: str = KAGGLE,
-        hosts: Collection[str] = (),
-        pace: Pace | None = None,
-        patience: Patience | None = None,
+        section: KaggleSection,
         rng: random.Random | None = None,
     ) -> None:
         """Prepare the client; no request is made yet.
 
-        Args:
-            http: see `open_http`; its opener closes it.
-            credentials: finds the key, and finds it again after Kaggle rejected it.
-            clock: the clock of waits and of quotas' days.
-            meter: counts requests.
-            url: address of the interface, with its version.
-            hosts: further hosts for downloads and uploads, besides the interface's and Kaggle's own.
-            pace: limits on the rate of requests.
-            patience: limits on the time of a request.
-            rng: the generator of random back-off.
-
-        Raises:
-            UsageError: the key would be sent unencrypted.
+        `http` is closed by its opener. `credentials` finds the key, and finds it again after Kaggle rejected it. Raises
+        UsageError if the key would be sent unencrypted.
         """
-        parts = urlsplit(url)
+        parts = urlsplit(section.url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-            raise UsageError(f"{url} is not https, and a key is never sent in the clear.")
+            raise UsageError(f"{section.url} is not https, and a key is never sent in the clear.")
         self._http = http
         self._find_credentials = credentials
         self._credentials: Credentials | None = None
         self._refusal: str | None = None
         """What Kaggle answered to the key when it last refused it; None: it has not, or takes it again."""
         self.clock = clock
-        self.url = url.rstrip("/")
-        self._check = kaggle_addresses(url, hosts)
-        self._patience = patience or Patience()
-        self._pacing = Pacing(pace or Pace(), clock, meter)
+        self.url = section.url.rstrip("/")
+        self._check = kaggle_addresses(section.url, section.hosts)
+        self._patience = section.patience
+        self._pacing = Pacing(section.pace, clock, meter)
         self._rng = rng or random.Random()  # noqa: S311 - of waiting
 
     async def call(
@@ -129,22 +114,14 @@ class KaggleClient:
     ) -> AnswerT:
         """Call a method and read its answer.
 
-        Args:
-            method: the method.
-            body: camelCase fields; those that are None are left out.
-            answer: the type of the answer.
-            subject: what the call is about, for errors.
+        The body has camelCase fields; those that are None are left out. Errors name the subject.
         """
         reading = Reading(method.name, subject, self._patience.largest, says_why=method.says_why)
         response = await self._asked(method, body, subject, reading)
         try:
             return answer.read(response.content, response.served_at)  # type: ignore[return-value]
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise UnknownAnswer(
-                f"Kaggle's answer to {method.name} is not understood: {where}: {first['msg']}"
-            ) from None
+            raise UnknownAnswer(f"Kaggle's answer to {method.name} is not understood: {first_fault(error)}") from None
 
     async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
         """Call a method that answers with the address of a download."""
@@ -298,13 +275,4 @@ async def open_client(
 ) -> AsyncIterator[KaggleClient]:
     """Open a client; nothing is asked yet. Raises UsageError where the key would travel in the clear."""
     async with open_http(section.patience) as http:
-        yield KaggleClient(
-            http,
-            credentials,
-            clock,
-            meter,
-            url=section.url,
-            hosts=section.hosts,
-            pace=section.pace,
-            patience=section.patience,
-        )
+        yield KaggleClient(http, credentials, clock, meter, section)

@@ -4,14 +4,14 @@ import asyncio
 import csv
 import io
 import zipfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
-from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
+from scrapers.kaggle.wire import Answer, Int, Items, Mixed, PageOfItems, Text, Time, Wire
 from scrapers.snapshots.archives import BROKEN
 from state.errors import UnknownAnswer
 
@@ -52,9 +52,8 @@ class Competition(Answer):
         return self.ref.rstrip("/").rsplit("/", 1)[-1]
 
 
-class _Competitions(Answer):
+class _Competitions(PageOfItems):
     competitions: Annotated[tuple[Competition, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 class Page(Answer):
@@ -67,7 +66,7 @@ class Page(Answer):
 
 
 class Pages(Answer):
-    """All pages, or the one that was asked for."""
+    """All pages."""
 
     pages: Annotated[tuple[Page, ...], Items] = ()
 
@@ -78,14 +77,12 @@ class DataFile(Wire):
     ref: Text = ""
     name: Text = ""
     total_bytes: Int = 0
-    creation_date: Time = None
 
 
-class DataFiles(Answer):
+class DataFiles(PageOfItems):
     """A page of data files."""
 
     files: Annotated[tuple[DataFile, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 class FileType(Wire):
@@ -148,34 +145,31 @@ class Competitions:
     def entered(self) -> AsyncIterator[Competition]:
         """Yield the competitions that this user has entered."""
 
-        async def page(number: int, token: str) -> tuple[Sequence[Competition], str, Answer]:
-            place = {"pageToken": token} if token else {"page": number}
+        async def ask(place: dict[str, Any]) -> _Competitions:
             body = {"group": "COMPETITION_LIST_TAB_ENTERED", **place}
-            answer = await self.client.call(_method("ListCompetitions"), body, _Competitions)
-            return answer.stamped(answer.competitions), answer.next_page_token, answer
+            return await self.client.call(_method("ListCompetitions"), body, _Competitions)
 
-        return all_pages(page, lambda competition: competition.ref)
+        return all_pages(ask, lambda page: page.stamped(page.competitions), lambda competition: competition.ref)
 
     async def get(self, slug: str) -> Competition:
         """Return one competition."""
         return await self.client.call(_method("GetCompetition"), {"competitionName": slug}, Competition, subject=slug)
 
-    async def pages(self, slug: str, name: str | None = None) -> tuple[Page, ...]:
-        """Return its pages, or the one of that name."""
-        body = {"competitionName": slug, "pageName": name}
+    async def pages(self, slug: str) -> tuple[Page, ...]:
+        """Return its pages."""
+        body = {"competitionName": slug}
         answer = await self.client.call(_method("ListCompetitionPages"), body, Pages, subject=slug)
         return answer.stamped(answer.pages)
 
     def files(self, slug: str) -> AsyncIterator[DataFile]:
         """Yield its data files."""
 
-        async def page(number: int, token: str) -> tuple[Sequence[DataFile], str, Answer]:
-            body = {"competitionName": slug, "pageSize": _FILES_A_PAGE, "pageToken": token or None}
-            answer = await self.client.call(_method("ListDataFiles"), body, DataFiles, subject=slug)
-            return answer.files, answer.next_page_token, answer
+        async def ask(place: dict[str, Any]) -> DataFiles:
+            body = {"competitionName": slug, "pageSize": _FILES_A_PAGE, **place}
+            return await self.client.call(_method("ListDataFiles"), body, DataFiles, subject=slug)
 
         # Without a token there is no second page: this method does not know page numbers.
-        return all_pages(page, lambda file: file.ref or file.name, numbered=False)
+        return all_pages(ask, lambda page: page.files, lambda file: file.ref or file.name, numbered=False)
 
     async def data_summary(self, slug: str) -> DataSummary:
         """Return how many files its data has, and their sizes: one request, however many they are."""
@@ -201,11 +195,7 @@ class Competitions:
 
 
 def read_board(archive: bytes) -> list[BoardRow]:
-    """Read a board as it is downloaded: a zip of one CSV file, UTF-8 with a byte order mark.
-
-    Raises:
-        UnknownAnswer: it is something else.
-    """
+    """Read a downloaded board: a zip of one CSV file in UTF-8 with a byte order mark. Raises UnknownAnswer."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             (member,) = (info for info in opened.infolist() if info.filename.endswith(".csv"))

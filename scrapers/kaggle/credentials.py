@@ -78,10 +78,6 @@ class Credentials:
 def find_credentials(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Credentials:
     """Find them in systemd's credentials, else the environment, else the usual files, tokens before legacy keys in each.
 
-    Args:
-        environment: the variables; None: this process's.
-        home: the user's folder; None: this user's.
-
     Raises:
         UsageError: there are none, or they cannot be valid; the text states what to do.
     """

@@ -10,14 +10,51 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from scrapers.http.download import SPARE_BYTES, Download, Pin, pin_of
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
-from scrapers.kaggle.data_record import DataRecord, read_record, write_record
 from scrapers.kaggle.samples import SAMPLE, find_samples
+from scrapers.snapshots.fields import UtcTime
 from scrapers.snapshots.files import DATA
 from scrapers.snapshots.unpacking import Unpacking, members_of
 from state.errors import DataChanged, DownloadFailed, NoRoom, SiteUnavailable, UnknownAnswer, UsageError
+from state.files import write_whole
+
+
+class DataRecord(BaseModel):
+    """Written when all data is there, and so the sign of completeness."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    competition: str
+    fetched_at: UtcTime
+    archive_bytes: int
+    archive_sha256: str
+    files: dict[str, tuple[int, str]]
+    """Size in bytes and SHA-256 of each downloaded file, by path relative to the folder."""
+    sample: str | None = None
+    """The file of which the sample submission is a copy; None: there is none, or it had the standard name."""
+
+    def damaged(self, folder: Path) -> str | None:
+        """Return a file whose size has changed since it was fetched; None if there is none."""
+        for name, (size, _) in self.files.items():
+            try:
+                if (folder / name).lstat().st_size != size:
+                    return name
+            except OSError:
+                return name
+        return None
+
+
+def read_record(path: Path) -> DataRecord | None:
+    """Read a record; None if there is no readable one."""
+    try:
+        return DataRecord.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
 
 _MOST_LISTED = 2_000
 """Most files of the list that are read: every 200 of them are a request."""
@@ -35,7 +72,6 @@ class Progress:
     total: int | None
 
     def __str__(self) -> str:
-        """Return a line for a terminal."""
         of = f" of {self.total / 1e6:,.1f} MB ({100 * self.done // max(1, self.total)}%)" if self.total else " MB"
         return f"{self.competition}: {self.doing} data, {self.done / 1e6:,.1f}{of}"
 
@@ -61,7 +97,6 @@ class CompetitionData:
     """Bytes that must stay free on the disk."""
 
     def __post_init__(self) -> None:
-        """Name the files."""
         self._record = self.folder / "data.json"
         self._zip = self.folder / "data.zip"
         self._unpacking = self.folder / "unpacking"
@@ -132,7 +167,7 @@ class CompetitionData:
             archive_sha256=pin.sha256,
             files={name: (one.bytes, one.sha256) for name, one in files.items()},
         )
-        write_record(self._record, record)
+        write_whole(self._record, record.model_dump_json(indent=1))
         return record
 
     async def _listed(self) -> dict[str, int]:
@@ -160,20 +195,16 @@ class CompetitionData:
     async def _download(self, listed: dict[str, int]) -> Pin:
         if self._zip.exists():
             return await asyncio.to_thread(pin_of, self._zip)
-        return await self._new_download(listed).run()
 
-    def _new_download(self, listed: dict[str, int]) -> Download:
         async def address() -> str:
             return await self._competitions.data_address(self.slug)
 
         def progress(have: int, total: int | None) -> None:
             self.progress(Progress(self.slug, "downloading", have, total))
 
-        unpacked = sum(listed.values())
         name = f"the data of {self.slug}"
-        return Download(
-            name, address, self._zip, self.client.stream, None, progress, self.spare + unpacked, self.client.clock.sleep
-        )
+        spare, sleep = self.spare + sum(listed.values()), self.client.clock.sleep
+        return await Download(name, address, self._zip, self.client.stream, None, progress, spare, sleep).run()
 
     def _compare(self, listed: dict[str, int]) -> None:
         """Warn of files that the site lists otherwise than the zip holds them. Raises DownloadFailed if it is not a zip."""
@@ -229,7 +260,7 @@ class CompetitionData:
         shutil.copyfile(self.data / found[0], part)
         part.chmod(0o444)
         part.replace(self.data / SAMPLE)
-        write_record(self._record, record.model_copy(update={"sample": found[0]}))
+        write_whole(self._record, record.model_copy(update={"sample": found[0]}).model_dump_json(indent=1))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """Private data sets of this user: files that notebooks of ours find on Kaggle."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from scrapers.kaggle.client import AnswerT, KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
-from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, lenient_enum
+from scrapers.kaggle.submissions import Upload
+from scrapers.kaggle.wire import Answer, Items, PageOfItems, Text, Wire, lenient_enum
 from state.errors import NotEntered, NotFound
 
 _SERVICE = "datasets.DatasetApiService"
@@ -42,13 +43,6 @@ class StatusOfDataSet(Answer):
     status: Annotated[DataSetStatus, lenient_enum(DataSetStatus)] = DataSetStatus.NOT_YET_PERSISTED
 
 
-class Blob(Answer):
-    """The address for an upload, and the token that then names the file."""
-
-    token: Text = ""
-    create_url: Text = ""
-
-
 class DataSetVersion(Answer):
     """Kaggle's answer to a data set, or to a new version of one: it is being made, and its status says when it is there."""
 
@@ -58,22 +52,17 @@ class DataSetVersion(Answer):
     status: Text = ""
 
 
-class DataSet(Answer):
+class DataSet(Wire):
     """A data set as lists show it."""
 
     ref: Text = ""
-    title: Text = ""
     is_private: bool = False
-    total_bytes: Int = 0
-    last_updated: Time = None
-    current_version_number: Int | None = None
 
 
-class OwnDataSets(Answer):
+class OwnDataSets(PageOfItems):
     """A page of data sets."""
 
     datasets: Annotated[tuple[DataSet, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 class _Nothing(Answer):
@@ -98,12 +87,10 @@ class DataSets:
             return None
 
     async def create(self, ref: str, title: str, files: Mapping[str, Path]) -> DataSetVersion:
-        """Upload files, and make a private data set of them.
+        """Upload files, and make a private data set `owner/slug` of them.
 
-        Args:
-            ref: `owner/slug`: this user, and 6 to 50 lower-case letters, digits and dashes.
-            title: 6 to 50 characters, of which the slug is made; KaggleError is raised for one that is in use.
-            files: by name.
+        The slug (6 to 50 lower-case letters, digits and dashes) is made of the title; KaggleError is raised for one that
+        is in use.
         """
         owner, slug = ref.split("/")
         body = {
@@ -119,13 +106,11 @@ class DataSets:
     def mine(self) -> AsyncIterator[DataSet]:
         """Yield this user's data sets, private ones too."""
 
-        async def page(number: int, token: str) -> tuple[Sequence[DataSet], str, Answer]:
-            place = {"pageToken": token} if token else {"page": number}
+        async def ask(place: dict[str, Any]) -> OwnDataSets:
             body = {"group": "DATASET_SELECTION_GROUP_MY", "sortBy": "DATASET_SORT_BY_UPDATED", **place}
-            answer = await self._call("ListDatasets", body, OwnDataSets, "")
-            return answer.stamped(answer.datasets), answer.next_page_token, answer
+            return await self._call("ListDatasets", body, OwnDataSets, "")
 
-        return all_pages(page, lambda one: one.ref)
+        return all_pages(ask, lambda page: page.datasets, lambda one: one.ref)
 
     async def remove(self, ref: str) -> None:
         """Remove a data set with all its versions."""
@@ -143,7 +128,7 @@ class DataSets:
                 "lastModifiedEpochSeconds": int(facts.st_mtime),
             }
             method = Method("blobs.BlobApiService", "StartBlobUpload", "datasets")
-            blob = await self.client.call(method, body, Blob, subject=name)
+            blob = await self.client.call(method, body, Upload, subject=name)
             await self.client.put(blob.create_url, path)
             tokens.append({"token": blob.token})
         return tokens

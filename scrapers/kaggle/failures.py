@@ -53,14 +53,9 @@ def code_and_words(body: str) -> tuple[int | None, str]:
 
 
 def failure(status: int, body: str, *, method: str, subject: str, wait: float | None = None) -> BotError:
-    """Return our error for an answer.
+    """Return our error for an answer's status, or the code of an error that came with status 200.
 
-    Args:
-        status: the HTTP status, or the code of an error that came with status 200.
-        body: the answer's body.
-        method: the method called, such as `ListSubmissions`.
-        subject: the competition, or whatever else the call was about; may be empty.
-        wait: seconds that the header Retry-After names.
+    `wait` is that of the header Retry-After, in seconds.
     """
     code, words = code_and_words(body)
     if code is not None and 400 <= code < 600:  # others are numbers of gRPC's

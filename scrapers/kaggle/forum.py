@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, Wire
 
-TopicOrder = Literal["HOT", "TOP", "NEW", "RECENT", "ACTIVE"]
 _ALL = -1
 
 
@@ -83,7 +82,7 @@ class Forum:
 
     client: KaggleClient
 
-    async def topics(self, slug: str, page: int = 1, order: TopicOrder = "RECENT") -> TopicPage:
+    async def topics(self, slug: str, page: int = 1, order: Literal["NEW", "RECENT"] = "RECENT") -> TopicPage:
         """Return a page of topics, from 1. RECENT sorts by the latest comment, NEW by the posting, as far as is known."""
         method = Method("competitions.CompetitionApiService", "ListCompetitionTopics", "forum")
         body = {"competitionName": slug, "sortBy": f"TOPIC_LIST_SORT_BY_{order}", "page": page}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Time, Wire
+from scrapers.kaggle.wire import Answer, Int, Items, Mixed, PageOfItems, Text, Time, Wire
 
 _SERVICE = "kernels.KernelsApiService"
 _MOST = 100
@@ -25,16 +25,14 @@ class Kernel(Wire):
     kernel_type: Mixed = ""
     is_private: bool | None = None
     dataset_data_sources: Annotated[tuple[str, ...], Items] = ()
-    competition_data_sources: Annotated[tuple[str, ...], Items] = ()
     total_votes: Int = 0
     current_version_number: Int | None = None
 
 
-class KernelPage(Answer):
+class KernelPage(PageOfItems):
     """Up to a hundred kernels."""
 
     kernels: Annotated[tuple[Kernel, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 class KernelBlob(Wire):
@@ -60,12 +58,11 @@ class OutputFile(Wire):
     file_name: Text = ""
 
 
-class OutputPage(Answer):
+class OutputPage(PageOfItems):
     """What a run has written."""
 
     files: Annotated[tuple[OutputFile, ...], Items] = ()
     log: Text = ""
-    next_page_token: Text = ""
 
 
 @dataclass(frozen=True)
@@ -86,12 +83,7 @@ class Kernels:
         return await self.client.call(Method(_SERVICE, "ListKernels", "kernels"), body, KernelPage, subject=slug)
 
     async def source(self, ref: str, version: int | None = None) -> KernelSource:
-        """Return a version's source, the current one's without a number.
-
-        Args:
-            ref: owner/slug.
-            version: its number; NotFound is raised where there is none.
-        """
+        """Return a version's source, the current one's without a number; NotFound is raised where there is none."""
         method = Method(_SERVICE, "GetKernel", "kernels")
         return await self.client.call(method, named_version(ref, version), KernelSource, subject=ref)
 

@@ -74,14 +74,7 @@ async def recognise(client: KaggleClient, competition: Competition) -> tuple[Rec
 def kinds_of(
     competition: Competition, facts: CompetitionFacts | None, pages: Sequence[Page], size: int
 ) -> Iterator[Recognised]:
-    """Yield the kinds, each once.
-
-    Args:
-        competition: its fields.
-        facts: what the search says of it; None: nothing.
-        pages: its pages.
-        size: bytes of its data.
-    """
+    """Yield the kinds, each once, of a competition with `size` bytes of data."""
     if competition.is_kernels_submissions_only:
         yield Recognised("notebooks", "Kaggle's isKernelsSubmissionsOnly")
     if found := _without_metric(competition, facts, pages):

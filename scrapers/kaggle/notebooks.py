@@ -99,8 +99,6 @@ class PushedKernel:
     """Such as `NvidiaTeslaT4`; None: processors alone."""
     image: str | None = None
     """The image it runs in; None: Kaggle's newest, which later versions keep."""
-    seconds: int | None = None
-    """After which Kaggle ends it; None: Kaggle's own limit."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,6 @@ class Notebooks:
             "dockerImagePinningType": "original",
             "dockerImage": kernel.image,
             "machineShape": kernel.accelerator,
-            "sessionTimeoutSeconds": kernel.seconds,
         }
         return await self._call("SaveKernel", body, PushedVersion, kernel.ref, reads=False)
 
@@ -166,12 +163,7 @@ class Notebooks:
             token = page.next_page_token
 
     async def cancel(self, ref: str, title: str) -> bool:
-        """Ask for the end of a notebook's run; False: the search, which alone names sessions, does not show it (yet).
-
-        Args:
-            ref: owner/slug.
-            title: the notebook's, by which it is searched.
-        """
+        """Ask for the end of a notebook's run; False: a search by its title, which alone names sessions, does not find it."""
         found = await Search(self.client).find("KERNEL", title)
         slug = ref.rpartition("/")[2]
         facts = next((one.kernel_document for one in found.documents if one.slug == slug), None)

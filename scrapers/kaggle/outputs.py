@@ -43,16 +43,10 @@ class PublicOutputs:
     """Bytes of all that is kept; beyond it the oldest go."""
 
     async def collect(self, at_once: int) -> int:
-        """Fetch what kernels' current versions wrote that were not looked at yet, the last ones run first.
+        """Fetch what kernels' current versions wrote that were not looked at yet, the last ones run first; return how many.
 
         A kernel that shows nothing is not asked again before it is run anew; one that cannot be read keeps no other from being
         read, and is given up for the time being when it has failed `_TRIES` times.
-
-        Args:
-            at_once: kernels that are asked at the most.
-
-        Returns:
-            How many were asked.
 
         Raises:
             NotAuthenticated, RateLimited: nothing more can be read now; what was read stays.
@@ -165,8 +159,5 @@ async def bring(client: KaggleClient, url: str, target: Path, largest: int) -> b
 def _safe(name: str) -> str:
     """Return a name that is one plain part of a path; a hash distinguishes names with characters left out."""
     plain = _SAFE.sub("_", name).strip(".")[:80]
-    return (
-        plain
-        if plain and plain == name
-        else f"{plain}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:8]}"
-    )
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+    return plain if plain and plain == name else f"{plain}-{digest[:8]}"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from scrapers.kaggle.settings import Pace
 from state.breaker import Breaker
-from state.clock import Clock
+from state.clock import Clock, midnight
 from state.errors import RateLimited
 
 READING = frozenset(("forum", "kernels", "outputs", "search"))
@@ -81,11 +81,7 @@ class Pacing:
 
     @asynccontextmanager
     async def request(self, family: str) -> AsyncIterator[None]:
-        """Wait for a request's turn, count it, and hold its place until it ends.
-
-        Raises:
-            RateLimited: the daily cap is reached; no request is made.
-        """
+        """Wait for a request's turn, count it, and hold its place. Raises RateLimited, without a request, at the daily cap."""
         await self._sleep(self._family(family).bucket.take(self.clock.now()))
         async with self._places:
             async with self._turn:
@@ -111,7 +107,7 @@ class Pacing:
         if not self.meter.admit(now.date(), family, most):
             of_them = "for reading what others wrote" if reserved else "to Kaggle"
             error = RateLimited(f"the day's {most} requests {of_them} are spent; more at 00:00 UTC")
-            error.wait = 86_400.0 - (now - now.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
+            error.wait = (midnight(now, 1) - now).total_seconds()
             raise error
 
     def _family(self, name: str) -> _Family:

@@ -21,15 +21,18 @@ class _SiteClock(BaseModel):
 async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     """Ask a stand-in site for its clock. Kaggle has none to ask for, and is never asked.
 
-    Args:
-        http: see `scrapers.kaggle.client.open_http`; whoever opened it closes it.
-        url: `[kaggle] url` of a rehearsal, such as `http://127.0.0.1:8899/v1`.
-
     Raises:
         UsageError: the address is not on this machine.
         SiteUnavailable: nobody answers there, or the answer holds no clock.
     """
-    address = _address(url)
+    try:
+        parts = urlsplit(url)
+        here = parts.scheme in ("http", "https") and parts.port != 0 and is_loopback(parts.hostname or "")
+    except ValueError:
+        here = False
+    if not here:
+        raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
+    address = f"{parts.scheme}://{parts.netloc}/clock"
     try:
         answer = await http.get(address, follow_redirects=False)
     except httpx2.HTTPError as error:
@@ -42,15 +45,3 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     except ValidationError as error:
         raise SiteUnavailable(f"{address} reports no clock: {error.errors()[0]['msg']}") from error
     return FastClock(found.start, found.speed, found.began)
-
-
-def _address(url: str) -> str:
-    """Return the address of a stand-in's clock."""
-    try:
-        parts = urlsplit(url)
-        here = parts.scheme in ("http", "https") and parts.port != 0 and is_loopback(parts.hostname or "")
-    except ValueError:
-        here = False
-    if not here:
-        raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
-    return f"{parts.scheme}://{parts.netloc}/clock"

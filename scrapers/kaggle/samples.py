@@ -22,9 +22,6 @@ def find_samples(names: Collection[str]) -> tuple[str, ...]:
     """Return the files that may be the sample submission: one if that is certain, several if a person must choose.
 
     Among all CSV files, those matching the most certain pattern count, and of these the ones in the shallowest folder.
-
-    Args:
-        names: paths relative to the data's folder, with slashes.
     """
     if SAMPLE in names:
         return (SAMPLE,)

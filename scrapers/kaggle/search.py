@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.wire import Answer, Int, Items, Mixed, Text, Wire
+from scrapers.kaggle.wire import Int, Items, Mixed, PageOfItems, Text, Wire
 from scrapers.snapshots.community import TIERS
 
 Kind = Literal["KERNEL", "TOPIC", "COMMENT", "COMPETITION"]
@@ -65,11 +65,10 @@ class Found(Wire):
         return score if score is not None and isfinite(score) else None
 
 
-class SearchPage(Answer):
+class SearchPage(PageOfItems):
     """Up to a hundred results."""
 
     documents: Annotated[tuple[Found, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 @dataclass(frozen=True)

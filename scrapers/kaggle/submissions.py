@@ -1,13 +1,13 @@
 """Kaggle's side of a submission: the quota, the upload of a file, and its status."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
-from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, lenient_enum
+from scrapers.kaggle.wire import Answer, Int, Items, PageOfItems, Text, Time, lenient_enum
 
 _SERVICE = "competitions.CompetitionApiService"
 
@@ -36,11 +36,10 @@ class SentFile(Answer):
     team_name: Text = ""
 
 
-class SentFiles(Answer):
+class SentFiles(PageOfItems):
     """A page of submissions."""
 
     submissions: Annotated[tuple[SentFile, ...], Items] = ()
-    next_page_token: Text = ""
 
 
 class Limits(Answer):
@@ -85,27 +84,19 @@ class Submissions:
     def all(self) -> AsyncIterator[SentFile]:
         """Yield the submissions, latest first."""
 
-        async def page(number: int, token: str) -> tuple[Sequence[SentFile], str, Answer]:
+        async def ask(place: dict[str, Any]) -> SentFiles:
             order = {"sortBy": "SUBMISSION_SORT_BY_DATE", "group": "SUBMISSION_GROUP_ALL"}
-            place = {"pageToken": token} if token else {"page": number}
             body = {**self._about(), **order, **place}
-            answer = await self.client.call(_method("ListSubmissions"), body, SentFiles, subject=self.slug)
-            return answer.stamped(answer.submissions), answer.next_page_token, answer
+            return await self.client.call(_method("ListSubmissions"), body, SentFiles, subject=self.slug)
 
-        return all_pages(page, lambda submission: submission.ref)
+        return all_pages(ask, lambda page: page.stamped(page.submissions), lambda submission: submission.ref)
 
     async def get(self, ref: int) -> SentFile:
         """Return one submission; shortly after its creation NotFound may be raised."""
         return await self.client.call(_method("GetSubmission"), {"ref": ref}, SentFile, subject=str(ref))
 
     async def start_upload(self, name: str, size: int, modified: int) -> Upload:
-        """Request an address for an upload.
-
-        Args:
-            name: the file's name.
-            size: bytes.
-            modified: seconds since 1970 of its last change.
-        """
+        """Request an address for an upload of `size` bytes, last changed `modified` seconds after 1970."""
         body = {**self._about(), "fileName": name, "contentLength": size, "lastModifiedEpochSeconds": modified}
         return await self.client.call(_method("StartSubmissionUpload"), body, Upload, subject=self.slug)
 
@@ -116,13 +107,9 @@ class Submissions:
         return await self.client.call(method, body, Created, subject=self.slug)
 
     async def create_from_notebook(self, ref: str, version: int, file_name: str, description: str) -> Created:
-        """Submit a notebook's version, which Kaggle then runs again on the hidden data; tried once, as `create` is.
+        """Submit a notebook's version, whose own run has ended well; tried once, as `create` is.
 
-        Args:
-            ref: owner/slug of the notebook.
-            version: its number; its own run must have ended well.
-            file_name: which of the files that it writes counts.
-            description: the submission's.
+        Kaggle then runs it again on the hidden data, and scores the file of that name.
         """
         owner, _, slug = ref.partition("/")
         body = {

@@ -26,11 +26,7 @@ AnswerT = TypeVar("AnswerT", bound="Answer")
 
 
 def parse_time(value: object) -> datetime | None:
-    """Read one of Kaggle's times: UTC with 0 to 9 fractional digits, cut to microseconds; None if there is none.
-
-    Raises:
-        ValueError: it is not a time.
-    """
+    """Read one of Kaggle's times, UTC with 0 to 9 fractional digits; None if there is none. Raises ValueError."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):
@@ -68,7 +64,7 @@ def _items(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         kept = [row for row in value if _is_understood(row, read)] if isinstance(value, list) else []
         if not kept:
             raise
-        _LOG.warning("%d of %d rows of a list are left out: %s", len(value) - len(kept), len(value), _first(error))
+        _LOG.warning("%d of %d rows of a list are left out: %s", len(value) - len(kept), len(value), first_fault(error))
         return read(kept)
 
 
@@ -80,7 +76,8 @@ def _is_understood(row: object, read: ValidatorFunctionWrapHandler) -> bool:
     return True
 
 
-def _first(error: ValidationError) -> str:
+def first_fault(error: ValidationError) -> str:
+    """Return the first field that is not as it should be, and why."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
@@ -107,18 +104,14 @@ def lenient_enum(kind: type[EnumT]) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-def enum_name(value: object) -> str:
-    """Read the name of a value whose enumeration is open: a name as it is, a number as its digits, nothing as `""`."""
-    return "" if value is None else str(value)
-
-
 Time = Annotated[
     datetime | None, BeforeValidator(lambda value: value if isinstance(value, datetime) else parse_time(value))
 ]
 Int = Annotated[int, BeforeValidator(_number)]
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Text = Annotated[str, BeforeValidator(_text)]
-Mixed = Annotated[str, BeforeValidator(enum_name)]
+Mixed = Annotated[str, BeforeValidator(lambda value: "" if value is None else str(value))]
+"""A value of an open enumeration: a name as it is, a number as its digits, nothing as `""`."""
 Items = WrapValidator(_items)
 
 
@@ -147,3 +140,10 @@ class Answer(Wire):
     def stamped(self, items: Iterable[AnswerT]) -> "tuple[AnswerT, ...]":
         """Return its items with the answer's server time, for callers that do not get the whole answer."""
         return tuple(item.model_copy(update={"served_at": self.served_at}) for item in items)
+
+
+class PageOfItems(Answer):
+    """An answer with a part of a list."""
+
+    next_page_token: Text = ""
+    """Empty on the last page, and where pages have numbers."""

@@ -33,13 +33,7 @@ def text_as(asked: dict[str, Any]) -> str:
 
 
 def serve(memory_bytes: int, seconds: int, read: Reading = text_as) -> None:
-    """Answer lines from standard input until it is closed.
-
-    Args:
-        memory_bytes: limit of the address space.
-        seconds: limit for the texts of one line; beyond it the process ends itself, whether or not anybody waits for it.
-        read: the function that cleans a text.
-    """
+    """Answer lines until standard input is closed; the process ends itself if the texts of one take more than `seconds`."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # This process writes no files.

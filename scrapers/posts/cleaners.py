@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from scrapers.posts.cleaning import LARGEST_TEXT, both_ends, readable
+from scrapers.posts.line_child import LineChild
 from scrapers.posts.sketches import Sketch
-from state.children import end_child
 
 DEFAULT_MEMORY = 2 * 1024**3
 DEFAULT_SECONDS = 60
@@ -24,8 +24,6 @@ LARGEST_SOURCE = 64_000_000
 """Characters; of a longer source only the two ends are read."""
 _LONGEST_ANSWER = 1 << 28
 """Bytes of a line: a chunk of cleaned texts, as JSON."""
-_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
-"""Variables that a child inherits; it never gets keys and tokens."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +65,17 @@ class Cleaners:
     ) -> None:
         """Prepare; no process is started yet.
 
-        Args:
-            count: number of processes.
-            memory_bytes: limit of each one's address space, of which libraries take 0.7 GiB.
-            seconds: limit for the texts of one call together, and for each of them alone after that.
-            program: the module that they run.
+        Libraries take 0.7 GiB of each one's memory. The seconds are for the texts of one call together, and for each of
+        them alone after that.
         """
         self.count = count
-        self._idle: asyncio.LifoQueue[_Child] = asyncio.LifoQueue()
-        self._children = [_Child(program, memory_bytes, seconds) for _ in range(count)]
+        self._idle: asyncio.LifoQueue[LineChild] = asyncio.LifoQueue()
+        command = (sys.executable, "-P", "-m", program, str(memory_bytes), str(seconds))
+        paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
+        environment = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
+        # The memory of a large notebook goes back to the system at once, not to the next notebook.
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
+        self._children = [LineChild(command, environment, _LONGEST_ANSWER) for _ in range(count)]
         for child in self._children:
             self._idle.put_nowait(child)
 
@@ -113,65 +113,14 @@ class Cleaners:
         finally:
             self._idle.put_nowait(child)
 
-    async def _exchange(self, child: "_Child", sources: Sequence[Source]) -> list[Cleaned] | None:
+    async def _exchange(self, child: LineChild, sources: Sequence[Source]) -> list[Cleaned] | None:
         """Return a child's answer; None if it died of the texts or took too long, in which case it ends itself."""
         bounded = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
         try:
             answer = await child.exchange(json.dumps(bounded, ensure_ascii=False).encode(errors="surrogatepass"))
         except (OSError, EOFError):
-            await child.stop()
             return None
-        except BaseException:
-            # Cancelled: the next answer would not be the next call's.
-            await child.stop()
-            raise
         return [_cleaned(one) for one in json.loads(answer)]
-
-
-class _Child:
-    """One process, started on first use."""
-
-    def __init__(self, program: str, memory_bytes: int, seconds: int) -> None:
-        self._command = (sys.executable, "-P", "-m", program, str(memory_bytes), str(seconds))
-        self._process: asyncio.subprocess.Process | None = None
-
-    @property
-    def pid(self) -> int | None:
-        alive = self._process is not None and self._process.returncode is None
-        return self._process.pid if self._process is not None and alive else None
-
-    async def exchange(self, line: bytes) -> bytes:
-        """Send a line, and read the answer."""
-        if self.pid is None:
-            await self.stop()
-            await self._start()
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            raise ConnectionError("the process did not start")
-        process.stdin.write(line + b"\n")
-        await process.stdin.drain()
-        return await process.stdout.readuntil(b"\n")
-
-    async def _start(self) -> None:
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        paths = (str(Path(__file__).parents[2]), environment.get("PYTHONPATH", ""))
-        environment |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1"}
-        # The memory of a large notebook goes back to the system at once, not to the next notebook.
-        environment |= {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command,
-            limit=_LONGEST_ANSWER,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,
-        )
-
-    async def stop(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            await end_child(process)
 
 
 def _cleaned(answer: dict[str, Any]) -> Cleaned:

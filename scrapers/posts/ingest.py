@@ -46,10 +46,7 @@ async def ingest(store: Store, competition: str, raws: Iterable[Raw], cleaners: 
     """Clean and store rows, and record what they repeat; the rows of one chunk appear together.
 
     Rows that are stored already are updated (see `state.community_rows`), so that an interrupted ingest may simply be
-    repeated.
-
-    Returns:
-        By item, such as `kernel/3`, why its text was only shortened; empty if all were cleaned properly.
+    repeated. Return by item, such as `kernel/3`, why its text was only shortened.
 
     Raises:
         StateUnavailable: the store cannot be used now; chunks before it are stored.

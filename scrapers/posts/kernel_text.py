@@ -37,14 +37,10 @@ _SUFFIXES = {".py": "python", ".r": "r", ".rmd": "r", ".irnb": "r", ".jl": "juli
 def text_of(source: str, *, language: str | None = None, kernel_type: str | None = None) -> str:
     """Return a kernel's source as clean text of at most `cleaning.LARGEST_TEXT` bytes.
 
-    A notebook becomes its markdown and its code in fences, each with the text of its output: without
-    images and progress bars, long logs cut. A script, R markdown and prose stay text. A source that does not match its
-    declared type is read as text, so that nothing raises; encoded data is always left out.
-
-    Args:
-        source: as the site serves it.
-        language: as the site names it, such as `python`, `r`, `rmarkdown`; a notebook's own metadata take precedence.
-        kernel_type: `notebook` or `script`; None, or a notebook's source in a script: decided by the content.
+    A notebook becomes its markdown and its code in fences, each with the text of its output: without images and progress
+    bars, long logs cut. A script, R markdown and prose stay text. A source that does not match its declared type is read as
+    text, so that nothing raises; encoded data is always left out. The language is as the site names it; a notebook's own
+    metadata take precedence. Whether it is a `notebook` or a `script` is otherwise decided by the content.
     """
     looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and '"cells"' in source
     if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
@@ -53,12 +49,7 @@ def text_of(source: str, *, language: str | None = None, kernel_type: str | None
 
 
 def notebook_text(source: str, language: str | None = None) -> str:
-    """Return a notebook's JSON as text, neither cleaned nor cut; anything but a notebook of format 4 is returned without images.
-
-    Args:
-        source: the file's text.
-        language: of the code, if the notebook does not name it; None means python.
-    """
+    """Return a notebook's JSON as text, neither cleaned nor cut; all but a notebook of format 4 is returned without images."""
     notebook = parse_notebook(source)
     if notebook is None:
         return without_encoded(source)

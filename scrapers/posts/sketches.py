@@ -44,13 +44,7 @@ class Sketch:
 
 
 def sketch_of(text: str, kind: Literal["message", "kernel"], kernel_kind: str | None = None) -> Sketch | None:
-    """Return a cleaned text's sketch, None for a text without words.
-
-    Args:
-        text: a message's markdown or a kernel's text.
-        kind: the kind of post.
-        kernel_kind: `script` if the whole text is code, unless it has fences, as R markdown does.
-    """
+    """Return a cleaned text's sketch, None without words; `script` as `kernel_kind` means that all is code but for fences."""
     code, prose = _code_and_prose(text, all_code=kind == "kernel" and kernel_kind == "script")
     tokens, words = _TOKEN.findall(_COMMENT.sub("", code)), _WORD.findall(prose.lower())
     if not tokens and not words:

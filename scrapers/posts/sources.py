@@ -43,14 +43,10 @@ class CommunitySource(Protocol):
     """Where posts come from. It runs in a thread, so that it may wait for a disk or a site."""
 
     def __call__(self, folder: Path, competition: str, known: Mapping[str, Any], now: datetime) -> Iterator[Change]:
-        """Yield what has changed; what has disappeared stays as it was known.
+        """Yield each piece that is no longer in its last state (`known`, by key); what has disappeared stays known.
 
-        Args:
-            folder: the folder that the owner names.
-            competition: the competition's slug.
-            known: the last state of each piece, by its key; a piece that is still in this state is not yielded.
-            now: the time from which a post counts as known that has no time of its own, or was edited: live, the present;
-                in a replay, the start of the run's clock.
+        `now` is the time from which a post counts as known that has no time of its own, or was edited: live, the present;
+        in a replay, the start of the run's clock.
         """
         ...
 
@@ -80,10 +76,8 @@ async def take_in(
 ) -> tuple[int, list[str]]:
     """Store what is new in a folder, by every source; what is stored already costs nothing, and is never read again.
 
-    If it is interrupted, it may simply be repeated.
-
-    Returns:
-        How many pieces were new or edited, and a sentence for each that is left out or kept only in part.
+    If it is interrupted, it may simply be repeated. Return how many pieces were new or edited, and a sentence for each that
+    is left out or kept only in part.
 
     Raises:
         StateUnavailable, StateCorrupted: nothing can be stored; what was stored before stays.

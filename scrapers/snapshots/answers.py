@@ -49,15 +49,8 @@ def check_answers(
 ) -> Answers | None:
     """Check `answers.csv` and `sample_submission.csv`: their columns, and that both have the same ids, each as often.
 
-    Memory is bounded by `cells_at_once` cells, whatever the files' size.
-
-    Args:
-        root: the snapshot's folder.
-        manifest: its manifest.
-        found: receives the faults.
-        cells_at_once: cells of the answers held in memory.
-        own_grader: whether only the competition's own grader reads the answers, which then may lack the prediction
-            columns.
+    Memory is bounded by `cells_at_once` cells, whatever the files' size. Answers that only the competition's own grader
+    reads may lack the prediction columns.
 
     Returns:
         The answers, or None if they cannot be used; the reasons are in `found`.
@@ -78,13 +71,7 @@ def read_answers(
 ) -> Answers | None:
     """Do the same as `check_answers`, with columns in place of the manifest.
 
-    Args:
-        root: the snapshot's folder.
-        rows: the columns that identify a row.
-        predictions: the other columns of the sample submission.
-        labels: the other columns of the answers that matter.
-        found: receives the faults.
-        cells_at_once: as in `check_answers`.
+    `rows` identify a row; `predictions` are the other columns of the sample, `labels` those of the answers that matter.
     """
     wanted = [*rows, *predictions]
     answers = _Table.open(root, ANSWERS, [*rows, *labels], len(rows), found)
@@ -144,14 +131,9 @@ class _Table:
 
     @classmethod
     def open(cls, root: Path, name: str, wanted: Sequence[str], width: int, found: Problems) -> "_Table | None":
-        """Check the header and the shape of every row; None if the table is of no use.
+        """Check the header, of which some columns are wanted, `width` key columns first, and the shape of every row.
 
-        Args:
-            root: the snapshot's folder.
-            name: of the table, relative to it.
-            wanted: columns, the key columns first.
-            width: number of key columns.
-            found: receives the faults.
+        None: the table is of no use.
         """
         path = root / name
         if not path.is_file():

@@ -32,13 +32,7 @@ def is_archive(path: Path) -> bool:
 
 
 def check_archive(path: Path, name: str, found: Problems) -> bool:
-    """Read every member to its end, in pieces, and compare its checksum; return whether the archive is good.
-
-    Args:
-        path: the archive.
-        name: its name in problems.
-        found: receives the faults.
-    """
+    """Read every member to its end, in pieces, and compare its checksum; return whether the archive is good."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _check_members(archive, path.stat().st_size, name, found)

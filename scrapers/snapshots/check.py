@@ -8,13 +8,14 @@ from scrapers.snapshots.answers import ANSWERS, SAMPLE, check_answers
 from scrapers.snapshots.archives import check_archive, is_archive
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import Community, read_community
-from scrapers.snapshots.files import DATA, GRADER, check_links, escapes, resolve_inside, sha256_of, walk
+from scrapers.snapshots.files import DATA, GRADER, check_links, escapes, resolve_inside, walk
 from scrapers.snapshots.leaderboard import LEADERBOARD, read_leaderboard
 from scrapers.snapshots.leaks import check_leaks
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST, Manifest, read_manifest
 from scrapers.snapshots.problems import Problems
 from scrapers.snapshots.tables import ends_within_row, is_table
 from state.errors import Problem
+from state.files import sha256_of
 from state.words import did_you_mean, plural
 
 _SHOWN = 5
@@ -36,12 +37,7 @@ def check(path: Path, metrics: Mapping[str, Direction], *, own_data: bool = Fals
     """Check a snapshot against format 1, data and community included.
 
     Every file of `data/` is read once or twice, in pieces: about a second for 20 MB in 14,000 archive members. A
-    fault of the snapshot never raises.
-
-    Args:
-        path: the snapshot's folder.
-        metrics: the metrics that can be computed, by name, and the direction of each.
-        own_data: whether it is of one's own data, which has no leaderboard and need have no answers.
+    fault of the snapshot never raises. One's own data has no leaderboard and need have no answers.
     """
     found = Problems()
     if missed := _misplaced(path):
@@ -58,8 +54,7 @@ def check(path: Path, metrics: Mapping[str, Direction], *, own_data: bool = Fals
         _check_metric(path, manifest, metrics, found)
     board = read_leaderboard(path, manifest.metric.direction if manifest else None, found)
     community = read_community(path, found)
-    damaged = _check_archives(path, found)
-    _check_ends(path, hashes, found)
+    damaged = _check_data(path, hashes, found)
     if manifest:
         answers = check_answers(path, manifest, found, own_grader=manifest.metric.name not in metrics)
         if answers is not None:
@@ -89,15 +84,24 @@ def _snapshots_in(folder: Path) -> list[Path]:
         return []
 
 
-def _check_ends(root: Path, hashes: Mapping[str, str], found: Problems) -> None:
-    """Report tables that end in the middle of a row, as a download that broke off does; a hash has checked its file."""
+def _check_data(root: Path, hashes: Mapping[str, str], found: Problems) -> frozenset[str]:
+    """Check every archive of `data/`, and that tables end with a row; return the names of archives that cannot be read.
+
+    A download that broke off ends in the middle of a row. A hash has checked its file.
+    """
+    damaged: set[str] = set()
     if not (root / DATA).is_dir():
-        return
+        return frozenset()
     with found.reading(DATA):
         for path in walk(root / DATA):
             name = path.relative_to(root).as_posix()
-            if name not in hashes and path.is_file() and is_table(path.name) and ends_within_row(path):
+            if not path.is_file():
+                continue
+            if is_archive(path) and not check_archive(path, name, found):
+                damaged.add(name)
+            elif name not in hashes and is_table(path.name) and ends_within_row(path):
                 found.add(name, "ends in the middle of a row: its end is missing", kind="truncated")
+    return frozenset(damaged)
 
 
 def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Direction], found: Problems) -> None:
@@ -108,18 +112,6 @@ def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Directio
         found.add(MANIFEST, f"the metric {metric.name!r} is unknown and there is no {GRADER}; {near}")
     elif expected is not None and expected != metric.direction:
         found.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` is {metric.direction}")
-
-
-def _check_archives(root: Path, found: Problems) -> frozenset[str]:
-    """Check every archive of `data/`; return the names of the unreadable ones."""
-    damaged = set()
-    if (root / DATA).is_dir():
-        with found.reading(DATA):
-            for path in walk(root / DATA):
-                name = path.relative_to(root).as_posix()
-                if is_archive(path) and path.is_file() and not check_archive(path, name, found):
-                    damaged.add(name)
-    return frozenset(damaged)
 
 
 def _check_hashes(root: Path, hashes: Mapping[str, str], found: Problems) -> None:

@@ -150,10 +150,6 @@ class Community:
         """Yield the rows for the database, undated ones included, their texts still to be cleaned.
 
         Which of them may be seen at a time is for queries with `as_of` to say. A kernel's file is read in its turn.
-
-        Args:
-            root: the snapshot's folder.
-            competition: its slug.
         """
         yield from (Raw(topic.table_row(competition)) for topic in self.topics)
         for message in self.messages:
@@ -166,11 +162,7 @@ class Community:
 
 
 def kernel_file(path: Path) -> Source:
-    """Return the content of a kernel's file, or both ends of a file too large; bytes that are not UTF-8 are replaced.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Return a kernel's file, or both ends of a large one; bytes that are not UTF-8 are replaced. Raises OSError."""
     size, half = path.stat().st_size, LARGEST_SOURCE // 2
     with path.open("rb") as file:
         data = file.read(min(size, half))
@@ -182,12 +174,7 @@ def kernel_file(path: Path) -> Source:
 
 
 def read_community(root: Path, found: Problems) -> Community:
-    """Read and check `community/`; a missing folder or file is legal and empty.
-
-    Args:
-        root: the snapshot's folder.
-        found: receives every bad line, duplicate id, and reference to a missing row or file.
-    """
+    """Read and check `community/`; a missing folder or file is legal and empty."""
     topics = _unique(root, TOPICS, TopicRow, found)
     messages = _unique(root, MESSAGES, MessageRow, found)
     kernels = _unique(root, KERNELS, KernelRow, found)
@@ -245,14 +232,7 @@ LONGEST_LINE = 64_000_000
 
 
 def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterator[tuple[int, RowT]]:
-    """Yield (line number from 1, row) for each good line of the file; blank lines are skipped.
-
-    Args:
-        path: the file; if it is absent, nothing is yielded.
-        name: the file's name in problems.
-        row: the model of one line.
-        found: receives each fault with its line.
-    """
+    """Yield (line number from 1, row) for each good line of the file, if it is there; blank lines are skipped."""
     if not path.is_file():
         return
     with found.reading(name), path.open("rb") as file:

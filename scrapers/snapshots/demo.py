@@ -3,17 +3,15 @@
 Its tables are scikit-learn's handwritten digits, made dim and noisy, split by a seed.
 """
 
-import csv
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapers.snapshots.files import sha256_of
-from scrapers.snapshots.manifest import MANIFEST
+from scrapers.snapshots.manifest import MANIFEST, hashes_of
+from scrapers.snapshots.tables import write_table
 from state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 DEMO_SLUG = "demo-dim-digits"
 _BUNDLED = Path(__file__).parent / "demo_data"
-_HASHED = ("data/*", "private/*", "description.md", "leaderboard.csv")
 
 ID = "id"
 LABEL = "digit"
@@ -37,11 +34,7 @@ _TEST_SHARE = 5
 
 
 def write_demo(path: Path) -> Path:
-    """Write the demo snapshot into the folder `path` and return it; it is there whole or not at all.
-
-    Raises:
-        UsageError: `path` is a file, a folder that is not empty, or cannot be written to.
-    """
+    """Write the demo snapshot into a new or empty folder, whole or not at all, and return it. Raises UsageError."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise UsageError(f"{path} is not a folder: name a new or an empty one for the demo snapshot")
     try:
@@ -64,8 +57,7 @@ def _make(folder: Path) -> None:
     _write_tables(folder)
     manifest = folder / MANIFEST
     content = json.loads(manifest.read_text(encoding="utf-8"))
-    files = sorted(path for pattern in _HASHED for path in folder.glob(pattern))
-    content["sha256"] = {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
+    content["sha256"] = hashes_of(folder)
     manifest.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -112,17 +104,10 @@ def _write_tables(folder: Path) -> None:
     (folder / "private").mkdir()
     labels = [CLASSES[digit] for digit in train.digits]
     rows = ([i, *pixels, label] for i, pixels, label in zip(train.ids, train.images.tolist(), labels, strict=True))
-    _write(folder / "data/train.csv", [ID, *PIXELS, LABEL], rows)
+    write_table(folder / "data/train.csv", [ID, *PIXELS, LABEL], rows)
     rows = ([i, *pixels] for i, pixels in zip(test.ids, test.images.tolist(), strict=True))
-    _write(folder / "data/test.csv", [ID, *PIXELS], rows)
-    _write(folder / "data/sample_submission.csv", [ID, *CLASSES], ([i, *[0.1] * len(CLASSES)] for i in test.ids))
+    write_table(folder / "data/test.csv", [ID, *PIXELS], rows)
+    write_table(folder / "data/sample_submission.csv", [ID, *CLASSES], ([i, *[0.1] * len(CLASSES)] for i in test.ids))
     truth = ([int(digit == one) for one in range(len(CLASSES))] for digit in test.digits)
     rows = ([i, *row] for i, row in zip(test.ids, truth, strict=True))
-    _write(folder / "private/answers.csv", [ID, *CLASSES], rows)
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+    write_table(folder / "private/answers.csv", [ID, *CLASSES], rows)

@@ -1,6 +1,5 @@
 """Files of a snapshot: resolving relative names, keeping links inside the folder, and hashes."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -27,11 +26,7 @@ def resolve_inside(root: Path, name: str) -> Path | None:
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Yield every file and link below `folder`, and every link to a folder, in order; links are not followed.
-
-    Raises:
-        OSError: a folder cannot be listed.
-    """
+    """Yield every file and link below `folder`, also to folders, in order; links are not followed. Raises OSError."""
     for place, folders, files in os.walk(folder, onerror=_raise):
         folders.sort()
         here = Path(place)
@@ -63,9 +58,3 @@ def _leads_into(path: Path, root: Path) -> bool:
 
 def _raise(error: OSError) -> None:
     raise error
-
-
-def sha256_of(path: Path) -> str:
-    """Return the file's SHA-256 as lower-case hexadecimal; the file is read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,11 +14,9 @@ _BETWEEN = {False: re.compile(r"[ \t\r\n]*"), True: re.compile(r"[ \t\r\n,]*")}
 
 
 def json_values(file: TextIO, longest: int = _LONGEST) -> Iterator[tuple[str, Any]]:
-    """Yield the values of an array, or a sequence of values, with their texts; the file is read in chunks.
+    """Yield the values of an array, or a sequence of values, with their texts; one has at most `longest` characters.
 
-    Args:
-        file: the text, at its start.
-        longest: characters within which a value must end.
+    The file is read in chunks.
 
     Raises:
         ValueError: it is not JSON, or a value is too long.

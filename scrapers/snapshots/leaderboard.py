@@ -11,13 +11,7 @@ LEADERBOARD = "leaderboard.csv"
 
 
 def read_leaderboard(root: Path, direction: Direction | None, found: Problems) -> list[float]:
-    """Return the column `score`, each entry a finite number, in file order.
-
-    Args:
-        root: the snapshot's folder.
-        direction: of the metric; a board whose first score is worse than its last is refused. None: not checked.
-        found: receives the faults: no such column, no entries, a score that is not a number, a bad `submitted_at`.
-    """
+    """Return the column `score`, each entry a finite number, in file order, of which the first must be the best."""
     path = root / LEADERBOARD
     scores: list[float] = []
     if not path.is_file():

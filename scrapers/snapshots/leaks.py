@@ -6,10 +6,11 @@ from pathlib import Path, PurePosixPath
 
 from scrapers.snapshots.answers import ANSWERS, Answers, Value, value
 from scrapers.snapshots.archives import BROKEN, is_archive
-from scrapers.snapshots.files import DATA, sha256_of, walk
+from scrapers.snapshots.files import DATA, walk
 from scrapers.snapshots.problems import Problems
 from scrapers.snapshots.tables import NotCsv, Repeats, Rows, is_table, row_key
 from scrapers.snapshots.tables_within import tables_within
+from state.files import sha256_of
 
 _ANSWERS_NAME = PurePosixPath(ANSWERS).name
 _FIRST_ROWS = 100
@@ -22,14 +23,7 @@ _TRUTH: dict[str, Value] = {"true": 1.0, "false": 0.0}
 
 
 def check_leaks(root: Path, answers: Answers, found: Problems, damaged: frozenset[str]) -> None:
-    """Search every table of `data/`, whatever its format and place, for the answers.
-
-    Args:
-        root: the snapshot's folder.
-        answers: the values that must not be found.
-        found: receives each file that holds them.
-        damaged: relative names of unreadable archives, which are skipped.
-    """
+    """Search every table of `data/`, but in archives that are `damaged`, for the answers, whatever its format and place."""
     with found.reading(DATA):
         for path in walk(root / DATA):
             name = path.relative_to(root).as_posix()
@@ -38,18 +32,7 @@ def check_leaks(root: Path, answers: Answers, found: Problems, damaged: frozense
 
 
 def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, found: Problems) -> None:
-    """Search one file for the answers: by its name, its bytes, and the columns of its tables.
-
-    Args:
-        path: the file.
-        name: its name in problems.
-        answers_file: the file whose bytes it must not have.
-        answers: the values that it must not hold.
-        found: receives the faults.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Search one file for the answers: by name, by the bytes of `answers_file`, and by column. Raises OSError."""
     if path.name.lower() == _ANSWERS_NAME:
         found.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
     elif path.stat().st_size == answers_file.stat().st_size and sha256_of(path) == sha256_of(answers_file):
@@ -67,18 +50,15 @@ def _check_tables(path: Path, name: str, answers: Answers, found: Problems) -> N
             if member is not None and PurePosixPath(member.lower()).name == _ANSWERS_NAME:
                 found.add(name, f"{place}has the name of the answers; agents may read data/")
             else:
-                _report(leaked_columns(rows, answers), name, place, found)
+                columns = leaked_columns(rows, answers)
+                shown = ", ".join(repr(column) for column in columns[:5])
+                message = f"{place}gives the answers away: {shown} is that of {ANSWERS} on all shared ids"
+                if columns:
+                    found.add(name, message, kind="answers by content")
     except NotCsv as error:
         found.add(name, f"a table in it {error}" if is_archive(path) else str(error), error.line)
     except BROKEN as error:
         found.add(name, f"cannot be read to its end: {error}")
-
-
-def _report(columns: list[str], name: str, place: str, found: Problems) -> None:
-    if columns:
-        shown = ", ".join(repr(column) for column in columns[:5])
-        message = f"{place}gives the answers away: {shown} is that of {ANSWERS} on all shared ids"
-        found.add(name, message, kind="answers by content")
 
 
 def leaked_columns(rows: Rows, answers: Answers) -> list[str]:

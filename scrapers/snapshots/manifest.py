@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from scrapers.snapshots.fields import UtcTime, sentences
+from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.problems import Problems, json_object
+from state.files import sha256_of
 
 MANIFEST = "snapshot.json"
 DESCRIPTION = "description.md"
@@ -101,19 +103,22 @@ class Manifest(BaseModel):
         return card.model_copy(update={"sources": sources | {"description": DESCRIPTION}})
 
 
+def hashes_of(folder: Path) -> dict[str, str]:
+    """Return the hash of each file of a new snapshot, but of those in folders of `data/` and of the community."""
+    patterns = ("data/*", "private/*", DESCRIPTION, LEADERBOARD)
+    files = sorted(path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
+
+
 def read_manifest(path: Path, found: Problems) -> Manifest | None:
     """Read `snapshot.json` in the folder `path`; None, with the reasons in `found`, if it is not valid."""
+    content = None
     with found.reading(MANIFEST):
         file = path / MANIFEST
         if file.stat().st_size > _LARGEST_MANIFEST:
             found.add(MANIFEST, "is far too large for a manifest")
-            return None
-        return _parse(file.read_bytes(), found)
-    return None
-
-
-def _parse(data: bytes, found: Problems) -> Manifest | None:
-    content = json_object(data, MANIFEST, None, found)
+        else:
+            content = json_object(file.read_bytes(), MANIFEST, None, found)
     if content is None:
         return None
     if content.get("format") != FORMAT:

@@ -20,14 +20,7 @@ class Problems:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, file: str, message: str, line: int | None = None, *, kind: str = "") -> None:
-        """Note one problem.
-
-        Args:
-            file: path relative to the snapshot, with slashes.
-            message: one sentence.
-            line: line in the file, from 1.
-            kind: the broken rule; needed only if one file may break it on many lines.
-        """
+        """Note one problem of a file, named relative to the snapshot; a rule that it may break on many lines is a `kind`."""
         if kind:
             self._counts[file, kind] += 1
             if self._counts[file, kind] > MOST_OF_A_KIND:
@@ -54,14 +47,7 @@ class Problems:
 
 
 def json_object(data: bytes, file: str, line: int | None, found: Problems) -> dict[str, Any] | None:
-    """Return the JSON object that bytes hold; None, with the reason in `found`, if they hold none.
-
-    Args:
-        data: a whole file, or one line of it.
-        file: its name in problems.
-        line: of the file, from 1; None for a whole file.
-        found: receives the faults.
-    """
+    """Return the JSON object that a file, or one line of it from 1, holds; None, with the reason in `found`, if none."""
     try:
         content = json.loads(data.decode("utf-8"))
     except json.JSONDecodeError as error:

@@ -67,14 +67,12 @@ def topic_of(heading: str) -> Topic | None:
     return next((topic for topic, pattern in _TOPICS if pattern.search(words)), None)
 
 
-def sections(text: str, topic: Topic = "overview") -> list[Section]:
-    """Split a text; a section whose heading names no topic has that of the section above it.
+def sections(text: str) -> list[Section]:
+    """Split markdown; a section whose heading names no topic has that of the section above it.
 
-    Args:
-        text: in markdown. A heading may also be underlined, a bold line, or a usual title alone on a line.
-        topic: the topic of text without a heading.
+    A heading may also be underlined, a bold line, or a usual title alone on a line.
     """
-    above: list[tuple[int, str, Topic]] = [(0, "", topic)]
+    above: list[tuple[int, str, Topic]] = [(0, "", "overview")]
     found: list[Section] = []
     lines: list[str] = []
     paragraph: list[str] = []

@@ -31,16 +31,7 @@ class Snapshot:
 
     @classmethod
     def load(cls, path: Path, metrics: Mapping[str, Direction], *, own_data: bool = False) -> "Snapshot":
-        """Load and check the snapshot in the folder `path`.
-
-        Args:
-            path: the snapshot's folder; it is never written to.
-            metrics: the metrics that can be computed, by name, and the direction of each.
-            own_data: whether it is of one's own data, which has no leaderboard and need have no answers.
-
-        Raises:
-            SnapshotError: it breaks the format; `problems` holds all that is wrong, each with its file and line.
-        """
+        """Load and check a snapshot, to which nothing is written; see `check`. Raises SnapshotError with all its faults."""
         checked = check(path, metrics, own_data=own_data)
         if checked.problems or checked.manifest is None:
             raise SnapshotError(checked.problems)

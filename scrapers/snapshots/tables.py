@@ -13,8 +13,6 @@ from typing import IO
 _ARCHIVES = ((b"PK\x03\x04", "a zip archive"), (b"\x1f\x8b", "packed with gzip"))
 """The first bytes of files that are not tables, with their kinds."""
 LONGEST_FIELD = 16_000_000  # characters; a stray quote must not swallow a whole file
-
-
 _END = 1_000_000
 """Bytes at a table's end in which its last row is looked for."""
 _LONGEST_ROW = 200
@@ -118,6 +116,14 @@ def rows_of(lines: Iterable[str], delimiter: str) -> Rows:
                 yield reader.line_num, cells
     except csv.Error as error:
         raise NotCsv(f"cannot be read as CSV: {error}", reader.line_num) from None
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table of commas in UTF-8."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def is_table(name: str) -> bool:

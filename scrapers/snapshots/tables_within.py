@@ -52,12 +52,8 @@ ItemT = TypeVar("ItemT")
 def tables_within(path: Path, key: Sequence[str]) -> Iterator[tuple[str | None, Rows]]:
     """Yield each member of an archive, or None for the file itself, with its rows; files that are not tables have none.
 
-    Consume the rows of one before asking for the next. If a name promises a table with the columns of the key, or a zip
-    archive, the file must be one to its end; otherwise a table ends where it becomes unreadable.
-
-    Args:
-        path: the file.
-        key: columns by which a header is recognized.
+    Consume the rows of one before asking for the next. A table's header has the columns of `key`. If a name promises such a
+    table, or a zip archive, the file must be one to its end; otherwise a table ends where it becomes unreadable.
 
     Raises:
         NotCsv: a file named as a table, here or within a zip archive, is packed or cannot be tokenised.
@@ -118,13 +114,7 @@ def _buffered(file: Any) -> io.BufferedReader:
 
 
 def _rows(file: io.BufferedReader, key: Sequence[str], name: str | None = None) -> Rows:
-    """Yield the rows of a table; nothing for other files.
-
-    Args:
-        file: at its start.
-        key: columns by which the header is recognized.
-        name: the file's name, if that makes it a table.
-    """
+    """Yield the rows of a table; nothing for other files. A `name` is one that makes the file a table."""
     head = file.peek(_HEAD)[:_HEAD]
     if name is None and (not head or _BINARY.search(head)):
         return

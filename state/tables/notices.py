@@ -17,7 +17,6 @@ class Notification(SQLModel, table=True):
     kind: str
     title: str
     body: str
-    markdown: str = ""
     urgent: bool = False
     created_at: datetime
     sent_at: datetime | None = Field(default=None, index=True)
@@ -37,7 +36,6 @@ class Letter(SQLModel, table=True):
     kind: str
     title: str
     body: str
-    markdown: str = ""
     urgent: bool = False
     created_at: datetime
     due_at: datetime

@@ -64,13 +64,38 @@ class Lab(SQLModel, table=True):
     reason: str | None = None
     """Why it was closed, in one sentence."""
     turns: int = 0
-    hints: list[Any] = Field(default_factory=list, sa_type=JSON)
-    """{name, score, error, note, turn, file, against, gain, gain_error} of each logged experiment: its predictions' file on the
-    shelf, and its paired difference to another one. Nothing leads from here to a submission."""
     notes: list[Any] = Field(default_factory=list, sa_type=JSON)
     """Lines that other labs are shown."""
     report: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
-    """What the coder believed, saw and concluded."""
+    """What the coder reported when it ended its work: method, components, limitations, next steps."""
+
+
+class ExperimentRow(SQLModel, table=True):
+    """Predictions with a score: logged in a lab, or made by the engine; its node has the same number."""
+
+    __tablename__: ClassVar[Any] = "experiment"
+
+    run_id: str = Field(primary_key=True)
+    node: int = Field(primary_key=True)
+    name: str
+    """Unique in its run."""
+    kind: str
+    """`model`, `stack` (fitted on other experiments' predictions), `portfolio` or `ensemble`."""
+    lab: int | None = None
+    """The lab that logged it; None: the engine made it."""
+    turn: int = 0
+    note: str = ""
+    uses: list[str] = Field(default_factory=list, sa_type=JSON)
+    """Names of the experiments that it is built on."""
+    sources: dict[str, str] = Field(default_factory=dict, sa_type=JSON)
+    """The files that made it: hash of the text by name."""
+    retrain: str = ""
+    """Shell command that makes its test predictions from all labelled rows; empty: none was given."""
+    result: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    """A `ScoredExperiment` of the evaluator."""
+    seconds: float | None = None
+    """That it took, as its coder says."""
+    logged_at: datetime
 
 
 class Execution(SQLModel, table=True):
@@ -164,7 +189,8 @@ class Step(SQLModel, table=True):
     attempt: int = Field(primary_key=True, default=0)
     status: str = "started"
     """`started` or `finished`."""
-    result: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    result: Any = Field(default=None, sa_type=JSON, nullable=True)
+    """JSON, as the step's kind turns it into a result; None until it has finished."""
     prompt_hash: str | None = None
     started_at: datetime
     ended_at: datetime | None = None

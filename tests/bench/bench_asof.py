@@ -85,7 +85,8 @@ def fill(path: Path, size: Size) -> None:
     with closing(sqlite3.connect(path)) as database:
         for name in NAMES:
             database.executemany(
-                "INSERT INTO topic (competition, id, title, author, posted_at, votes) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO topic (competition, id, title, author, posted_at, votes, sticky, deleted)"
+                " VALUES (?, ?, ?, ?, ?, ?, 0, 0)",
                 ((name, str(n), prose(rng, 6), "ann", stored(at(n, size.topics)), 3) for n in range(size.topics)),
             )
             database.executemany(

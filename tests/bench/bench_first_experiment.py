@@ -1,7 +1,8 @@
-"""Seconds until the first experiment of a 20-minute run begins, with 300 topics to read and an endpoint that takes 5 s a call.
+"""Seconds until the first experiment of a 20-minute run, with 300 topics to read and an endpoint that takes 5 s a call.
 
 The whole program runs (`bot replay` with bubblewrap, the endpoint on loopback), once with scripts and once with labs, and is
-stopped when a coder's first script has begun. The baseline and public kernels, which need no coder, do not count.
+stopped when a coder's first script has started, or the first experiment of a lab is logged. The baseline and public notebooks,
+which need no coder, do not count.
 """
 
 import argparse
@@ -27,8 +28,10 @@ GOAL = 120.0
 LIMIT = 300.0
 """Seconds after which it is given up."""
 _STATE = """
-SELECT min(execution.started_at) FROM execution JOIN node ON node.run_id = execution.run_id AND node.id = execution.node
-WHERE node.id > 1 AND node.action != 'reproduce'
+SELECT EXISTS (SELECT 1 FROM experiment) OR EXISTS (
+    SELECT 1 FROM execution JOIN node ON node.run_id = execution.run_id AND node.id = execution.node
+    WHERE node.id > 1 AND node.action != 'reproduce'
+)
 """
 
 
@@ -76,7 +79,7 @@ def write_community(folder: Path, topics: int) -> None:
 
 
 def first_experiment(folder: Path, coder: str, topics: int, seconds: float) -> None:
-    """Run the bot until its first experiment has begun, and print when that was."""
+    """Run the bot until its first experiment, and print when that was."""
     snapshot = write_tiny(folder / "tiny-table")
     write_community(snapshot, topics)
     with ScriptedEndpoint(answers := SlowAnswers(seconds)) as endpoint:
@@ -100,25 +103,25 @@ def first_experiment(folder: Path, coder: str, topics: int, seconds: float) -> N
         began = time.monotonic()
         with (folder / "log").open("wb") as log:
             bot = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log)
-        while not (begun := has_begun(folder)) and bot.poll() is None and time.monotonic() - began < LIMIT:
+        while not (has_one := has_experiment(folder)) and bot.poll() is None and time.monotonic() - began < LIMIT:
             time.sleep(0.2)
         took, calls, read = time.monotonic() - began, answers.calls, len(answers.documents)
         bot.send_signal(signal.SIGTERM)
         bot.wait()
-    if not begun:
+    if not has_one:
         print((folder / "log").read_text(errors="replace")[-2000:])
-    met = "met" if begun and took < GOAL else "MISSED"
+    met = "met" if has_one and took < GOAL else "MISSED"
     print(
-        f"{coder}: the first experiment began after {took:.0f} s, {calls} calls, {read} of {topics} topics in them: {met}"
+        f"{coder}: the first experiment came after {took:.0f} s, {calls} calls, {read} of {topics} topics in them: {met}"
     )
 
 
-def has_begun(folder: Path) -> bool:
-    """Return whether a coder's script has begun in the run below a folder."""
+def has_experiment(folder: Path) -> bool:
+    """Return whether the run below a folder has an experiment of a coder."""
     for path in folder.glob("runs/*/state.db"):
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             try:
-                return database.execute(_STATE).fetchone()[0] is not None
+                return bool(database.execute(_STATE).fetchone()[0])
             except sqlite3.OperationalError:
                 return False  # its tables are not there yet
     return False

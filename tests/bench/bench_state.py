@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bot.engine.attempts import read_tree
+from bot.engine.decisions import DECIDED, Decisions
+from bot.engine.strategy import Action
 from bot.engine.tree import TreeCache
+from bot.evaluation.answers import Noise
 from bot.execution.folder import run_folders
+from bot.execution.record import Execution, Score
+from state.backup import back_up
 from state.clock import SystemClock
 from state.integrity import ensure_sound
 from state.progress import (
@@ -27,8 +32,9 @@ from state.progress import (
     update_node,
 )
 from state.spending import charge, log_model_call, spent
-from state.steps import Steps, finish_step, start_step
+from state.steps import Key, Kind, Steps, finish_step, start_step
 from state.store import Store, Transaction
+from tests.bot.execution.ended import ended
 from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
 
@@ -39,7 +45,7 @@ NODES = 5_000
 NODES_A_BATCH = 250
 RESUME_GOAL = 5.0
 """Seconds."""
-STEPS = ("plan", "write", "execute:sample", "execute:holdout", "report")
+STEPS = [Kind(name, Execution) for name in ("plan", "write", "execute:sample", "execute:holdout", "report")]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -96,7 +102,7 @@ def in_steps(store: Store, round: int) -> float:
     async def work() -> None:
         steps = Steps(store, RUN)
         for n in range(COMMITS // 2):
-            await steps.once("ask", effect, node=n + 1, attempt=round)
+            await steps.once(Kind("ask", dict[str, int]), effect, Key(n + 1, attempt=round))
 
     return seconds(lambda: asyncio.run(work()))
 
@@ -124,12 +130,12 @@ def rates(folder: Path) -> None:
 
 def one_node(tx: Transaction, node: int, run: str = RUN) -> None:
     """Write what one node of an AIDE run leaves, some 21 events, without bodies."""
-    action = {"kind": "improve", "parents": [max(1, node - 1)], "draft_id": None, "slot": 0}
-    start_step(tx, run, "decision", attempt=node - 2)
-    finish_step(tx, run, "decision", {"actions": [action]}, attempt=node - 2)
+    action = Action("improve", (max(1, node - 1),))
+    start_step(tx, run, DECIDED, Key(attempt=node - 2))
+    finish_step(tx, run, DECIDED, (action,), Key(attempt=node - 2))
     create_node(tx, run, action="improve", parents=[max(1, node - 1)], id=node, model="m")
-    for name in STEPS:
-        start_step(tx, run, name, node=node, prompt_hash="0" * 64)
+    for kind in STEPS:
+        start_step(tx, run, kind, Key(node), prompt_hash="0" * 64)
     update_node(tx, run, node, plan="what is tried, in a sentence or two of usual length " * 4)
     at = tx.now()
     log_model_call(
@@ -142,8 +148,9 @@ def one_node(tx: Transaction, node: int, run: str = RUN) -> None:
     end_execution(tx, run, f"n{node}-holdout-0", reason="finished", exit_code=0, seconds=31.5)
     charge(tx, run, "execution", node=node, seconds=31.5)
     add_evaluation(tx, run, f"n{node}-holdout-0", score=1 / node, valid=True)
-    for name in STEPS:
-        finish_step(tx, run, name, {"output": "fold 1: 0.31\n" * 40, "seconds": 31.5}, node=node)
+    done = ended(output="fold 1: 0.31\n" * 40, score=Score(value=1 / node, noise=Noise(0.01)))
+    for kind in STEPS:
+        finish_step(tx, run, kind, done, Key(node))
     end_node(tx, run, node, "valid", score=1 / node, seconds=52.0)
 
 
@@ -170,7 +177,7 @@ def long_run(folder: Path) -> None:
     with closing(store):
         cache = TreeCache()
         tree = seconds(lambda: read_tree(store, RUN, False, cache))
-        decisions = seconds(lambda: Steps(store, RUN).decisions())
+        decisions = seconds(lambda: Decisions(Steps(store, RUN)))
         totals = seconds(lambda: spent(store, RUN))
         whole = time.perf_counter() - began
         with store.write() as tx:
@@ -178,7 +185,7 @@ def long_run(folder: Path) -> None:
         again = seconds(lambda: read_tree(store, RUN, False, cache))
         with store.read() as session:
             events = session.connection().exec_driver_sql("SELECT count(*) FROM event").scalar_one()
-        backup = seconds(store.backup)
+        backup = seconds(lambda: back_up(store))
     size = path.stat().st_size
     print(
         f"{NODES} nodes, {events} events: {size / 1e6:.0f} MB, written in {grown:.0f} s ({events / grown:.0f} events/s)"
@@ -212,7 +219,7 @@ def whole_resume(place: Path) -> None:
         process = world.start()
         with closing(sqlite3.connect(folder.database)) as database:
             query = "SELECT count(*) FROM event WHERE type = 'node.created'"
-            assert wait_until(lambda: database.execute(query).fetchone()[0] > NODES, 60), world.log()
+            assert wait_until(lambda: database.execute(query).fetchone()[0] > NODES, 300), world.log()
         taken = time.perf_counter() - began
         process.kill()
         process.wait()

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
-from bot.daemon.metrics import figures
 from bot.status.accounts import Allowance
 from bot.status.status import status_of
 from bot.status.summary import budget_notices, daily_summary
@@ -65,8 +64,8 @@ def filled(path: Path) -> None:
                 [(slug, str(n), f"u/{n // 3}", at(n, KERNELS), "code " * 1_000) for n in range(KERNELS)],
             )
             many(
-                "INSERT INTO node (run_id, id, action, parents, plan, status, score, created_at, ended_at) "
-                "VALUES (?, ?, 'draft', '[]', '', 'valid', ?, ?, ?)",
+                "INSERT INTO node (run_id, id, action, parents, plan, families, status, score, created_at, ended_at) "
+                "VALUES (?, ?, 'draft', '[]', '', '[]', 'valid', ?, ?, ?)",
                 [(slug, n, 1 / (n + 1), at(n, NODES), at(n, NODES)) for n in range(1, NODES)],
             )
             many(
@@ -74,14 +73,14 @@ def filled(path: Path) -> None:
                 [(slug, str(n), n, at(n, NODES)) for n in range(1, NODES)],
             )
             many(
-                "INSERT INTO ledgerentry (run_id, at, kind, prompt_tokens, completion_tokens, cost_usd) "
-                "VALUES (?, ?, 'tokens', 900, 100, 0.001)",
+                "INSERT INTO ledgerentry (run_id, at, kind, prompt_tokens, cached_tokens, completion_tokens, cost_usd) "
+                "VALUES (?, ?, 'tokens', 900, 0, 100, 0.001)",
                 [(slug, at(n, ENTRIES)) for n in range(ENTRIES)],
             )
             many(
                 "INSERT INTO modelcall (run_id, seq, step, role, prompt_name, model, as_of, items, messages_sha, answer_sha, "
-                "prompt_hash, prompt_tokens, completion_tokens, at) "
-                "VALUES (?, ?, 's', 'coder', 'p', 'm', ?, ?, '', '', '', 1, 1, ?)",
+                "prompt_hash, prompt_tokens, cached_tokens, completion_tokens, at) "
+                "VALUES (?, ?, 's', 'coder', 'p', 'm', ?, ?, '', '', '', 1, 0, 1, ?)",
                 [(slug, n, at(n, CALLS), items, at(n, CALLS)) for n in range(1, CALLS)],
             )
             many(
@@ -158,15 +157,9 @@ def main() -> None:
         print(f"{path.stat().st_size / 1e6:.0f} MB")
         with Store.open(path, SystemClock()) as daemon, Store.open_to_read(path, SystemClock()) as store:
             now = datetime.now(UTC)
-
-            def scrape() -> None:
-                with store.read() as session:
-                    list(figures(session, path, allowance, now))
-
             questions: dict[str, Callable[[], object]] = {
                 "open to read": lambda: Store.open_to_read(path, SystemClock()).close(),
                 "bot status": lambda: status_of(store, allowance),
-                "a scrape": scrape,
                 "budget notices": lambda: budget_notices(store, allowance, now),
                 "the day's summary": lambda: daily_summary(store, now.date(), now, allowance),
             }

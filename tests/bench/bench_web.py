@@ -84,8 +84,8 @@ def filled(path: Path, slugs: tuple[str, ...], cutoff: datetime | None = None) -
                 [(slug, str(n), n, at(n, nodes)) for n in range(1, nodes + 1)],
             )
             many(
-                "INSERT INTO lab (run_id, id, parents, title, started_at, ended_at, turns, hints, notes, report) "
-                "VALUES (?, ?, '[]', 'a lab', ?, ?, 20, '[]', '[]', '{}')",
+                "INSERT INTO lab (run_id, id, parents, title, started_at, ended_at, turns, notes, report) "
+                "VALUES (?, ?, '[]', 'a lab', ?, ?, 20, '[]', '{}')",
                 [(slug, n, at(n, LABS), at(n, LABS) if n < LABS - 1 else None) for n in range(1, LABS)],
             )
             many(
@@ -145,7 +145,7 @@ def page(folder: Path) -> Iterator[tuple[int, str, int]]:
 
 def asked(port: int, path: str, cookie: str = "") -> tuple[float, bytes, str]:
     """Return milliseconds, the body, and the cookie that was set."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     begin = time.perf_counter()
     connection.request("GET", path, headers={"Cookie": cookie})
     answer = connection.getresponse()
@@ -180,7 +180,7 @@ def delays(port: int, cookie: str, database: Path, process: int) -> tuple[list[f
                 seen.set()
 
     threading.Thread(target=lambda: asyncio.run(listen()), daemon=True).start()
-    assert seen.wait(10)
+    assert seen.wait(120)
     before = 0.0
     for number in range(CHANGES):
         time.sleep(0.3)
@@ -189,7 +189,7 @@ def delays(port: int, cookie: str, database: Path, process: int) -> tuple[list[f
             with store.write() as tx:
                 tx.record("phase.began", run_id=SLUGS[0], phase=str(number), sentence=f"phase {number}")
             begin = time.perf_counter()
-        assert seen.wait(20)
+        assert seen.wait(120)
         found.append(time.perf_counter() - begin)
         before = before or resident(process)
     return found, resident(process) - before

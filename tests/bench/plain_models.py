@@ -18,8 +18,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from bot.evaluation.layouts.reader import read_layout
 from tests.bench.resplits import Labelled
 
-__all__ = ["MODELS", "Features", "predict", "write_predictions"]
-
 MODELS = ("linear", "trees", "neighbours")
 
 
@@ -107,12 +105,3 @@ def labels_of(folder: Path, card: Any) -> tuple[list[str], NDArray[Any]]:
     """Return ids and labels, in the form the metric wants, of a folder's training rows."""
     layout = read_layout(folder, card)
     return list(layout.ids), np.array([layout.truth(row) for row in range(len(layout.ids))], dtype=float)
-
-
-def write_predictions(path: Path, card: Any, ids: Sequence[str], values: NDArray[np.float64]) -> Path:
-    """Write a file of predictions."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    frame = pd.DataFrame(values, columns=list(card.prediction_columns))
-    frame.insert(0, card.id_column, list(ids))
-    frame.to_csv(path, index=False)
-    return path

@@ -34,16 +34,16 @@ def test_without_a_file_or_a_table_all_is_as_by_default(tmp_path: Path) -> None:
 
 def test_every_table_is_read(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").write_bytes(
-        b'[watch]\r\ninspect_interval = 60\r\nloss = false\r\n[weights]\ndir = "/srv/w"\noffer = false\n'
+        b'[watch]\r\nsilent_minutes = 60\r\n[weights]\ndir = "/srv/w"\noffer = false\n'
         b"[competitions.spooky]\nsubmit = true\ndeadline = 2027-01-01T02:00:00+02:00\n"
     )
     found = read_configuration(tmp_path / "bot.toml")
     settings = found.settings
-    assert (settings.watch.inspect_interval, settings.watch.loss, settings.watch.silent_minutes) == (60.0, False, 10.0)
+    assert (settings.watch.silent_minutes, settings.watch.free_disk_bytes) == (60.0, 500_000_000)
     assert (settings.weights.folder, settings.weights.offer) == (Path("/srv/w"), False)
     assert settings.competitions["spooky"].submit
     assert str(settings.competitions["spooky"].deadline) == "2027-01-01 00:00:00+00:00"
-    assert found.lines.at["competitions", "spooky", "submit"] == 8
+    assert found.lines.at["competitions", "spooky", "submit"] == 7
 
 
 def test_a_relative_path_starts_at_the_folder_of_its_file_wherever_the_program_is_started(
@@ -75,8 +75,8 @@ def test_all_mistakes_are_told_at_once_each_with_its_line_and_what_is_expected(t
     text = """
 [watch]
 silnt_minutes = 3
-inspect_interval = -1
-loss = "no"
+free_disk_bytes = -1
+silent_minutes = "no"
 [leases]
 gpu_shares = true
 [[models.fallback]]
@@ -93,11 +93,8 @@ prediction_columns = []
 """
     assert told(tmp_path, text) == [
         (3, "watch.silnt_minutes is no key that there is; did you mean silent_minutes?"),
-        (
-            4,
-            "watch.inspect_interval must be at least 0, not -1 (seconds between two looks of the model; 0: it never looks)",
-        ),
-        (5, "watch.loss must be true or false, not text (end a training whose loss is no number or explodes)"),
+        (4, "watch.free_disk_bytes must be at least 0, not -1 (left on the run folder's disk; 0: never)"),
+        (5, "watch.silent_minutes must be a number, not text (without output or processor time; 0: never)"),
         (7, "leases.gpu_shares must be a whole number, not true (executions that may share a GPU)"),
         (
             12,
@@ -127,7 +124,7 @@ prediction_columns = []
 @pytest.mark.parametrize(
     ("text", "line", "sentence"),
     [
-        ("[watcher]\nloss = true", 1, "watcher is no table or key that there is; did you mean watch?"),
+        ("[watcher]\nsilent_minutes = 1", 1, "watcher is no table or key that there is; did you mean watch?"),
         ("[disk]\n\ngpu_shares = 2", 3, "disk.gpu_shares is no key that there is; did you mean leases.gpu_shares?"),
         (
             "[kaggle]\npace.per_minuet = 1",
@@ -157,7 +154,7 @@ def test_an_unknown_table_is_told_all_that_there_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
-    [("[watch", 1, 7), ("\n[watch]\nloss = maybe\n", 3, 8), ("a = 1\n\nb = '", 3, 6), ("a = 1 b = 2", 1, 7)],
+    [("[watch", 1, 7), ("\n[weights]\noffer = maybe\n", 3, 9), ("a = 1\n\nb = '", 3, 6), ("a = 1 b = 2", 1, 7)],
 )
 def test_what_is_no_toml_is_told_with_line_and_column(tmp_path: Path, text: str, line: int, column: int) -> None:
     (one,) = mistakes(tmp_path, text)
@@ -166,14 +163,14 @@ def test_what_is_no_toml_is_told_with_line_and_column(tmp_path: Path, text: str,
 
 
 def test_what_stands_twice_is_told(tmp_path: Path) -> None:
-    ((line, sentence),) = told(tmp_path, "[watch]\nloss = 3\nloss = true\n")
+    ((line, sentence),) = told(tmp_path, "[weights]\noffer = 3\noffer = true\n")
     assert line == 3 and "Cannot overwrite a value" in sentence
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"absent\.toml: cannot be read: No such file"):
         read_settings(tmp_path / "absent.toml")
-    assert told(tmp_path, b"[watch]\nloss = true # \xff\n") == [(2, "must be text in UTF-8")]
+    assert told(tmp_path, b"[weights]\noffer = true # \xff\n") == [(2, "must be text in UTF-8")]
     ((_, sentence),) = told(tmp_path, "a = " + "[" * 5000)
     assert "deeper than can be read" in sentence
 
@@ -197,7 +194,7 @@ SECRETS = [
         ('[models]\nbase_url = "{}"\n', 2),
         ('[models]\nmodel = """\n{}"""\n', 3),
         ('[[models.fallback]]\nmodel = "m"\nprices = {{ "{}" = {{ input = 1, output = 1 }} }}\n', 3),
-        ('[watch]\nloss = "{}"\n', 2),
+        ('[weights]\noffer = "{}"\n', 2),
         ('[nothing]\ntoken = ["{}"]\n', 2),
         ("[watch]\n# was {}\n", 2),
         ("[watch\nx = {}\n", 2),

@@ -19,18 +19,19 @@ from bot.configuration import Settings
 from bot.configuration.own_secrets import open_redactor
 from bot.logs import LogFile, open_logging
 from bot.models.ask import Asker
-from bot.notify import Notice, Receipt
+from bot.notify import Notice
 from bot.notify.outbox import deliver, notify
 from bot.notify.settings import NotifySection
 from bot.report.export import export_events, export_prompts
 from sandbox import ExecutionRequest, Limits
 from sandbox.process import ProcessSandbox
+from state.backup import back_up
 from state.community_rows import add_community
 from state.errors import NotificationFailed
 from state.progress import create_node, create_run, end_execution, end_node, start_execution
 from state.series import take_reading
 from state.steering import add_note
-from state.steps import Steps
+from state.steps import Kind, Steps
 from state.store import Store, put_blob
 from state.tables import KernelVersion, Letter, Message, Notification, Topic
 from tests.bot.models.parts import CUTOFF, EARLIER, RUN, HurriedClock, Question, asker_of, model_at
@@ -57,16 +58,17 @@ EVERY_FORM = "\n".join(
     ]
 )
 RUN_ID = RUN
+RULES = {"url": HOOK, "command": MODEL_KEY, "page": True, "silent": (), "note": ""}
 
 
 @dataclass
 class Leaky:
     """A service that says more than it should when it fails."""
 
-    sent: list[Notice] = field(default_factory=list)
+    sent: list[Letter] = field(default_factory=list)
 
-    async def send(self, event: Notice) -> Receipt:
-        self.sent.append(event)
+    async def send(self, letter: Letter) -> None:
+        self.sent.append(letter)
         raise NotificationFailed(f"the service at {EVERY_FORM} did not answer")
 
 
@@ -97,7 +99,7 @@ def assert_clean(folder: Path) -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
     texts = {path.name: path.read_bytes() for path in files}
     for path in files:
-        if path.name.endswith((".db", ".backup")):
+        if path.suffix == ".db":
             with closing(sqlite3.connect(path)) as connection:
                 for sha, data in connection.execute("SELECT sha256, data FROM blob"):
                     texts[f"{path.name}:{sha}"] = zlib.decompress(data)
@@ -129,8 +131,8 @@ async def test_nothing_that_was_planted_reaches_the_disk(store: Store) -> None:
                 end_node(tx, RUN_ID, 1, "failed", error=EVERY_FORM)
     export_events(store, RUN_ID, folder / "events.jsonl")
     export_prompts(store, RUN_ID, folder / "prompts.jsonl")
-    store.backup()
-    assert [sent.title for sent in leaky.sent] == ["About [secret] | [secret] | [secret] | [secret]"]
+    back_up(store)
+    assert [sent.title.partition(": ")[0] for sent in leaky.sent] == ["[secret] | [secret] | [secret] | [secret]"]
     assert_clean(folder)
 
 
@@ -176,12 +178,13 @@ async def _plant_output(store: Store, out: Path) -> None:
     async def remember() -> dict[str, str]:
         return {"output": EVERY_FORM}
 
-    await Steps(store, RUN_ID).once("remember", remember)
+    await Steps(store, RUN_ID).once(Kind("remember", dict[str, str]), remember)
 
 
 async def _plant_notices(store: Store) -> Leaky:
     with store.write() as tx:
-        notify(tx, Notice("planted", "submission.refused", f"About {PLANTED}", EVERY_FORM, markdown=EVERY_FORM))
+        # A kind whose key, title and text show what they are given, and cut none of it.
+        notify(tx, Notice("problem.confirm", PLANTED, {**RULES, "lines": [EVERY_FORM, PLANTED]}))
     leaky = Leaky()
     await deliver(store, {"LEAKY": leaky}, store.clock, NotifySection())
     with store.read() as session:

@@ -39,8 +39,6 @@ def test_every_prompt_says_how_it_is_scored_and_what_the_data_is(slug: str) -> N
             continue
         text = "\n".join(message.content for message in on(prompt, card).messages())
         assert card.metric.direction in text, prompt.name
-        if prompt.name == "monitor_run":  # it judges a run by its output
-            continue
         for words in SAID[slug]:
             assert words.lower() in text.lower(), prompt.name
         assert not [words for words in UNSAID if f"\n{words}" in text or f"# {words}" in text], prompt.name

@@ -6,7 +6,6 @@ Without arguments all parts run; else those named: `kills`, `boundaries`, `cap`,
 import json
 import os
 import random
-import re
 import sys
 import tempfile
 import time
@@ -35,8 +34,6 @@ LAB = ("--coder", "lab", "--time", "20m")
 AFFORDABLE = 400
 """Calls that a dollar pays."""
 _UNSTEADY = {"run.beat"}
-_LATER_FOLD = re.compile("fold [2-9]")
-"""The race may have no time left for these, after some kills."""
 
 
 def sandboxes() -> Sequence[str]:
@@ -115,7 +112,7 @@ def boundaries_of(place: Path, options: Sequence[str], sandbox: str) -> dict[str
     calm = run_folders([place / "calm" / "runs"])[0].path
     assert "lab" in options or outcome(calm)["blend"], "nothing was blended, so that little is killed"
     found = [label(e["type"], e) for e in events(calm)]
-    names = [name for name in dict.fromkeys(found) if name not in _UNSTEADY and not _LATER_FOLD.search(name)]
+    names = [name for name in dict.fromkeys(found) if name not in _UNSTEADY]
     dooms = [(moment, name, "1") for name in names for moment in ("before", "after")]
     dooms += [("before", "run.resumed", "1"), ("after", "run.resumed", "1")]
 

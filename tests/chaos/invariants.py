@@ -45,10 +45,7 @@ def tree(run: Path) -> list[tuple[Any, ...]]:
 
 
 def outcome(run: Path) -> dict[str, Any]:
-    """Return what must be the same of a result: what was chosen and handed in, and the scores of all.
-
-    Not how far the race came: it ends when its time is used up, and a kill takes some of that.
-    """
+    """Return what must be the same of a result: what was chosen and handed in, and the scores of all."""
     result = json.loads((run / "result.json").read_text())
     same = ("chosen_node", "blend", "handed_in", "score", "hidden_scores")
     sha256 = hashlib.sha256((run / "submission.csv").read_bytes()).hexdigest()

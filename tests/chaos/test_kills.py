@@ -10,8 +10,8 @@ from tests.chaos.invariants import Memory, check, outcome, tree
 from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
 
-OPTIONS = ("--steps", "3", "--no-community", "--no-race")
-"""Kills in a race are tried in `tests.bot.submission.test_killed_at_the_end`, and by `make chaos`."""
+OPTIONS = ("--steps", "3", "--no-community")
+"""Kills at the end are tried in `tests.bot.submission.test_killed_at_the_end`, and by `make chaos`."""
 DOOMS = (("before", "node.ended", "2"), ("after", "run.ended", "1"))
 
 

@@ -31,7 +31,7 @@ def predict(table, sample, out):
     with open(out, "w") as file:
         file.write("id,label\\n")
         for row in rows:
-            # Each script errs on other rows, so that they are blended and raced.
+            # Each script errs on other rows, so that they are blended.
             a, b, c = (float(row[name]) for name in "abc")
             p = 1 / (1 + math.exp(b - 2 * a - 2 * math.sin(3 * c) - math.sin({c} * 1000 * c)))
             file.write(f"{{row['id']}},{{p}}\\n")

@@ -27,7 +27,6 @@ def test_the_agent_of_the_page_improves_the_baseline(tmp_path: Path) -> None:
         "builtin",
         "--steps",
         2,
-        "--no-race",
         "--sandbox",
         "process",
         "--json",

@@ -28,7 +28,7 @@ from tests.hostile.attack import Attack
 from tests.hostile.world import World
 from tests.source_tree import ROOT
 
-CLIENT = ROOT / "sandbox" / "lab" / "client.py"
+CLIENT = ROOT / "sandbox" / "lab" / "client"
 DESCRIPTORS = 28
 """That the server has open at the most: 16 connections, four files that are handed over, one that it writes, and Python's 7."""
 MEMORY = 60_000_000
@@ -73,8 +73,19 @@ class LabEnd:
         if not self.answers or any(status != 0 or seconds > _PATIENCE for status, seconds in self.answers):
             yield f"honest clients got {self.answers}"
         for line in self.taken.splitlines():
-            texts = [text for text in json.loads(line).values() if isinstance(text, str)]
-            if any(len(text) > 2100 or not text.replace("\n", "").isprintable() for text in texts):
+            taken = json.loads(line)
+            texts = [
+                text for value in taken.values() for text in (value if isinstance(value, list | dict) else [value])
+            ]
+            texts = [text for text in texts if isinstance(text, str)]
+            odd = any(len(text) > 2100 or not text.replace("\n", "").isprintable() for text in texts)
+            names = [
+                taken.get("name", "x"),
+                taken.get("compare_to", ""),
+                *taken.get("uses", []),
+                *taken.get("sizes", []),
+            ]
+            if odd or any(name.startswith(("/", ".")) or "/." in name or "\n" in name for name in names):
                 yield f"the handler got {line[:500]}"
 
     def ask(self) -> None:
@@ -201,7 +212,7 @@ def _watch(lab: LabEnd, pid: int, over: threading.Event) -> None:
 
 async def main(socket: Path) -> None:
     """Serve until stdin ends, and print how it went."""
-    from bot.coder.lab.calls import Board, LabAnswer, LabCall, Score
+    from bot.coder.lab.calls import SCRIPT, Board, LabAnswer, LabCall, Score
     from bot.coder.lab.server import LabServer
 
     faults: list[str] = []
@@ -216,10 +227,10 @@ async def main(socket: Path) -> None:
 
         async def __call__(self, call: LabCall) -> LabAnswer:
             self.calls += 1
-            size = None if call.file is None else call.file.stat().st_size
+            sizes = {name: path.stat().st_size for name, path in (*call.files.items(), *call.sources.items())}
             with (socket.parent.parent / "taken").open("a", encoding="utf-8") as file:
-                text = call.script if call.script is None else call.script[:2000]
-                file.write(json.dumps({**asdict(call.arguments), "script": text, "size": size}) + "\n")
+                script = (call.text(SCRIPT) or "")[:2000]
+                file.write(json.dumps({**asdict(call.arguments), "script": script, "sizes": sizes}) + "\n")
             if isinstance(call.arguments, Score):
                 await asyncio.sleep(2)
             return LabAnswer(0, "x" * 150_000 if isinstance(call.arguments, Board) else f"answer {self.calls}")

@@ -1,7 +1,7 @@
 """All attacks, by family: what the documents count."""
 
 from tests.hostile.attack import Attack, Family
-from tests.hostile.attacks import disk, kernel, lab, leftovers, memory, network, output, processes, reach
+from tests.hostile.attacks import disk, experiments, kernel, lab, leftovers, memory, network, output, processes, reach
 
 FAMILIES = (
     Family(
@@ -56,6 +56,12 @@ FAMILIES = (
         "a lab's socket",
         lab.SOCKET,
         "bounded in connections, descriptors, memory and time; honest clients are answered meanwhile, **if later**",
+        "the same",
+    ),
+    Family(
+        "experiments of a lab",
+        experiments.EXPERIMENTS,
+        "bounded before they are read; names are plain, files are copies of ours, and arrays are read by the evaluator alone",
         "the same",
     ),
     Family(

@@ -1,26 +1,40 @@
 """Attacks from a lab on what the engine does with its calls: labels sought by probing, a board made to overflow, floods."""
 
-import re
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bot.coder.lab.cards import board, lab_cards, lab_notes, shown, shown_gain
+from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.cards import board, gain_in_words, lab_cards, lab_notes
+from bot.coder.lab.opening import Opening
 from bot.coder.lab.prompts import LabTurn
+from bot.coder.lab.settings import LabSettings
+from bot.engine.context import RunContext
+from bot.engine.results import shown
+from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment
+from bot.execution.record import GUARDED, SCORED_EXPERIMENT
 from bot.models import Item
-from state.labs import add_hint, add_note, close_lab, labs, open_lab
+from state.experiments import add_experiment, replace_result
+from state.labs import add_note, close_lab, open_lab
+from state.progress import create_node
 from tests import needs
-from tests.bot.coder.lab.scripted import SOLUTION, Scripted, lived, sh, turns, written
+from tests.bot.coder.lab.experimenting import experiments, log, predictions, two_labs
+from tests.bot.coder.lab.scripted import Scripted, lived, logged, sh, turns, written
+from tests.bot.engine.notebooks import SOLUTION
 from tests.bot.engine.parts import RUN, opened
+from tests.bot.evaluation.parts import read
+from tests.bot.replay.scripted_answers import FILES
+from tests.tiny_snapshot import write_tiny
 
 pytestmark = pytest.mark.integration
 
-LABS, HINTS, NOTES = 30, 200, 20
-"""As many as a long run has, and the most that a lab may leave."""
+LABS, EXPERIMENTS, NOTES = 30, 60, 20
+"""As many as a long run has, and the most notes that a lab may leave."""
 PROBED = 14
-"""Rows whose labels one look is to tell."""
+"""Rows whose labels one scored script is to tell."""
 
 
 def entropy(answers: np.ndarray) -> float:
@@ -30,7 +44,7 @@ def entropy(answers: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("rows", [1000, 5000])
-def test_the_best_probe_of_a_look_finds_out_a_dozen_labels(rows: int) -> None:
+def test_the_best_probe_of_a_scored_script_finds_out_a_dozen_labels(rows: int) -> None:
     """Losses of a few rows are spread so that their sum tells each label; of the others nothing is staked."""
     told = []
     for ratio in (1.1, 1.15, 1.2, 1.3, 1.5, 2.0):
@@ -44,7 +58,7 @@ def test_the_best_probe_of_a_look_finds_out_a_dozen_labels(rows: int) -> None:
         errors = np.sqrt(((plain - losses) ** 2).sum(1) / rows - gains**2) / rows**0.5
         assert entropy(scores) > PROBED - 0.1, "exact scores tell all"
         answers = [
-            f"{shown(score, n)} ± {n:.2g} {shown_gain(gain, e)}"
+            f"{shown(score, n)} ± {n:.2g} {gain_in_words(Gain(gain, e, ''))}"
             for score, n, gain, e in zip(scores, noise, gains, errors, strict=True)
         ]
         told.append(entropy(np.array(answers)))
@@ -54,54 +68,165 @@ def test_the_best_probe_of_a_look_finds_out_a_dozen_labels(rows: int) -> None:
 def test_scores_are_rounded_to_two_digits_of_their_noise_whatever_their_size() -> None:
     assert shown(45123.4, 512.0) == "45120"
     assert shown(0.512345, 0.0123) == "0.512"
-    assert shown_gain(-7312.0, 2345.0) == "-7300 ± 2.3e+03 (beyond noise)"
+    assert gain_in_words(Gain(-7312.0, 2345.0, "")) == "-7300 ± 2.3e+03 (worse)"
+
+
+async def test_labels_of_validation_rows_cannot_be_read_off_answers_to_experiments(tmp_path: Path) -> None:
+    """The same predictions are sent in the best and in the worst order of the rows: but for a phrase, answers are the same."""
+    write_tiny(tmp_path / "tiny", rows=3000)
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, _ = await two_labs(context)
+        await log(two, "base", 0.5)
+        await log(two, "split", 0.5, without=("oof",))
+        view, plain = await context.executor.view(GUARDED), (await predictions(context, 1.0))["validation"]
+        _, *labels = read(view.labels / "labels.csv")
+        right = np.argsort(np.argsort([float(row[1]) for row in labels], kind="stable"))
+        sorts = [
+            np.sort(plain)[right],
+            np.sort(plain)[::-1][right],
+            plain[np.random.default_rng(0).permutation(len(plain))],
+        ]
+        answers = [
+            await log(two, f"probe{n}", 1.0, instead={"validation": probe}, compare_to="base", check=True, verbose=True)
+            for n, probe in enumerate(sorts)
+        ]
+        blind = [
+            await log(two, f"blind{n}", 1.0, instead={"validation": probe}, without=("oof",), check=True, verbose=True)
+            for n, probe in enumerate(sorts)
+        ]
+        lent = await log(two, "lent", 1.0, instead={"validation": sorts[0]}, compare_to="split")
+        kept = {one.name: one.result for one in experiments(context).all()}
+        shown_to_coders = everything_shown(context, await head_of_lab(context))
+    assert len({kept[f"probe{n}"].holdout for n in range(3)}) == 3, "the engine itself sees what they are worth"
+    told = [answer.text.replace(f"probe{n}", "NAME") for n, answer in enumerate(answers)]
+    phrases = ("agrees", "gains less than its folds promise", "not checked")
+    for phrase in phrases:
+        told = [text.replace(f"on validation rows: {phrase}", "PHRASE") for text in told]
+    assert len(set(told)) == 1 and "PHRASE" in told[0]
+    assert len({(answer.data and answer.data.score) for answer in answers}) == 1
+    for answer in blind:
+        assert answer.data is not None and (answer.data.score, answer.data.gain) == (None, None)
+        result = kept[answer.data.name]
+        assert f"{result.score:.5g}" not in answer.text + shown_to_coders
+        assert result.gain is None or f"{result.gain.value:.5g}" not in answer.text
+    assert lent.status == 1 and "no predictions out of fold" in lent.text
+
+
+async def head_of_lab(context: RunContext) -> str:
+    """Return what the head of one more lab tells."""
+    folder = context.executor.folder.labs / "lab9"
+    opening = Opening(context, LabSettings(), LabAssignment(title="t", draft="d"), 9, folder, owned=False)
+    head = (await opening.write()).head
+    return "\n".join(message.content for message in head) + (folder / "TASK.md").read_text()
+
+
+def everything_shown(context: RunContext, head: str) -> str:
+    """Return all texts about experiments that a coder can read."""
+    log = experiments(context)
+    files = [path.read_text() for path in log.folder.rglob("*") if path.is_file() and path.suffix != ".npy"]
+    lines = [*board(context, everything=True, with_kernels=True), *lab_cards(context, 0), *lab_notes(context, 0)]
+    return "\n".join([head, *files, *lines])
+
+
+async def test_no_score_on_validation_rows_is_on_any_page_that_coders_see(tmp_path: Path) -> None:
+    planted = {"holdout": 0.123454321, "internal_test": 0.987656789}
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, three = await two_labs(context)
+        await log(two, "one", 0.5)
+        real = experiments(context).all()[0].result
+        for one in experiments(context).all():
+            result = SCORED_EXPERIMENT.dump_python(one.result, mode="json") | planted
+            with context.store.write() as tx:
+                replace_result(tx, RUN, one.node, result)
+        said = [two.status(), (await log(three, "two", 0.6)).text, (await log(three, "one", 0.5)).text]
+        with context.store.write() as tx:
+            close_lab(tx, RUN, 2, "done", {"method": "m"})
+        events = json.dumps(list(context.store.export_events(RUN)), default=str)
+        shown_to_coders = "\n".join([everything_shown(context, await head_of_lab(context)), *said, events])
+        assert experiments(context).all()[0].result.holdout == planted["holdout"]
+    assert f"{real.score:.6g}" in shown_to_coders
+    for number in (*planted.values(), real.holdout, real.internal_test):
+        assert number is not None
+        assert f"{number:.4g}" not in shown_to_coders
+
+
+async def test_experiments_that_are_scored_on_withheld_rows_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.engine.experiments._MOST_WITHHELD", 2)
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, three = await two_labs(context)
+        for commands, name in ((two, "a"), (three, "b"), (two, "c")):
+            answer = await log(commands, name, 0.5, without=("oof",))
+        assert answer.status == 1 and "out of fold" in answer.text
+        assert (await log(two, "d", 0.5)).status == 0
 
 
 async def test_a_board_that_labs_fill_as_far_as_they_may_stays_short(tmp_path: Path) -> None:
-    async with opened(tmp_path, 5) as context:
-        with context.store.write() as tx:
-            for lab in range(2, LABS + 2):
+    async with opened(tmp_path, 5, labs=True) as context:
+        node = 1
+        for lab in range(2, LABS + 2):
+            with context.store.write() as tx:
                 open_lab(tx, RUN, lab, draft_id=str(lab), parents=(), title="t" * 200)
-                for number in range(HINTS):
-                    hint = {"name": f"{number}".ljust(100, "n"), "score": 1.0 + number, "note": "n" * 500, "turn": 1}
-                    noise = {"error": 0.1, "gain": 0.1, "gain_error": 0.1, "against": "n" * 120, "file": None}
-                    add_hint(tx, RUN, lab, {**hint, **noise})
+                for number in range(EXPERIMENTS):
+                    node += 1
+                    create_node(tx, RUN, id=node, action="draft")
+                    score = 1.0 + number + lab / 100
+                    result = SCORED_EXPERIMENT.dump_python(
+                        ScoredExperiment(Arrays("a", "b", "c"), score, 0.1, None, None), mode="json"
+                    )
+                    name = f"{lab}-{number}".ljust(80, "n")
+                    add_experiment(tx, RUN, node, name=name, kind="model", result=result, lab=lab, note="n" * 500)
                 for _ in range(NOTES):
                     add_note(tx, RUN, lab, "n" * 500)
-                close_lab(tx, RUN, lab, "done", dict.fromkeys(("believed", "seen", "why", "condition"), "w" * 2000))
-        own, whole = board(context, 2), board(context, 2, everything=True)
-        assert all(len(one.hints) == HINTS for one in labs(context.store, RUN))
+                close_lab(tx, RUN, lab, "done", dict.fromkeys(("method", "components", "next", "other"), "w" * 2000))
+        own, whole = board(context), board(context, everything=True)
         assert sum(map(len, own)) < 15_000
-        assert sum(map(len, whole)) < 40_000
-        assert f"lab {LABS + 1}, folds · 0nnn" in "\n".join(whole), "the best stands there"
-        assert f"{HINTS - 3} more" in whole[-1]
+        assert own[1].startswith("2-0nnn"), "the best stands there"
+        assert f"{LABS * EXPERIMENTS - 30} more: `lab board --all`" in own
+        assert len([line for line in whole if " · model · " in line]) == LABS * EXPERIMENTS
         assert len(lab_cards(context, 2)) <= 20
         assert len(lab_notes(context, 2)) <= 40
+        assert len(await head_of_lab(context)) < 120_000
 
 
-async def test_a_flood_of_scores_in_the_background_is_refused(tmp_path: Path) -> None:
+def notebooks(folder: Path) -> None:
+    """Have the tiny competition take notebooks, for which scripts are scored."""
+    manifest = write_tiny(folder / "tiny") / "snapshot.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"kind": "code"}))
+
+
+async def test_a_flood_of_scripts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs.bubblewrap()
     tmp_path.chmod(0o755)
-    slow = SOLUTION + "\nimport time; time.sleep(3)\n"
-    flood = 'for n in $(seq 40); do echo "# $n" >> solution.py; lab score --background solution.py 2>&1; done | sort | uniq -c'
-    async with lived(tmp_path / "run", Scripted([written("solution.py", slow, flood), sh("sleep 1")])) as context:
+    notebooks(tmp_path)
+    monkeypatch.setattr("bot.coder.lab.scripts._MOST", 2)
+    flood = 'for n in 1 2 3 4; do (echo "# $n"; cat solution.py) > $n.py; lab score $n.py 2>&1 | tail -2 & done; wait'
+    async with lived(tmp_path, Scripted([written("solution.py", SOLUTION, flood)])) as context:
         seen = turns(context)
-    counted = re.findall(r"(\d+) (it runs beside|lab: 6 scripts wait to be scored already)", seen[0])
-    (accepted, _), (refused, _) = ((int(many), what) for many, what in counted)
-    assert accepted + refused == 40
-    assert 6 <= accepted <= 12, "six wait, and on a busy machine a few have ended before the flood has"
+    assert seen[0].count("2 scripts of this lab were run, which is the most") == 2
 
 
 async def test_scripts_that_are_to_break_the_parser_are_refused_at_once(tmp_path: Path) -> None:
     needs.bubblewrap()
     tmp_path.chmod(0o755)
+    notebooks(tmp_path)
     bombs = ["'-' * 99000 + '4'", "'x' + '[0]' * 33000", "'1' + '+1' * 49000", "'(' * 99999", "'lambda:' * 14000 + 'x'"]
     tries = "; ".join(
         f'python3 -c "print({bomb}, end=str())" > b.py; lab score b.py 2>&1 | cut -c1-60' for bomb in bombs
     )
-    async with lived(tmp_path / "run", Scripted([sh(tries)])) as context:
+    async with lived(tmp_path, Scripted([sh(tries)])) as context:
         seen = turns(context)
     assert seen[0].count("does not compile") == len(bombs)
+
+
+async def test_a_flood_of_experiments_that_change_nothing_costs_no_node(tmp_path: Path) -> None:
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+    flood = f"; for n in $(seq 12); do lab log one {FILES} & done | sort -u; wait"
+    async with lived(tmp_path / "run", Scripted([sh(logged("one", 0.5, flood))])) as context:
+        assert context.experiments is not None
+        assert len(context.experiments.all()) == 1
 
 
 def test_what_a_coder_could_read_is_written_down_once() -> None:

@@ -72,7 +72,7 @@ def runner(sandbox: Sandbox, place: Path) -> Run:
 
 
 def make_request(place: Path, script: str, **options: object) -> ExecutionRequest:
-    names = ("keep", "environment", "out", "lease", "mounts", "inputs")
+    names = ("keep", "environment", "out", "lease", "mounts", "inputs", "idle")
     of_request = {key: options.pop(key) for key in names if key in options}
     limits = {"seconds": 20.0, "memory_bytes": SMALL, "processes": 64, **options}
     return ExecutionRequest(

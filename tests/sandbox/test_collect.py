@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.collect import Collected, collect, write_atomically
+from sandbox.collect import Collected, collect
 
 NAME = "submission.csv"
 
@@ -66,9 +66,3 @@ def test_a_large_file_is_refused_even_if_sparse(folders: tuple[Path, Path]) -> N
     with (folders[0] / NAME).open("wb") as file:
         file.truncate(10**12)
     assert take(folders).notes == [f"{NAME} was not kept: its {10**12} bytes are more than the 1000 allowed"]
-
-
-def test_text_is_written_whole_even_with_a_lone_surrogate(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "log.txt", "a\r\n\udc80")
-    assert (tmp_path / "log.txt").read_bytes() == b"a\r\n?"
-    assert [path.name for path in tmp_path.iterdir()] == ["log.txt"]

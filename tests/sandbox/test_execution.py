@@ -47,7 +47,8 @@ async def test_a_script_finds_an_empty_folder_with_its_data_and_what_it_writes_i
 async def test_the_processor_time_is_that_of_the_script(run: Run) -> None:
     outcome = await run("import time\nwhile time.process_time() < 1.5: pass")
     assert outcome.reason is ExitReason.FINISHED
-    assert outcome.cpu_seconds is not None and 1.0 < outcome.cpu_seconds < 3.0
+    # Of a container it is what the last sample said, up to a second before its end.
+    assert outcome.cpu_seconds is not None and 0.4 < outcome.cpu_seconds < 3.0
 
 
 async def test_an_error_is_reported_with_its_traceback_and_source_line(run: Run) -> None:

@@ -28,16 +28,18 @@ place = Path(sys.argv[1])
 sandbox = BubblewrapSandbox()
 assert sandbox.problem() is None, sandbox.problem()
 
-def run(name, **limits):
+def run(name, idle=False, **limits):
     limits = {"seconds": 20.0, "memory_bytes": 2**28, **limits}
     script = (place / name).read_text()
-    outcome = asyncio.run(sandbox.run(ExecutionRequest(name, script, place / "view", place / "out" / name, Limits(**limits))))
+    request = ExecutionRequest(name, script, place / "view", place / "out" / name, Limits(**limits), idle=idle)
+    outcome = asyncio.run(sandbox.run(request))
     print(name, outcome.reason, outcome.detail, sorted(outcome.kept), outcome.output.split())
 
 run("holes.py")
 run("bomb.py", processes=30)
 run("daemon.py", seconds=1)
 run("locked.py", written_bytes=10_000_000)
+run("idle.py", idle=True)
 """
 SCRIPTS = {
     "holes.py": """
@@ -81,6 +83,15 @@ os.chmod("hidden", 0o300)
 for i in range(5):
     open(f"hidden/{i}", "wb").write(bytes(5_000_000))
 time.sleep(99)
+""",
+    "idle.py": """
+import os
+try:
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    open("/proc/self/autogroup", "w").write("0")
+except OSError:
+    weighed = os.path.exists("/proc/self/autogroup")
+    print(os.sched_getscheduler(0), open("/proc/self/autogroup").read().split()[-1] if weighed else 19)
 """,
 }
 
@@ -152,6 +163,7 @@ def test_an_ordinary_user_is_isolated_as_well(bubblewrap: BubblewrapSandbox, pla
         "bomb.py process_limit It ran more than 30 processes and threads at once. [] ['refused']",
         "daemon.py timed_out It was stopped after 1 seconds. [] []",
         "locked.py disk_limit It wrote more than 10000000 bytes of files. [] []",
+        "idle.py finished None [] ['5', '19']",
     ], done.stderr
     commands = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
     assert not any("left-by-nobody" in command for command in commands)

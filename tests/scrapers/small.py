@@ -8,7 +8,7 @@ from typing import Any
 
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.check import check
-from scrapers.snapshots.files import sha256_of
+from state.files import sha256_of
 
 METRICS: dict[str, Direction] = {
     "log_loss": "minimize",

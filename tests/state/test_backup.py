@@ -1,35 +1,65 @@
-"""Backups are whole, made now and then, and never made of a damaged database."""
+"""Backups are sound copies, one a day; as many stay as may, and the error of a damaged database says how to put one back."""
 
-import fcntl
-import math
 import os
+import shutil
+import subprocess
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from state.backup import Backups, back_up
+from state.backup import back_up, drop_backups
 from state.clock import SystemClock
-from state.errors import StateCorrupted, StateUnavailable
-from state.faults import backup_path
+from state.errors import StateCorrupted
+from state.faults import find_backups
 from state.integrity import connect, first_fault
-from state.store import Store
-from tests.state.processes import run_program
-from tests.state.test_faults import SPOIL
+from state.store import NO_RUN, Store
+from tests.state.conftest import START, StandingClock
 
-
-def numbers(path: Path) -> list[int]:
-    with closing(connect(path)) as connection:
-        assert first_fault(connection) is None
-        return [row[0] for row in connection.execute("SELECT seq FROM event ORDER BY id")]
+DAY = 86_400.0
+PAGE = 4096
 
 
 def fill(path: Path, events: int) -> None:
     with Store.open(path, SystemClock()) as store, store.write() as tx:
         for n in range(events):
             tx.record("x", run_id="a", n=n)
+
+
+def make_backup(path: Path) -> Path:
+    with Store.open(path, SystemClock()) as store:
+        return back_up(store)
+
+
+def numbers(path: Path) -> list[int]:
+    with closing(connect(path)) as connection:
+        assert first_fault(connection) is None
+        return [row[0] for row in connection.execute("SELECT seq FROM event WHERE run_id = 'a' ORDER BY id")]
+
+
+def names(store: Store) -> list[str]:
+    return [file.name for file in find_backups(store.path)]
+
+
+def days(store: Store, clock: StandingClock, count: int, keep: int) -> None:
+    for _ in range(count):
+        back_up(store, keep=keep)
+        clock.pass_by(DAY)
+
+
+def test_a_backup_is_a_whole_database_of_its_day_that_only_its_owner_reads(store: Store) -> None:
+    with store.write() as tx:
+        tx.record("x.y", run_id="r")
+    made = back_up(store)
+    assert made == store.path.parent / "backups" / "state-2020-01-01.db"
+    assert made.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in made.parent.iterdir()] == [made.name]
+    with Store.open_to_read(made, SystemClock()) as copy:
+        assert [event["type"] for event in copy.export_events("r")] == ["x.y"]
+    (event,) = store.export_events(NO_RUN)
+    assert (event["type"], event["file"]) == ("backup.made", "backups/state-2020-01-01.db")
+    assert event["bytes"] == made.stat().st_size
 
 
 def test_a_backup_is_one_state_of_a_database_that_is_written_to(tmp_path: Path) -> None:
@@ -46,97 +76,84 @@ def test_a_backup_is_one_state_of_a_database_that_is_written_to(tmp_path: Path) 
         writer = threading.Thread(target=write)
         writer.start()
         try:
-            sizes = []
-            for _ in range(3):
-                made = store.backup()
-                found = numbers(made.path)
-                assert found == list(range(1, made.events + 1))
-                sizes.append(len(found))
+            copies = [numbers(back_up(store)) for _ in range(3)]
         finally:
             stop.set()
             writer.join()
-    assert sizes == sorted(sizes)
-    assert all(size % 2 == 0 for size in sizes)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["state.db", "state.db.backup"]
+    assert all(found == list(range(1, len(found) + 1)) and len(found) % 2 == 0 for found in copies)
+    assert len(copies[0]) < len(copies[2])
 
 
-def test_a_new_database_that_is_soon_closed_has_no_backup_and_one_that_is_opened_again_has(tmp_path: Path) -> None:
+def test_the_second_of_a_day_takes_the_place_of_the_first(store: Store) -> None:
+    first = back_up(store)
+    with store.write() as tx:
+        tx.record("x", run_id="a")
+    assert back_up(store) == first
+    assert numbers(first) == [1]
+    assert names(store) == ["state-2020-01-01.db"]
+
+
+def test_the_oldest_go_when_there_are_too_many(store: Store, clock: StandingClock) -> None:
+    days(store, clock, 5, keep=3)
+    assert names(store) == [f"state-2020-01-0{day}.db" for day in (3, 4, 5)]
+
+
+def test_a_clock_that_was_set_back_removes_neither_the_new_one_nor_all_others(
+    store: Store, clock: StandingClock
+) -> None:
+    days(store, clock, 3, keep=2)
+    clock.time = START
+    back_up(store, keep=2)
+    assert names(store) == ["state-2020-01-01.db", "state-2020-01-03.db"]
+
+
+def test_what_lies_beside_them_is_left_alone(store: Store, clock: StandingClock) -> None:
+    days(store, clock, 1, keep=1)
+    other = store.path.parent / "backups" / "state-of-mine.db"
+    other.write_text("mine")
+    days(store, clock, 3, keep=1)
+    assert other.read_text() == "mine"
+    assert drop_backups(store.path) == 1
+    assert [file.name for file in other.parent.iterdir()] == ["state-of-mine.db"]
+
+
+def test_what_a_killed_process_left_of_a_backup_is_in_nobodys_way(store: Store) -> None:
+    partial = store.path.parent / "backups" / ".state-2020-01-01.db.partial"
+    partial.parent.mkdir()
+    partial.write_bytes(os.urandom(50_000))
+    assert back_up(store).is_file()
+    assert not partial.exists()
+
+
+def test_a_damaged_database_takes_no_place_of_a_good_backup(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    fill(path, 3)
-    assert not backup_path(path).exists()
-    fill(path, 3)
-    assert numbers(backup_path(path)) == [1, 2, 3, 4, 5, 6]
-    made = backup_path(path).stat().st_mtime_ns
-    fill(path, 3)
-    assert backup_path(path).stat().st_mtime_ns == made
+    fill(path, 3000)
+    with Store.open(path, SystemClock()) as store:
+        copy = back_up(store)
+        good = copy.read_bytes()
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            file.write(b"\xff" * 2 * PAGE)
+        with pytest.raises(StateCorrupted, match="cp -p"):
+            back_up(store)
+    assert copy.read_bytes() == good
+    assert [file.name for file in copy.parent.iterdir()] == [copy.name]
 
 
-@pytest.mark.parametrize("age", [10 * 60, -24 * 3600], ids=["old", "from a clock that was a day ahead"])
-def test_a_backup_is_made_anew_when_the_last_is(tmp_path: Path, age: float) -> None:
-    path = tmp_path / "state.db"
-    fill(path, 1)
-    back_up(path)
-    then = time.time() - age
-    os.utime(backup_path(path), (then, then))
-    fill(path, 1)
-    assert numbers(backup_path(path)) == [1, 2]
-
-
-def test_reading_alone_makes_no_backup(tmp_path: Path) -> None:
-    fill(tmp_path / "state.db", 1)
-    with Store.open(tmp_path / "state.db", SystemClock()) as store:
-        assert len(list(store.export_events("a"))) == 1
-    assert [file.name for file in tmp_path.iterdir()] == ["state.db"]
-
-
-def test_a_database_that_lives_long_is_backed_up_again_and_again(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    fill(path, 1)
-    backups, made = Backups(path, new=True, every=0.0, first=0.0, share=math.inf), []
-    for _ in range(3):
-        backups.after_commit()
-        backups.wait()
-        made.append(len(numbers(backup_path(path))))
-        fill(path, 1)
-    assert made == sorted(set(made))
-
-
-def test_a_damaged_database_never_takes_the_place_of_a_good_backup(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    fill(path, 2000)
-    back_up(path)
-    run_program(SPOIL, path, 20_000)
-    with pytest.raises(StateCorrupted, match="bot restore"):
-        back_up(path)
-    assert numbers(backup_path(path)) == list(range(1, 2001))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["state.db", "state.db.backup"]
-
-
-def test_what_a_killed_process_left_of_a_backup_is_in_nobodys_way(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    fill(path, 5)
-    (tmp_path / "state.db.backup.partial").write_bytes(os.urandom(50_000))
-    assert numbers(back_up(path).path) == [1, 2, 3, 4, 5]
-
-
-def test_two_at_once_do_not_write_one_file(tmp_path: Path) -> None:
-    path, partial = tmp_path / "state.db", tmp_path / "state.db.backup.partial"
-    fill(path, 5)
-    with partial.open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(StateUnavailable, match="another process"):
-            back_up(path)
-    assert back_up(path).events == 5
-
-
-def test_a_backup_that_cannot_be_made_costs_no_commit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path, partial = tmp_path / "state.db", tmp_path / "state.db.backup.partial"
-    fill(path, 5)
-    with partial.open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with Store.open(path, SystemClock()) as store:
+def test_the_command_of_the_error_puts_the_newest_backup_back(tmp_path: Path, clock: StandingClock) -> None:
+    path = tmp_path / "a folder" / "state.db"
+    with Store.open(path, clock) as store:
+        for _ in range(2):
             with store.write() as tx:
                 tx.record("x", run_id="a")
-            store.backups.wait()
-    assert "another process" in caplog.text
-    assert numbers(path) == [1, 2, 3, 4, 5, 6]
+            back_up(store)
+            clock.pass_by(DAY)
+    os.truncate(path, 5000)
+    with pytest.raises(StateCorrupted) as refused:
+        Store.open(path, clock)
+    command = str(refused.value).split("`")[1]
+    for file in path.parent.glob("state.db*"):
+        shutil.move(file, tmp_path)
+    subprocess.run(command, shell=True, check=True)  # noqa: S602  # as a person would
+    with Store.open(path, clock) as store:
+        assert len(list(store.export_events("a"))) == 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.clock import FastClock, StreamClock
+from state.clock import FastClock, StreamClock, back_off
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -61,3 +61,8 @@ def test_more_of_its_way_is_never_earlier_and_never_after_the_cutoff(seconds: in
 def test_a_streams_clock_cannot_end_before_it_starts() -> None:
     with pytest.raises(ValueError, match="not before the start"):
         StreamClock(START, START - timedelta(seconds=1))
+
+
+@given(st.integers(1, 10**6))
+def test_a_pause_grows_to_its_bound(failures: int) -> None:
+    assert 2.0 <= back_off(failures, 2.0, 600.0) <= back_off(failures + 1, 2.0, 600.0) <= 600.0

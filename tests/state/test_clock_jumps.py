@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state.progress import create_node, create_run, end_execution, end_node, end_run, resume_run, start_execution
-from state.steps import finish_step, start_step
+from state.steps import Key, Kind, finish_step, start_step
 from state.store import Store
 from state.tables import Node
 from state.words import iso
@@ -33,11 +33,12 @@ def test_a_clock_that_is_put_back_takes_no_time_away(store: Store, run_id: str, 
         assert end_node(tx, run_id, 1, "buggy").seconds == 0.0
 
 
+SCORED = Kind("score", float)
 _jumps = st.lists(st.sampled_from([-DAY, -3600.0, -0.5, 0.0, 0.001, 2.0, DAY]), min_size=9, max_size=9)
 
 
 # The store and the clock are shared between examples on purpose: each has a run of its own.
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(jumps=_jumps)
 def test_however_the_clock_jumps_a_run_is_in_order(store: Store, clock: StandingClock, jumps: list[float]) -> None:
     with store.write(durable=False) as tx:
@@ -45,10 +46,10 @@ def test_however_the_clock_jumps_a_run_is_in_order(store: Store, clock: Standing
     acts = (
         lambda tx: create_run(tx, run, competition="c", agent="a", model="m", seed=1, cutoff=None),
         lambda tx: create_node(tx, run, action="draft"),
-        lambda tx: start_step(tx, run, "execute", node=1),
+        lambda tx: start_step(tx, run, SCORED, Key(1)),
         lambda tx: start_execution(tx, run, "e", node=1, view="holdout"),
         lambda tx: end_execution(tx, run, "e", reason="finished", exit_code=0, seconds=1.0),
-        lambda tx: finish_step(tx, run, "execute", {"score": 1.0}, node=1),
+        lambda tx: finish_step(tx, run, SCORED, 1.0, Key(1)),
         lambda tx: end_node(tx, run, 1, "valid", score=1.0),
         lambda tx: end_run(tx, run, "stopped"),
         lambda tx: resume_run(tx, run),
@@ -66,4 +67,4 @@ def test_however_the_clock_jumps_a_run_is_in_order(store: Store, clock: Standing
     with store.read() as session:
         assert (session.get_one(Node, (run, 1)).seconds or 0.0) >= 0.0
     with store.write(durable=False) as tx:
-        assert start_step(tx, run, "execute", node=1) == {"score": 1.0}
+        assert start_step(tx, run, SCORED, Key(1)) == 1.0

@@ -44,7 +44,7 @@ def all_of(seen: CommunityView) -> object:
 
 
 signals_or_not = pytest.mark.parametrize("signals", SIGNALS)
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 
 
 @pytest.mark.integration

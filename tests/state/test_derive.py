@@ -20,9 +20,10 @@ from state.progress import (
 )
 from state.spending import Spent, charge
 from state.store import Store, Transaction
-from state.submissions import add_submission, update_submission
+from state.submissions import update_submission
 from tests.state.conftest import StandingClock
 from tests.state.derive import from_events, from_rows
+from tests.state.rows import add_submission
 
 
 def test_a_whole_run_can_be_derived_from_its_events_alone(store: Store, run_id: str, clock: StandingClock) -> None:
@@ -97,7 +98,7 @@ _acts: st.SearchStrategy[_Act] = st.one_of(
 
 # The store is shared between examples on purpose: each has a run of its own in it.
 @pytest.mark.integration
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(_acts, max_size=20))
 def test_whatever_happens_in_a_run_its_events_record(store: Store, acts: list[_Act]) -> None:
     with store.write() as tx:

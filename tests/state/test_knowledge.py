@@ -12,10 +12,8 @@ from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
 from state.knowledge import (
-    add_analysis,
     add_draft,
     add_idea,
-    add_report,
     add_reproduction,
     analyses,
     close_idea,
@@ -28,6 +26,7 @@ from state.store import Store, Transaction
 from state.tables import IdeaUse, Reproduction
 from tests.state.communities import HOURS
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import add_analysis, add_report
 
 END = START + timedelta(days=1)
 _numbers = count()
@@ -50,7 +49,7 @@ def add_one_of_each(tx: Transaction, run: str, id: str, known_at: datetime) -> N
 
 
 @pytest.mark.integration
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(times=st.lists(HOURS, max_size=5), as_of=HOURS)
 def test_what_was_derived_from_later_things_is_not_seen_and_all_else_is(
     shared: Store, times: list[datetime], as_of: datetime

@@ -18,9 +18,10 @@ from state.progress import (
     update_node,
 )
 from state.store import Store
-from state.submissions import add_submission, update_submission
+from state.submissions import update_submission
 from state.tables import Evaluation, Execution, Node, Run
 from tests.state.conftest import StandingClock
+from tests.state.rows import add_submission
 
 
 def test_nodes_are_numbered_from_one_within_their_run(store: Store, run_id: str) -> None:
@@ -61,8 +62,9 @@ def test_what_is_not_finite_is_no_score(store: Store, run_id: str, score: float)
             end_node(tx, run_id, 1, "valid", score=score)
         with pytest.raises(ValueError, match="not a score"):
             add_evaluation(tx, run_id, "e", score=score, valid=True)
+        add_submission(tx, run_id, "s", node=1, tag="t", status="confirmed", handed_in="refit")
         with pytest.raises(ValueError, match="not a score"):
-            add_submission(tx, run_id, "s", node=1, tag="t", status="sent", handed_in="refit", score=score)
+            update_submission(tx, run_id, "s", score=score)
 
 
 def test_what_is_not_valid_has_no_score(store: Store, run_id: str) -> None:

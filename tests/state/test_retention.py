@@ -14,23 +14,24 @@ from sqlmodel import SQLModel
 
 from scrapers.posts.duplicates import Sketched, note_sketches
 from scrapers.posts.sketches import Sketch
+from state.backup import back_up
 from state.community import CommunityView
 from state.community_rows import add_community
 from state.errors import StateUnavailable, UsageError
-from state.faults import backup_path
 from state.integrity import connect
-from state.knowledge import add_analysis, add_draft, add_idea, add_report, close_idea
+from state.knowledge import add_draft, add_idea, close_idea
 from state.labs import add_note, keep_report, open_lab
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
 from state.spending import log_model_call
-from state.steps import finish_step, start_step
+from state.steps import Kind, finish_step, start_step
 from state.store import Store, put_blob
 from state.tables import Control, KernelVersion, Message, Note, Observation, Topic, Watermark
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
 from tests.state.derive import from_events, from_rows
+from tests.state.rows import add_analysis, add_report
 
 KEPT = {"run", "task", str(Note.__tablename__), str(Control.__tablename__)}
 """Tables with a competition that stay."""
@@ -96,8 +97,9 @@ def learn(store: Store, name: str, status: str = "finished") -> str:
             "decision": {"actions": [{"kind": "draft"}]},
             "execute:holdout": {"reason": "finished"},
         }.items():
-            start_step(tx, run, step)
-            finish_step(tx, run, step, result)
+            kind = Kind(step, dict[str, Any])
+            start_step(tx, run, kind)
+            finish_step(tx, run, kind, result)
         log_model_call(
             tx, run, step="analyze:message/10", role="analyst", prompt_name="analyze_post", model="m", as_of=START,
             items=[("message/10", START)], messages=[{"role": "user", "content": words(name, "prompt")}],
@@ -131,7 +133,8 @@ def bodies(store: Store) -> str:
 
 
 def held_by_files(folder: Path, *needles: bytes) -> list[str]:
-    return [path.name for path in folder.iterdir() for needle in needles if needle in path.read_bytes()]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files for needle in needles if needle in path.read_bytes()]
 
 
 @pytest.fixture
@@ -152,7 +155,8 @@ def test_nothing_of_it_remains_in_any_file_and_all_else_stays(tmp_path: Path, ca
         for name in ("old", "other"):
             collect(store, name)
             learn(store, name)
-        store.backup()
+        copy = back_up(store)
+        assert copy.name in held_by_files(tmp_path, b"SECRET-old")
         others = everything(store, "other")
         with closing(connect(path)) as database:
             packed = [
@@ -172,9 +176,9 @@ def test_nothing_of_it_remains_in_any_file_and_all_else_stays(tmp_path: Path, ca
         assert everything(store, "other") == others
         assert held_by_files(tmp_path, b"SECRET-old", *packed) == []
         assert prunable(store, "old").posts == 0
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["bot.db", "bot.db.backup"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["backups", "bot.db"]
     assert held_by_files(tmp_path, b"SECRET-old", *packed) == []
-    assert sorted(held_by_files(tmp_path, b"SECRET-other")) == ["bot.db", "bot.db.backup"]
+    assert sorted(held_by_files(tmp_path, b"SECRET-other")) == [copy.name, "bot.db"]
 
 
 def test_what_a_run_did_scored_and_spent_stays_and_in_its_events(store: Store) -> None:
@@ -259,11 +263,3 @@ def test_while_another_process_reads_the_log_is_not_reported_empty(tmp_path: Pat
                 prune_community(store, "old")
         prune_community(store, "old")
     assert held_by_files(tmp_path, b"SECRET-old") == []
-
-
-def test_the_backup_beside_it_is_made_anew(store: Store) -> None:
-    collect(store, "old")
-    store.backup()
-    assert b"SECRET-old" in backup_path(store.path).read_bytes()
-    prune_community(store, "old")
-    assert b"SECRET-old" not in backup_path(store.path).read_bytes()

@@ -4,105 +4,168 @@ import asyncio
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
 from state.clock import SystemClock
-from state.steps import Steps, rng
-from state.store import Store
+from state.steps import Key, Kind, Steps, rng
+from state.store import Store, Transaction
+
+T = TypeVar("T")
+ASK, ANSWER = Kind("ask", dict[str, int]), Kind("answer", dict[str, int])
+NUMBER, NAMES = Kind("number", int), Kind("names", tuple[str, ...])
 
 
-class Paid:
+@dataclass(frozen=True)
+class Fitted:
+    at: datetime
+    weights: dict[int, float] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+    inner: "Fitted | None" = None
+
+
+class Paid(Generic[T]):
     """An effect that counts how often it was paid for."""
 
-    def __init__(self, answer: dict[str, Any] | None = None) -> None:
+    def __init__(self, answer: T) -> None:
         self.times = 0
-        self._answer = {"answer": 42} if answer is None else answer
+        self._answer = answer
 
-    async def __call__(self) -> dict[str, Any]:
+    async def __call__(self) -> T:
         self.times += 1
         return self._answer
 
 
+def paid() -> Paid[dict[str, int]]:
+    return Paid({"answer": 42})
+
+
 async def test_a_finished_step_gives_back_its_result_without_running(store: Store, run_id: str) -> None:
-    effect = Paid()
-    first = await Steps(store, run_id).once("ask", effect, node=3)
-    again = await Steps(store, run_id).once("ask", effect, node=3)
+    effect = paid()
+    first = await Steps(store, run_id).once(ASK, effect, Key(3))
+    again = await Steps(store, run_id).once(ASK, effect, Key(3))
     assert first == again == {"answer": 42}
     assert effect.times == 1
 
 
-async def test_node_name_attempt_and_run_each_make_a_step_of_its_own(store: Store, run_id: str) -> None:
-    effect = Paid()
+async def test_node_kind_part_attempt_and_run_each_make_a_step_of_its_own(store: Store, run_id: str) -> None:
+    effect = paid()
     steps = Steps(store, run_id)
-    await steps.once("ask", effect)
-    await steps.once("answer", effect, node=1)
-    await steps.once("ask", effect, node=1, attempt=1)
-    await steps.once("ask", effect, node=1)
-    await Steps(store, "another run").once("ask", effect)
-    assert effect.times == 5
+    await steps.once(ASK, effect)
+    await steps.once(ANSWER, effect, Key(1))
+    await steps.once(ASK, effect, Key(1, attempt=1))
+    await steps.once(ASK, effect, Key(1))
+    await steps.once(ASK, effect, Key(1, "part"))
+    await Steps(store, "another run").once(ASK, effect)
+    assert effect.times == 6
 
 
-async def test_a_result_is_the_same_the_first_time_and_later(store: Store, run_id: str) -> None:
-    effect = Paid({"pair": (1, 2), 3: "three"})  # type: ignore[dict-item]  # what JSON turns into text
-    first = await Steps(store, run_id).once("ask", effect)
-    assert first == await Steps(store, run_id).once("ask", effect) == {"pair": [1, 2], "3": "three"}
-
-
-async def test_an_empty_result_is_a_result(store: Store, run_id: str) -> None:
-    effect = Paid({})
-    assert await Steps(store, run_id).once("ask", effect) == {}
-    assert await Steps(store, run_id).once("ask", effect) == {}
+async def test_a_result_comes_back_as_what_it_was(store: Store, run_id: str) -> None:
+    at = datetime(2021, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
+    made = Fitted(at, {3: 0.1}, ("a", "b"), Fitted(at))
+    effect, kind = Paid(made), Kind("fit", Fitted)
+    first = await Steps(store, run_id).once(kind, effect)
+    again = await Steps(store, run_id).once(kind, effect)
+    assert first == again == made
     assert effect.times == 1
 
 
+@pytest.mark.parametrize("nothing", [False, 0, "", (), {}])
+async def test_an_empty_result_is_a_result(store: Store, run_id: str, nothing: object) -> None:
+    effect, kind = Paid(nothing), Kind("empty", type(nothing))
+    assert await Steps(store, run_id).once(kind, effect) == nothing
+    assert await Steps(store, run_id).once(kind, effect) == nothing
+    assert effect.times == 1
+
+
+async def test_rows_of_a_result_are_written_with_it_or_not_at_all(store: Store, run_id: str) -> None:
+    def fails(tx: Transaction, made: int) -> None:
+        tx.record("made", run_id=run_id, number=made)
+        raise ValueError
+
+    steps, effect = Steps(store, run_id), Paid(7)
+    with pytest.raises(ValueError):
+        await steps.once(NUMBER, effect, save=fails)
+    assert steps.find(NUMBER) is None
+    for _ in range(2):
+        await steps.once(NUMBER, effect, save=lambda tx, made: tx.record("made", run_id=run_id, number=made))
+    assert [event["number"] for event in store.export_events(run_id) if event["type"] == "made"] == [7]
+    assert effect.times == 2
+
+
+async def test_finished_steps_are_found_by_node_and_part_in_order_of_attempts(store: Store, run_id: str) -> None:
+    steps = Steps(store, run_id)
+    for key in (Key(2, "b", 1), Key(2, "b"), Key(3, "b"), Key(2)):
+        await steps.once(NAMES, Paid((str(key.node), key.part)), key)
+    await Steps(store, "another run").once(NAMES, Paid(()), Key(2, "b", 5))
+    assert list(steps.all(NAMES, part="b")) == [Key(2, "b"), Key(3, "b"), Key(2, "b", 1)]
+    assert list(steps.all(NAMES, 2, "b").items()) == [(Key(2, "b"), ("2", "b")), (Key(2, "b", 1), ("2", "b"))]
+    assert steps.all(NAMES) == {Key(2): ("2", "")}
+    assert steps.find(NAMES, Key(3, "b")) == ("3", "b")
+    assert steps.find(NAMES, Key(4)) is None
+
+
+async def test_a_step_that_has_only_begun_is_not_found(store: Store, run_id: str) -> None:
+    steps = Steps(store, run_id)
+
+    async def looks() -> int:
+        assert steps.find(NUMBER) is None
+        assert steps.all(NUMBER) == {}
+        return 1
+
+    await steps.once(NUMBER, looks)
+    assert steps.find(NUMBER) == 1
+
+
 async def test_a_step_that_failed_runs_again(store: Store, run_id: str) -> None:
-    async def fails() -> dict[str, Any]:
+    async def fails() -> dict[str, int]:
         raise ConnectionError
 
-    effect = Paid()
+    effect = paid()
     steps = Steps(store, run_id)
     with pytest.raises(ConnectionError):
-        await steps.once("ask", fails)
-    assert await steps.once("ask", effect) == {"answer": 42}
+        await steps.once(ASK, fails)
+    assert await steps.once(ASK, effect) == {"answer": 42}
     assert effect.times == 1
 
 
 async def test_a_step_that_was_cancelled_runs_again(store: Store, run_id: str) -> None:
     entered = asyncio.Event()
 
-    async def hangs() -> dict[str, Any]:
+    async def hangs() -> dict[str, int]:
         entered.set()
         await asyncio.Event().wait()
         return {}
 
     steps = Steps(store, run_id)
-    task = asyncio.create_task(steps.once("ask", hangs))
+    task = asyncio.create_task(steps.once(ASK, hangs))
     await entered.wait()
     with pytest.raises(RuntimeError, match="already running"):
-        await steps.once("ask", Paid())
+        await steps.once(ASK, paid())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await steps.once("ask", Paid()) == {"answer": 42}
+    assert await steps.once(ASK, paid()) == {"answer": 42}
 
 
 async def test_another_prompt_is_only_noted(store: Store, run_id: str) -> None:
-    effect = Paid()
-    await Steps(store, run_id).once("ask", effect, node=2, prompt_hash="old")
-    assert await Steps(store, run_id).once("ask", effect, node=2, prompt_hash="new") == {"answer": 42}
-    await Steps(store, run_id).once("ask", effect, node=2, prompt_hash="old")
+    effect = paid()
+    await Steps(store, run_id).once(ASK, effect, Key(2), prompt_hash="old")
+    assert await Steps(store, run_id).once(ASK, effect, Key(2), prompt_hash="new") == {"answer": 42}
+    await Steps(store, run_id).once(ASK, effect, Key(2), prompt_hash="old")
     assert effect.times == 1
     changed = [event for event in store.export_events(run_id) if event["type"] == "step.prompt_changed"]
     assert [(event["node"], event["stored"], event["now"]) for event in changed] == [(2, "old", "new")]
 
 
 async def test_start_and_end_are_events(store: Store, run_id: str) -> None:
-    await Steps(store, run_id).once("ask", Paid(), node=1)
+    await Steps(store, run_id).once(ASK, paid(), Key(1, "part"))
     events = [(e["type"], e["node"], e.get("name")) for e in store.export_events(run_id)][1:]
-    assert events == [("step.started", 1, "ask"), ("step.ended", 1, "ask")]
+    assert events == [("step.started", 1, "ask:part"), ("step.ended", 1, "ask:part")]
 
 
 @pytest.mark.integration
@@ -112,7 +175,7 @@ async def test_after_a_kill_the_finished_is_kept_and_the_begun_runs_again(tmp_pa
         import asyncio, os, signal
         from pathlib import Path
         from state.clock import SystemClock
-        from state.steps import Steps
+        from state.steps import Kind, Steps
         from state.store import Store
 
         async def finished(): return {{"by": "the killed process"}}
@@ -120,25 +183,25 @@ async def test_after_a_kill_the_finished_is_kept_and_the_begun_runs_again(tmp_pa
 
         async def main():
             steps = Steps(Store.open(Path({str(path)!r}), SystemClock()), "r")
-            await steps.once("one", finished)
-            await steps.once("two", killed)
+            await steps.once(Kind("one", dict), finished)
+            await steps.once(Kind("two", dict), killed)
         asyncio.run(main())
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
     assert done.returncode == -9
-    effect = Paid()
+    effect = paid()
     with Store.open(path, SystemClock()) as store:
         steps = Steps(store, "r")
-        assert await steps.once("one", effect) == {"by": "the killed process"}
-        assert await steps.once("two", effect) == {"answer": 42}
+        assert await steps.once(Kind[Any]("one", dict), effect) == {"by": "the killed process"}
+        assert await steps.once(Kind[Any]("two", dict), effect) == {"answer": 42}
     assert effect.times == 1
 
 
 async def test_a_decision_is_made_once_and_follows_the_runs_seed(store: Store, run_id: str) -> None:
-    first = await Steps(store, run_id).decision(4, lambda random: {"pick": random.randrange(10**9)})
-    again = await Steps(store, run_id).decision(4, lambda _: {"pick": "never asked"})
-    other = await Steps(store, run_id).decision(5, lambda random: {"pick": random.randrange(10**9)})
-    assert first == again == {"pick": rng(7, 4).randrange(10**9)}
+    first = await Steps(store, run_id).decision(NUMBER, 4, lambda random: random.randrange(10**9))
+    again = await Steps(store, run_id).decision(NUMBER, 4, lambda _: -1)
+    other = await Steps(store, run_id).decision(NUMBER, 5, lambda random: random.randrange(10**9))
+    assert first == again == rng(7, 4).randrange(10**9)
     assert other != first
 
 

@@ -7,13 +7,8 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from state.store import Store
-from state.submissions import (
-    SubmissionStatus,
-    add_submission,
-    advance_submission,
-    intend_submission,
-    submissions_of,
-)
+from state.submissions import SubmissionStatus, advance_submission, intend_submission, submissions_of
+from tests.state.rows import add_submission
 
 SHA = "0123456789abcdef" * 4
 

@@ -118,7 +118,7 @@ class World:
 
 # The store is shared between examples on purpose, as a new one takes long: each begins with an empty queue.
 @pytest.mark.integration
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(_acts, min_size=10, max_size=50))
 def test_nothing_is_lost_and_nothing_done_twice(
     store: Store, clock: StandingClock, acts: list[tuple[str, int]]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from state.competitions import slug_of
-from state.words import did_you_mean
+from state.words import did_you_mean, slug_of
 
 
 @pytest.mark.parametrize(

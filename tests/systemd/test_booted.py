@@ -1,13 +1,12 @@
 """The service on a machine that systemd runs: installed by our own command, started, hung, killed, misconfigured, removed."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bot.service.layout import PRUNE, SERVICE, TIMER, Layout
+from bot.service.files import CONFIGURATION, CREDENTIALS, PRUNE, SERVICE, STATE, TIMER, UNITS
 from tests import needs
 from tests.systemd.container import ENGINE, PREFIX, SOURCE, Booted, booted
 
@@ -17,7 +16,8 @@ ONE = '[daemon]\ndir = "/var/lib/kaggle-bot"\n[competitions.titanic]\n'
 """A configuration that is right; Kaggle cannot be reached from here."""
 QUICK = "[Service]\nWatchdogSec=6s\nRestartSec=1s\nTimeoutAbortSec=5s\n"
 """The unit's own times are right for a service, and too long for a test."""
-LAYOUT = Layout()
+BOT_TOML = CONFIGURATION / "bot.toml"
+CACHE = Path("/var/cache/kaggle-bot")
 TOKEN = "KGAT_token_that_only_the_service_may_read"
 OTHER = "json://token-of-another-name@localhost"
 LOOKING = f"""
@@ -26,10 +26,10 @@ from pathlib import Path
 folder = Path(os.environ["CREDENTIALS_DIRECTORY"])
 print(", ".join(f"{{path.name}} {{path.stat().st_size}}" for path in sorted(folder.iterdir())))
 try:
-    print(list(Path("{LAYOUT.credentials}").iterdir()))
+    print(list(Path("{CREDENTIALS}").iterdir()))
 except OSError as error:
     print("no", type(error).__name__)
-print(os.access("{LAYOUT.state}", os.W_OK), os.access("{LAYOUT.bot_toml}", os.W_OK), os.access("/root", os.R_OK))
+print(os.access("{STATE}", os.W_OK), os.access("{BOT_TOML}", os.W_OK), os.access("/root", os.R_OK))
 """
 ENGINE_ANSWERS = """
 from sandbox.image.engine import EngineError, connect
@@ -74,12 +74,12 @@ def fresh() -> Iterator[Booted]:
 @pytest.fixture
 def machine(fresh: Booted) -> Booted:
     """A machine with the service as our command installs it, but for its times."""
-    if fresh.run("test", "-f", LAYOUT.units / SERVICE, status=None).status != 0:
-        fresh.write(LAYOUT.credentials / "KAGGLE_API_TOKEN", TOKEN)
-        fresh.write(LAYOUT.credentials / "TEAMS_URL", OTHER)
-        fresh.write(LAYOUT.environment, f"PYTHONPATH={SOURCE}\n")
+    if fresh.run("test", "-f", UNITS / SERVICE, status=None).status != 0:
+        fresh.write(CREDENTIALS / "KAGGLE_API_TOKEN", TOKEN)
+        fresh.write(CREDENTIALS / "TEAMS_URL", OTHER)
+        fresh.write(CONFIGURATION / "environment", f"PYTHONPATH={SOURCE}\n")
         fresh.bot("service", "install")
-        fresh.write(LAYOUT.units / f"{SERVICE}.d" / "test.conf", QUICK)
+        fresh.write(UNITS / f"{SERVICE}.d" / "test.conf", QUICK)
         fresh.systemctl("daemon-reload")
     return fresh
 
@@ -87,7 +87,7 @@ def machine(fresh: Booted) -> Booted:
 @pytest.fixture
 def running(machine: Booted) -> Booted:
     """The service runs."""
-    machine.write(LAYOUT.bot_toml, ONE)
+    machine.write(BOT_TOML, ONE)
     machine.systemctl("start", SERVICE)
     return machine
 
@@ -113,10 +113,10 @@ def once(machine: Booted, code: str, drop_in: str = "") -> str:
     """Run code once in place of the service, under all that its unit says; return what it printed."""
     name, file = "once.service", Path("/srv/once.py")
     machine.write(file, code)
-    unit = machine.read(LAYOUT.units / SERVICE)
+    unit = machine.read(UNITS / SERVICE)
     kept = re.sub(r"^(Type|NotifyAccess|ExecStart|ExecReload|Watchdog|Restart)\S*=.*\n", "", unit, flags=re.MULTILINE)
-    machine.write(LAYOUT.units / name, f"{kept}\n[Service]\nType=oneshot\nExecStart={PREFIX}/bin/python3 {file}\n")
-    machine.write(LAYOUT.units / f"{name}.d" / "more.conf", drop_in)
+    machine.write(UNITS / name, f"{kept}\n[Service]\nType=oneshot\nExecStart={PREFIX}/bin/python3 {file}\n")
+    machine.write(UNITS / f"{name}.d" / "more.conf", drop_in)
     machine.systemctl("daemon-reload")
     machine.systemctl("start", name, status=None)
     said = machine.journal(name).rpartition(f"Starting {name}")[2]
@@ -124,8 +124,14 @@ def once(machine: Booted, code: str, drop_in: str = "") -> str:
     return said
 
 
-def test_the_second_installation_changes_nothing(machine: Booted) -> None:
-    assert machine.bot("service", "install").stdout.splitlines()[0] == "everything is up to date: nothing to change"
+def test_a_second_installation_changes_nothing(machine: Booted) -> None:
+    def files() -> str:
+        found = ("find", "/etc/systemd", CONFIGURATION, "-type", "f", "-exec", "sha256sum", "{}", "+")
+        return machine.run(*found).stdout
+
+    before = files()
+    machine.bot("service", "install")
+    assert files() == before
     assert machine.show(SERVICE, "UnitFileState") == "enabled"
     assert machine.show(TIMER, "ActiveState") == "active"
     assert machine.run("id", "kaggle-bot").stdout.startswith("uid=")
@@ -142,12 +148,12 @@ def test_systemd_says_of_the_loaded_unit_that_little_is_exposed(machine: Booted,
 def test_it_is_started_when_it_says_that_it_is_ready(running: Booted) -> None:
     assert running.show(SERVICE, "ActiveState") == "active"
     assert running.show(SERVICE, "StatusText").startswith("competitions: 1 ")
-    owner = running.run("stat", "-c", "%U %a", LAYOUT.state, LAYOUT.state / "bot.db", LAYOUT.cache).stdout.split("\n")
+    owner = running.run("stat", "-c", "%U %a", STATE, STATE / "bot.db", CACHE).stdout.split("\n")
     assert owner[:3] == ["kaggle-bot 700", "kaggle-bot 600", "kaggle-bot 700"]
-    found = json.loads(running.bot("service", "status", "--json").stdout)
-    assert (found["active"], found["process"]) == (True, process(running))
-    assert found["credentials"]["KAGGLE_API_TOKEN"]
-    assert found["problems"] == []
+    shown = running.bot("service", "status").stdout
+    assert f"Main PID: {process(running)} " in shown
+    assert 'Status: "competitions: 1 ' in shown
+    assert "problem: " not in shown
 
 
 def test_its_watchdog_is_fed(running: Booted) -> None:
@@ -164,7 +170,7 @@ def test_its_watchdog_is_fed(running: Booted) -> None:
 
 def test_a_new_configuration_is_read_without_a_restart(running: Booted) -> None:
     before = process(running)
-    running.write(LAYOUT.bot_toml, f"{ONE}[competitions.spooky]\n")
+    running.write(BOT_TOML, f"{ONE}[competitions.spooky]\n")
     running.systemctl("reload", SERVICE)
     running.until(lambda: running.show(SERVICE, "StatusText").startswith("competitions: 2 "), "it has read the file")
     assert process(running) == before
@@ -198,7 +204,7 @@ def test_credentials_are_the_services_alone(running: Booted) -> None:
     folder = Path("/run/credentials") / SERVICE
     for name, text in {"KAGGLE_API_TOKEN": TOKEN, "TEAMS_URL": OTHER}.items():
         assert running.run("runuser", "-u", "kaggle-bot", "--", "cat", folder / name).stdout == text
-        for place in (folder, LAYOUT.credentials):
+        for place in (folder, CREDENTIALS):
             assert running.run("cat", place / name, user="nobody", status=1).stdout == ""
     assert TOKEN not in running.systemctl("show", SERVICE) + running.journal(SERVICE)
 
@@ -212,24 +218,23 @@ def test_the_service_sees_its_credentials_and_not_the_files_that_they_come_from(
 
 def test_a_wrong_configuration_ends_it_once_with_78(machine: Booted) -> None:
     machine.systemctl("stop", SERVICE)
-    machine.write(LAYOUT.bot_toml, "[daemon]\nno_such_key = 1\n")
+    machine.write(BOT_TOML, "[daemon]\nno_such_key = 1\n")
     machine.systemctl("start", SERVICE, status=1)
     assert machine.show(SERVICE, "ExecMainStatus") == "78"
     # One that is to be restarted is `activating (auto-restart)`.
     assert (machine.show(SERVICE, "ActiveState"), machine.show(SERVICE, "SubState")) == ("failed", "failed")
     assert machine.show(SERVICE, "NRestarts") == "0"
-    told = machine.bot("service", "status", status=1).stdout
-    assert "problem: the configuration is wrong: `journalctl -u kaggle-bot.service -e`" in told
+    assert "status=78" in machine.bot("service", "status", status=1).stdout
     assert "no_such_key" in machine.journal(SERVICE)
 
 
 def test_a_credential_whose_file_is_gone_ends_it_once_and_installing_mends_it(machine: Booted) -> None:
     machine.systemctl("stop", SERVICE)
-    machine.write(LAYOUT.bot_toml, ONE)
-    machine.run("rm", LAYOUT.credentials / "SLACK_URL")
+    machine.write(BOT_TOML, ONE)
+    machine.run("rm", CREDENTIALS / "SLACK_URL")
     machine.systemctl("start", SERVICE, status=1)
     assert (machine.show(SERVICE, "ExecMainStatus"), machine.show(SERVICE, "SubState")) == ("243", "failed")
-    assert f"write {LAYOUT.credentials}/SLACK_URL" in machine.bot("service", "install").stdout
+    machine.bot("service", "install")
     machine.systemctl("start", SERVICE)
 
 
@@ -244,18 +249,17 @@ def test_the_docker_engine_answers_the_service_with_its_drop_in_alone(machine: B
     group = machine.run("stat", "-c", "%g", ENGINE).stdout.strip()
     if group == "0":
         needs.missing("the engine's socket has no group of its own (docker)")
-    assert "there is no group docker" in machine.bot("service", "install", "--docker", status=2).stderr
     machine.run("groupadd", "--gid", group, "docker")
     machine.bot("service", "install", "--docker")
-    drop_in = machine.read(LAYOUT.units / f"{SERVICE}.d" / "docker.conf")
+    drop_in = machine.read(UNITS / f"{SERVICE}.d" / "docker.conf")
     address = f"[Service]\nEnvironment=DOCKER_HOST=unix://{ENGINE}\n"
     assert "this user may not speak to it" in once(machine, ENGINE_ANSWERS, address)
     assert "it answers" in once(machine, ENGINE_ANSWERS, drop_in + address)
 
 
 def test_old_runs_are_pruned(machine: Booted) -> None:
-    machine.write(LAYOUT.bot_toml, ONE)
-    runs = LAYOUT.state / "runs" / "old"
+    machine.write(BOT_TOML, ONE)
+    runs = STATE / "runs" / "old"
     make = f"mkdir -p {runs}/views && cd {runs} && touch views/train.csv config.json && touch -d 2020-01-01 result.json"
     machine.run("runuser", "-u", "kaggle-bot", "--", "sh", "-c", make)
     machine.systemctl("start", PRUNE)
@@ -263,13 +267,12 @@ def test_old_runs_are_pruned(machine: Booted) -> None:
     assert f"removed {runs}/views" in machine.journal(PRUNE)
 
 
-def test_uninstalled_and_purged_it_leaves_nothing(machine: Booted) -> None:
+def test_uninstalled_it_leaves_configuration_and_state_alone(machine: Booted) -> None:
     machine.systemctl("start", SERVICE)
+    machine.run("rm", UNITS / f"{SERVICE}.d" / "test.conf")
     machine.bot("service", "uninstall")
-    assert machine.show(SERVICE, "LoadState") == "not-found" or machine.show(SERVICE, "ActiveState") == "inactive"
-    assert machine.run("test", "-f", LAYOUT.state / "bot.db").status == 0
-    machine.bot("service", "uninstall", "--purge")
-    found = machine.run("find", "/etc", "/var/lib", "/var/cache", "-name", "*kaggle-bot*").stdout
-    assert found == ""
-    machine.run("id", "kaggle-bot", status=1)
-    assert machine.bot("service", "uninstall", "--purge").stdout == "everything is up to date: nothing to change\n"
+    assert machine.show(SERVICE, "ActiveState") == machine.show(TIMER, "ActiveState") == "inactive"
+    assert machine.run("find", "/etc", "-name", "*kaggle-bot*").stdout.split() == [str(CONFIGURATION)]
+    assert machine.run("test", "-f", STATE / "bot.db").status == 0
+    machine.bot("service", "uninstall")
+    assert "problem: it is not installed" in machine.bot("service", "status", status=1).stdout

@@ -12,7 +12,7 @@ from bot.community.drafts.reporting import WriteReport
 from bot.community.ideas.prompts import ProposeIdeas
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
-from bot.curation.prompts import ExtractTricks, SummarizePaper
+from bot.curation.prompts import ExtractTricks
 from bot.engine.services import BuiltIn
 from bot.knowledge.prompts import LabelTask
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
@@ -59,8 +59,6 @@ class BuiltinModel:
                 return knowledge.label(prompt)
             case ExtractTricks():
                 return knowledge.tricks(prompt)
-            case SummarizePaper():
-                return knowledge.summary(prompt)
             case WriteReport():
                 return reports.report(prompt)
             case PickPosts():

@@ -4,7 +4,15 @@ import hashlib
 import random
 from collections.abc import Iterator
 
-from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, infer_script, plain_config, script
+from bot.agents.builtin.config import (
+    FEW_FOLDS,
+    RecipeConfig,
+    config_in,
+    features_script,
+    infer_script,
+    plain_config,
+    script,
+)
 from bot.agents.builtin.reports import best, chosen
 from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
 from bot.coder.prompts import INFER_MARK, WriteScript
@@ -23,14 +31,15 @@ def baseline_script(task: TaskText, preview: str) -> Script:
     """Return the safe first node for a table, text, image or time-indexed task; `preview` changes nothing."""
     config = plain_config(task)
     plan = f"A safe baseline: one {config.use[0]}, cross-validated."
-    return Script(plan=plan, code=script(config), action="draft", infer=infer_script(config))
+    features = features_script(config)
+    return Script(plan=plan, code=script(config), action="draft", infer=infer_script(config), features=features)
 
 
 def reply(prompt: WriteScript, seed: int) -> str:
     """Answer `write_script` with the first change whose CONFIG and plan are new."""
-    tried = [config_in(a.code) for a in prompt.attempts]
+    earlier_configs = [config_in(a.code) for a in prompt.attempts]
     changes = {"draft": _drafts, "debug": _repairs, "improve": _improvements}[prompt.action]
-    new = (c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in tried and c[0] not in prompt.earlier)
+    new = (c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in earlier_configs and c[0] not in prompt.earlier)
     plan, config = next(new)
     infer = infer_script(config)
     second = "" if infer is None else f"\n```python\n{INFER_MARK}\n{infer}```\n"
@@ -68,25 +77,25 @@ def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
 
 def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     """Build on the best script: drop models that no blend chose, add what the draft names, then what else suits."""
-    top, wanted = best(prompt.attempts, prompt.task), named_in(prompt.draft)
+    top, draft_titles = best(prompt.attempts, prompt.task), named_in(prompt.draft)
     config = config_in(top.code if top else "") or plain_config(prompt.task)
     names = chosen(top.output if top else "")
     idle = [f for f in config.families if names and not any(name.startswith(f) for name in names)]
-    kept = [u for u in config.use if u not in idle]
+    useful = [u for u in config.use if u not in idle]
     missing = [t for t in _by_luck(prompt, rng) if t.title not in config.use]
-    missing.sort(key=lambda t: (t.title not in wanted, not t.common))
+    missing.sort(key=lambda t: (t.title not in draft_titles, not t.common))
     free = [t.title for t in missing if t.title in _FREE]
-    others = [t.title for t in missing if t.title not in _FREE]
-    for first in range(0, len(others), 2):
-        new = [*free, *others[first : first + 2]]
-        yield f"Add: {', '.join(new)}.", config.using((*kept, *new))
-    yield from _seeds("Nothing known is left to add: other folds.", config.using((*kept, *free)), rng)
+    costly = [t.title for t in missing if t.title not in _FREE]
+    for first in range(0, len(costly), 2):
+        new = [*free, *costly[first : first + 2]]
+        yield f"Add: {', '.join(new)}.", config.using((*useful, *new))
+    yield from _seeds("Nothing known is left to add: other folds.", config.using((*useful, *free)), rng)
 
 
 def _by_luck(prompt: WriteScript, rng: random.Random) -> list[Technique]:
     """Return the techniques that suit the previewed data, in random order."""
-    known = suitable(kinds_in(prompt.preview), prompt.task.metric)
-    return rng.sample(known, len(known))
+    techniques = suitable(kinds_in(prompt.preview), prompt.task.metric)
+    return rng.sample(techniques, len(techniques))
 
 
 def _seeds(plan: str, config: RecipeConfig, rng: random.Random) -> Iterator[Change]:

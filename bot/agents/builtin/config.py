@@ -29,8 +29,9 @@ class RecipeConfig(BaseModel):
     use: tuple[str, ...]
     """Titles of techniques, `without COLUMN`, and FEW_FOLDS."""
     seed: int = 0
-    part: Literal["all", "train", "infer"] = "all"
-    """Whether the script does all, or for a notebook trains and saves what prediction needs, or predicts with that."""
+    part: Literal["all", "train", "infer", "features"] = "all"
+    """Whether the script does all, or for a notebook trains and saves what prediction needs, or predicts with that, or writes the
+    features that it would train on, and no more."""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -62,17 +63,22 @@ def infer_script(config: RecipeConfig) -> str | None:
     return script(config.model_copy(update={"part": "infer"})) if config.part == "train" else None
 
 
+def features_script(config: RecipeConfig) -> str:
+    """Return the script that writes the features of the one with this CONFIG, for the portfolio."""
+    return script(config.model_copy(update={"part": "features"}))
+
+
 def parts_of(config: RecipeConfig) -> tuple[str, ...]:
     """Return the parts of the script with this CONFIG, each of which can be run behind those before it."""
     parts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in PARTS)
-    return tuple(_filled(part, config) for part in parts)
+    return tuple(_fill(part, config) for part in parts)
 
 
-def _filled(part: str, config: RecipeConfig) -> str:
-    filled = part.replace("{{ config }}", config.model_dump_json(indent=4))
+def _fill(part: str, config: RecipeConfig) -> str:
+    text = part.replace("{{ config }}", config.model_dump_json(indent=4))
     facts = METRICS.get(config.metric)
-    filled = filled.replace("{{ varies }}", str(None if facts is None else not facts.scores_constants))
-    return filled.replace("{{ predicts }}", predicts(config.metric))
+    text = text.replace("{{ varies }}", str(None if facts is None else not facts.scores_constants))
+    return text.replace("{{ predicts }}", predicts(config.metric))
 
 
 def config_in(code: str) -> RecipeConfig | None:

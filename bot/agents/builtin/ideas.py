@@ -23,17 +23,17 @@ def propose(prompt: ProposeIdeas) -> str:
     pool: dict[str, list[IdeaText]] = {}
     for idea in prompt.ideas:
         pool.setdefault((*named_in(idea.text), "")[0], []).append(idea)
-    in_vain = {title for failure in prompt.failed_here for title in named_in(failure.text)[:1]}
+    useless_titles = {title for failure in prompt.failed_here for title in named_in(failure.text)[:1]}
     texts: dict[str, str] = {}
     sources: dict[str, list[str]] = {}
-    dropped: dict[str, str] = {}
+    rejections: dict[str, str] = {}
     credit: dict[int, list[str]] = {}
     for support, text, source in sorted(hints, key=lambda hint: -hint[0]):
         for title in named_in(text)[:1]:
             if title in pool and support >= _BELIEVED and not source.startswith("report/"):
                 credit.setdefault(pool[title][0].number, []).append(source)
-            elif why := _why_not(prompt, title, support, pool, in_vain):
-                dropped.setdefault(title, why)
+            elif why := _why_not(prompt, title, support, pool, useless_titles):
+                rejections.setdefault(title, why)
             else:
                 # Without the post's words: two techniques of one sentence would pass for one.
                 texts.setdefault(title, how(title))
@@ -42,25 +42,27 @@ def propose(prompt: ProposeIdeas) -> str:
         {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}
         for title, text in texts.items()
     ]
-    same = [[i.number for i in found] for title, found in pool.items() if title and len(found) > 1]
+    duplicates = [[i.number for i in found] for title, found in pool.items() if title and len(found) > 1]
     answer = {
         "paths": [{"name": name, "ideas": ideas} for name, ideas in _paths(prompt.task).items()],
-        "dropped": [{"idea": title, "why": why} for title, why in dropped.items() if title not in texts],
+        "dropped": [{"idea": title, "why": why} for title, why in rejections.items() if title not in texts],
         "add": new[:MOST_ADDED],
         "credit": [{"idea": n, "sources": list(dict.fromkeys(items))[:4]} for n, items in credit.items()],
-        "merge": [{"ideas": numbers, "text": _text(prompt, numbers[0]), "why": "one technique"} for numbers in same],
-        "retire": [{"idea": i.number, "why": "measured to bring nothing"} for i in prompt.ideas if i.in_vain],
+        "merge": [
+            {"ideas": numbers, "text": _text(prompt, numbers[0]), "why": "one technique"} for numbers in duplicates
+        ],
+        "retire": [{"idea": i.number, "why": "measured to bring nothing"} for i in prompt.ideas if i.has_no_gain],
     }
     return json.dumps(answer, ensure_ascii=False)
 
 
 def _why_not(
-    prompt: ProposeIdeas, title: str, support: float, pool: Mapping[str, Sequence[IdeaText]], in_vain: Set[str]
+    prompt: ProposeIdeas, title: str, support: float, pool: Mapping[str, Sequence[IdeaText]], useless_titles: Set[str]
 ) -> str:
     """Return why a technique is not proposed; empty if it is."""
     if title in pool:
         return "in the pool"
-    if title in in_vain:
+    if title in useless_titles:
         return "measured to bring nothing"
     if not suits(title, _kinds(prompt.task), prompt.task.metric):
         return "no effect on such data or metric"
@@ -68,8 +70,8 @@ def _why_not(
 
 
 def _path(title: str) -> str:
-    known = vocabulary().get(title)
-    return title if known is not None and known.family else "views and outputs"
+    technique = vocabulary().get(title)
+    return title if technique is not None and technique.family else "views and outputs"
 
 
 def _paths(task: TaskText) -> dict[str, list[str]]:
@@ -87,25 +89,25 @@ def _text(prompt: ProposeIdeas, number: int) -> str:
 def plan(prompt: PlanDrafts) -> str:
     """Answer `plan_drafts`: of a round's drafts the first extends the best report, the others start anew from other ideas."""
     top = best(prompt.reports, prompt.task) or next(iter(prompt.reports), None)
-    extended = not prompt.parents and any(draft.codebase is not None for draft in prompt.beside)
-    anew = bool(prompt.start) and not prompt.parents
-    taken = {number for draft in prompt.beside for number in draft.ideas}
-    drafts, left = [], [i for i in _ranked(prompt) if i.number not in taken]
+    extended = not prompt.parents and any(draft.codebase is not None for draft in prompt.others)
+    starts_fresh = bool(prompt.start) and not prompt.parents
+    open_draft_ideas = {number for draft in prompt.others for number in draft.ideas}
+    drafts, remaining_ideas = [], [i for i in _ideas_by_support(prompt) if i.number not in open_draft_ideas]
     for turn in range(prompt.room.most):
-        base = top if turn == 0 and not extended and not anew else None
-        known = {*named_in(base.method)} if base else set()
-        fresh_first = left if base else sorted(left, key=lambda i: i.times_used > 0)
+        base = top if turn == 0 and not extended and not starts_fresh else None
+        base_titles = {*named_in(base.method)} if base else set()
+        fresh_first = remaining_ideas if base else sorted(remaining_ideas, key=lambda i: i.times_used > 0)
         fresh_first = sorted(fresh_first, key=lambda i: turn + 1 not in i.proposed)
-        chosen = [i for i in fresh_first if not known & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
+        chosen = [i for i in fresh_first if not base_titles & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
         drafts.append(_draft(prompt, chosen, base, turn))
-        left = [i for i in left if i not in chosen]
+        remaining_ideas = [i for i in remaining_ideas if i not in chosen]
     return json.dumps({"drafts": drafts}, ensure_ascii=False)
 
 
 def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | None, turn: int) -> dict[str, object]:
     """Return a draft, whose text quotes its ideas, or names two kinds of models where there are none."""
     families = [t.title for t in suitable(_kinds(prompt.task), prompt.task.metric) if t.family]
-    turn += len(prompt.beside)
+    turn += len(prompt.others)
     pair = [families[(2 * len(prompt.reports) + 2 * turn + i) % len(families)] for i in range(2)]
     if not chosen:
         shown = [t for t in named_in(prompt.knowledge) if suits(t, _kinds(prompt.task), prompt.task.metric)]
@@ -123,13 +125,13 @@ def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | No
     }
 
 
-def _ranked(prompt: PlanDrafts) -> list[IdeaText]:
+def _ideas_by_support(prompt: PlanDrafts) -> list[IdeaText]:
     """Return the ideas that suit the task and were not measured in vain, by support, less so those used often."""
 
     def value(idea: IdeaText) -> float:
         return idea.support - 0.3 * idea.times_used
 
-    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas if not i.in_vain]
+    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas if not i.has_no_gain]
     usable = [i for i, t in named if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
     return sorted(usable, key=lambda i: (-value(i), i.number))
 

@@ -1,20 +1,16 @@
-"""The rules for the knowledge base: a task's labels, a document's tricks, a paper's fields, all by the words of their texts."""
+"""The rules for the knowledge base: a task's labels, a document's tricks, both by the words of their texts."""
 
 import json
-import re
 
 from bot.agents.builtin.posts import suggestions
 from bot.agents.builtin.techniques import how
-from bot.curation.prompts import MOST_TRICKS, ExtractTricks, SummarizePaper
-from bot.knowledge.labels import labels, labels_in
+from bot.curation.prompts import MOST_TRICKS, ExtractTricks
+from bot.knowledge.labels import labels_in
 from bot.knowledge.prompts import LabelTask
 
 _PLAIN = "tabular/classification"
 """Where no word shows what kind of task it is."""
 _MOST_LABELS = 3
-_PROPOSES = re.compile(
-    r"\b(we|this paper|this work)\b.{0,60}\b(propos|present|introduc|show|find|demonstrat|stud)", re.I
-)
 
 
 def label(prompt: LabelTask) -> str:
@@ -38,24 +34,3 @@ def tricks(prompt: ExtractTricks) -> str:
         for title, said in list(found.items())[:MOST_TRICKS]
     ]
     return json.dumps({"tricks": made}, ensure_ascii=False)
-
-
-def summary(prompt: SummarizePaper) -> str:
-    """Answer `summarize_paper` with sentences of the paper itself."""
-    text = " ".join(prompt.text.split())
-    sentences = [one for one in re.split(r"(?<=[.!?])\s+(?=[A-Z])", text) if 20 <= len(one) <= 600]
-    said = [one for one in sentences if _PROPOSES.search(one)] or sentences or [text[:600]]
-    kinds = labels_in(f"{prompt.title}\n{text}")[:_MOST_LABELS] or [_PLAIN]
-    fields = {
-        "data_type": labels()[kinds[0]].about,
-        "data_domain": kinds[0].partition("/")[0].replace("-", " "),
-        "task": labels()[kinds[0]].about,
-        "technique": prompt.title,
-        "contribution": said[0],
-    }
-    claim = f"{prompt.title}. {' '.join(said[:3])}"[:2_000]
-    evidence = f"The paper says: {said[-1]}"[:1_000]
-    return json.dumps(
-        {"paper": fields, "claim": claim, "labels": kinds, "support": "reported", "evidence": evidence},
-        ensure_ascii=False,
-    )

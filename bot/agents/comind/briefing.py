@@ -83,7 +83,7 @@ class CoMindBriefing:
         """Return what is fixed of a draft, in a sentence or two; nothing is of CoMind's."""
         return ""
 
-    async def found(self, parents: Sequence[int], node: int) -> Found:
+    async def plan_knowledge(self, parents: Sequence[int], node: int) -> Found:
         """Return entries of the knowledge base for the plan of the draft that a node opens; CoMind's is shown none."""
         return Found()
 
@@ -117,13 +117,13 @@ class CoMindBriefing:
             number,
             draft_id,
             lambda: self._policy.room(tree, remaining, draft_id, openings, script),
-            beside=self.beside(draft_id, tree, remaining),
+            others=self.other_drafts(draft_id, tree, remaining),
             start=self.start(action, tree),
             parents=action.parents,
-            found=await self.found(action.parents, node),
+            knowledge=await self.plan_knowledge(action.parents, node),
         )
 
-    def beside(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
+    def other_drafts(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
         """Return the earlier drafts that are open or of the same round."""
         number = self._round_of(draft_id)
         return [

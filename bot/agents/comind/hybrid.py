@@ -4,11 +4,10 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from bot.agents.comind.briefing import CoMindBriefing, in_rounds, open_intake
-from bot.agents.comind.labs import LabsBriefing, LabWay, start_of
-from bot.agents.comind.phases import LOOKS, PhasedLabs, PhasedRounds, lab_seconds
+from bot.agents.comind.labs import LabsBriefing, LabTerms, starting_point
+from bot.agents.comind.phases import PhasedLabs, PhasedRounds, lab_seconds
 from bot.agents.comind.policy import RoundsSettings
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import LabSettings
@@ -20,15 +19,18 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.tree import Tree
 from bot.knowledge.retrieval import Found
+from state.steps import Key, Kind
+from state.store import Transaction
 
+_PHASE = Kind("phase", str)
 _WIDE = (
     "The run goes wide first: short drafts, each with an approach of its own, show what is worth more time; long ones go on from "
     "the best later. So this one is to try its approach cheaply{0}: on a part of the rows or of the folds where all of them take "
-    "long, with one whole script scored. Tuning and blending are left to the long ones."
+    "long. Tuning and stacking are left to the long ones."
 )
 _DEEP = (
-    "The run goes deep now: few long drafts go on from the best scripts. This one is to find by experiments what its script "
-    "lacks, and to have scored what the engine's blend lacks: scripts that are nearly as good and err on other rows."
+    "The run goes deep now: few long drafts go on from the best experiments. This one is to find what they lack, and to add what "
+    "the engine's ensemble lacks: models that are nearly as good and err on other rows."
 )
 _LAST = (
     "It is expected to be the last one, so it accumulates: put together what gained, and add seeds, folds and members to what is "
@@ -42,7 +44,7 @@ class Phases:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._telling = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def deep_from(self) -> float:
         """Return the number of the first draft of the deep phase; infinity while there is none."""
@@ -52,19 +54,20 @@ class Phases:
         """Record, once in a run, that a phase begins with this draft."""
         context, phase = self._context, "deep" if action.deep else "wide"
 
-        async def tell() -> dict[str, Any]:
+        async def announce() -> str:
             # The node that opens the draft counts in the tree already.
-            left = context.remaining(len(tree.nodes) - 1, best_seconds(context, tree))
-            sentence = f"{phase} from draft {action.draft_id} on, with {left_in_words(left)} left"
-            with context.store.write() as tx:
-                tx.record("phase.began", run_id=context.run_id, phase=phase, draft=action.draft_id, sentence=sentence)
+            remaining = context.remaining(len(tree.nodes) - 1, best_seconds(context, tree))
+            sentence = f"{phase} from draft {action.draft_id} on, with {remaining_in_words(remaining)} left"
             context.say(sentence)
-            return {"sentence": sentence}
+            return sentence
 
-        async with self._telling:
-            await context.steps.once(f"phase: {phase}", tell)
+        def save(tx: Transaction, sentence: str) -> None:
+            tx.record("phase.began", run_id=context.run_id, phase=phase, draft=action.draft_id, sentence=sentence)
 
-    async def found(self, parents: Sequence[int], node: int) -> Found:
+        async with self._lock:
+            await context.steps.once(_PHASE, announce, Key(part=phase), save=save)
+
+    async def knowledge(self, parents: Sequence[int], node: int) -> Found:
         """Return papers for the draft that a node opens, or tricks and lessons where it goes on from a script."""
         base = self._context.knowledge
         if base is None:
@@ -72,16 +75,16 @@ class Phases:
         return await base.tricks(node, attempt(self._context, parents[0]).plan) if parents else await base.papers(node)
 
 
-def left_in_words(left: Remaining) -> str:
-    """Return the shares that are left of time or steps, and of money."""
+def remaining_in_words(remaining: Remaining) -> str:
+    """Return the shares of time or steps, and of money, that are left."""
     shares = []
-    if left.steps is not None and left.steps_total:
-        shares.append(f"{left.steps / left.steps_total:.0%} of the steps")
-    if left.seconds is not None and left.seconds_total:
-        shares.append(f"{left.seconds / left.seconds_total:.0%} of the time")
-    if left.money is not None:
-        shares.append(f"{left.money:.0%} of the money or tokens")
-    return " and ".join(shares) or "no bound on what is"
+    if remaining.steps is not None and remaining.steps_total:
+        shares.append(f"{remaining.steps / remaining.steps_total:.0%} of the steps")
+    if remaining.seconds is not None and remaining.seconds_total:
+        shares.append(f"{remaining.seconds / remaining.seconds_total:.0%} of the time")
+    if remaining.money is not None:
+        shares.append(f"{remaining.money:.0%} of the money or tokens")
+    return " and ".join(shares) or "no limit on what is"
 
 
 def _advice(deep: bool, last: bool, seconds: float | None) -> str:
@@ -109,25 +112,25 @@ class HybridLabs(LabsBriefing):
         await self._phases.begin(action, tree)
         return await super().lab(action, node, tree)
 
-    def way(self, action: Action, tree: Tree) -> LabWay:
-        """Return a short lab with few looks when wide, a long one when deep."""
+    def terms(self, action: Action, tree: Tree) -> LabTerms:
+        """Return a short lab when wide, a long one when deep."""
         context, settings = self._context, self._context.settings_of(LabSettings)
         total = context.budget.seconds
         seconds = lab_seconds(settings, total, deep=action.deep)
         if not action.deep:
-            return LabWay(seconds, seconds, LOOKS, _advice(False, False, seconds))
+            return LabTerms(seconds, seconds, _advice(False, False, seconds))
         if not action.parents:  # there is nothing yet that could be gone on with
-            return LabWay(seconds)
+            return LabTerms(seconds)
         usable = context.budget.usable(best_seconds(context, tree))
-        return LabWay(seconds, advice=_advice(True, settings.seconds(total, usable, seconds) >= usable, None))
+        return LabTerms(seconds, advice=_advice(True, settings.seconds(total, usable, seconds) >= usable, None))
 
-    async def found(self, action: Action, node: int) -> Found:
+    async def plan_knowledge(self, action: Action, node: int) -> Found:
         """Return entries for the plan of a lab."""
-        return await self._phases.found(action.parents, node)
+        return await self._phases.knowledge(action.parents, node)
 
-    def beside(self, action: Action) -> list[int]:
-        """Return the drafts that a lab's is to differ from: a short one from all before it."""
-        return super().beside(action) if action.deep else list(range(1, action.draft_id or 1))
+    def other_drafts(self, action: Action) -> list[int]:
+        """Return the drafts that this one must differ from: a short one from all earlier ones."""
+        return super().other_drafts(action) if action.deep else list(range(1, action.draft_id or 1))
 
 
 class HybridScripts(CoMindBriefing):
@@ -141,33 +144,33 @@ class HybridScripts(CoMindBriefing):
         """Return the draft's brief; an improvement's has tricks and lessons beside."""
         if action.kind == "draft":
             await self._phases.begin(action, tree)
-        made = await super().assign(action, node, tree)
+        assignment = await super().assign(action, node, tree)
         opening = tree.of_draft(action.draft_id or 0)[0]
-        known = (*made.known, *(await self.found(opening.parents, opening.id)).items)
-        if action.kind != "improve" or not (tricks := await self._phases.found(action.parents, node)).text:
-            return replace(made, known=known)
-        brief = replace(made.brief, draft="\n\n".join((made.brief.draft, _TRICKS, tricks.text)))
-        return replace(made, brief=brief, known=tuple(dict.fromkeys((*known, *tricks.items))))
+        known = (*assignment.known, *(await self.plan_knowledge(opening.parents, opening.id)).items)
+        if action.kind != "improve" or not (tricks := await self._phases.knowledge(action.parents, node)).text:
+            return replace(assignment, known=known)
+        brief = replace(assignment.brief, draft="\n\n".join((assignment.brief.draft, _TRICKS, tricks.text)))
+        return replace(assignment, brief=brief, known=tuple(dict.fromkeys((*known, *tricks.items))))
 
     def start(self, action: Action, tree: Tree) -> str:
         """Return what is fixed of a draft: what it starts from, and what its phase asks for."""
         if action.deep and not action.parents:
-            return start_of(action.parents)
+            return starting_point(action.parents)
         last = self._rounds.is_last(self._remaining(tree))
-        return f"{start_of(action.parents)} {_advice(action.deep, last, None)}"
+        return f"{starting_point(action.parents)} {_advice(action.deep, last, None)}"
 
     def to_report(self, draft_id: int) -> range:
         """Return the drafts that are reported on before one is planned: when deep, all that are not in flight."""
         return range(1, draft_id) if draft_id >= self._phases.deep_from() else super().to_report(draft_id)
 
-    async def found(self, parents: Sequence[int], node: int) -> Found:
+    async def plan_knowledge(self, parents: Sequence[int], node: int) -> Found:
         """Return entries for the plan of the draft that a node opens."""
-        return await self._phases.found(parents, node)
+        return await self._phases.knowledge(parents, node)
 
-    def beside(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
-        """Return the drafts that one is to differ from: a short one from all before it."""
+    def other_drafts(self, draft_id: int, tree: Tree, remaining: Remaining) -> list[int]:
+        """Return the drafts that this one must differ from: a short one from all earlier ones."""
         wide = draft_id < self._phases.deep_from()
-        return list(range(1, draft_id)) if wide else super().beside(draft_id, tree, remaining)
+        return list(range(1, draft_id)) if wide else super().other_drafts(draft_id, tree, remaining)
 
 
 def hybrid(context: RunContext) -> Strategy:

@@ -3,8 +3,9 @@
 from collections import defaultdict
 
 from bot.agents.comind.lineage import came_of
-from bot.coder.lab.cards import FAMILIES, shown
 from bot.engine.context import RunContext
+from bot.engine.families import FAMILIES
+from bot.engine.results import shown
 from bot.engine.tree import Tree
 from bot.models.quoting import line
 from state.labs import labs
@@ -33,14 +34,15 @@ def insights(context: RunContext, tree: Tree) -> tuple[str, ...]:
         counted = (
             f"{len(found)} lab{'s' if len(found) > 1 else ''}, {sum(gained for _, gained in found)} of them gained"
         )
-        said = [f"lab {row.id} {_conclusion(row)}" for row, _ in found[-_QUOTED:]]
+        said = [f"lab {row.id} {conclusion(row)}" for row, _ in found[-_QUOTED:]]
         lines.append(f"{' + '.join(families) or 'no known family'} ({counted}; {best}): {'; '.join(said)}")
     return tuple(lines)
 
 
-def _conclusion(row: Lab) -> str:
-    """Return what a coder concluded: what it saw, why, and under which condition it holds."""
-    parts = [f"{key}: {line(row.report[key], _PART)}" for key in ("seen", "why", "condition") if row.report.get(key)]
+def conclusion(row: Lab) -> str:
+    """Return what a coder concluded: its method, what each part brought, limitations, and next steps."""
+    keys = ("method", "components", "limitations", "next")
+    parts = [f"{key}: {line(row.report[key], _PART)}" for key in keys if row.report.get(key)]
     return ", ".join(parts) or f"concluded nothing ({row.reason})"
 
 

@@ -1,11 +1,8 @@
 """CoMind with labs: each draft is worked on in a lab of its own, and nobody waits for a round to end."""
 
 import math
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from bot.agents.comind.insights import insights, lacks
 from bot.agents.comind.lineage import resting, used_families
@@ -15,11 +12,13 @@ from bot.community.drafts.planning import draft_row, draft_text, kernel_texts, p
 from bot.community.drafts.prompts import Room
 from bot.community.drafts.reporting import measured_parts
 from bot.community.ideas.pool import idea_texts
+from bot.community.ideas.uses import Uses, added, credited, uses
 from bot.community.intake import Intake
 from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
+from bot.engine.experiments import Experiment
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree
@@ -27,53 +26,41 @@ from bot.knowledge.retrieval import Found
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
 from state.labs import lab, labs
-from state.tables import Lab
 
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
-    "Read the best published script that can be run here within the time, as far as there is one, and the topics with the most "
-    "votes: what was measured there may be worth more than a script. Begin with what of their features and models is better "
-    "than what usually wins such tasks, in one script of this contract. Then improve it by experiments, and blend models that "
-    "differ. Say in your report which of their claims held here."
+    "Read the best published notebook that fits the time here, as far as there is one, and the topics with the most votes: what "
+    "was measured there may be worth more than a notebook. Log a first experiment on what of their features and models is better "
+    "than what usually wins such tasks. Then add features and other families of models, and say in your report which claims held."
 )
 _MEASURED_TEXT = (
-    "Start from the public script that you are given: of those that ran here it scored best, {one.measured:.6g} on rows withheld "
-    "as yours are. Make it a whole script of this contract first, and have that scored. Then find by experiments "
-    "what it lacks, take in what other public scripts and topics measured, and blend models that differ. Say in your report "
-    "which of their claims held here."
+    "Start from the public notebook that you are given: of those that ran here it scored best, {one.measured:.6g} on validation "
+    "rows. Log its models as a first experiment, find what they lack, add other families of models and features, "
+    "and say in your report which claims of the community held."
 )
 _FIRST = "A first solution"
 _FIRST_TEXT = (
-    "Nothing is published here so far. Have a whole script scored early, then improve it by experiments, "
-    "and blend models that differ."
+    "Nothing is published here so far. Log a simple model early, then add features and other families of models."
 )
 _ON = "On from the best"
-_ON_TEXT = (
-    "Go on from the script that you are given: find by experiments what it lacks, add what differs, blend, score again."
-)
+_ON_TEXT = "Go on from the experiment that you are given: find what the ensemble lacks, and add it."
 _NEW = "A new start"
-_NEW_TEXT = (
-    "Start anew, with another family of models or another published script than the labs before and beside this one: have a "
-    "whole script scored early, then improve it by experiments."
-)
+_NEW_TEXT = "Start anew, with features or a family of models that no experiment of this run has used."
 _EXPERIMENTS, _FILES = 12, 40
 """Of a lab, that its report names: the clearest comparisons, and what files it left."""
-_IDEA = re.compile(r"\bidea (\d+)", re.IGNORECASE)
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
 
 
 @dataclass(frozen=True)
-class LabWay:
-    """What is set of a lab beside its plan, by whoever has it otherwise than CoMind."""
+class LabTerms:
+    """Time and advice for a lab, where an agent sets them differently from CoMind."""
 
     seconds: float | None = None
-    """That it has at the least; None: as its plan and the settings have it."""
+    """Its least time in seconds; None: by its plan and the settings."""
     most: float = math.inf
-    """Seconds that it has at the most."""
-    looks: int | None = None
-    """Scripts that it may have scored; None: as the settings have it."""
+    """Its longest time in seconds."""
     advice: str = ""
-    """What its plan and its coder are told of it."""
+    """What the planner and the coder are told about it."""
 
 
 class LabsBriefing:
@@ -90,44 +77,43 @@ class LabsBriefing:
         context = self._context
         # Beside the lab, and ready for the next one's plan.
         self._intake.begin("kernels", action.draft_id)
-        way = self.way(action, tree)
+        terms = self.terms(action, tree)
         if draft_row(context, action.draft_id) is None:
-            await self._plan(action, action.draft_id, node, tree, way)
+            await self._plan(action, action.draft_id, node, tree, terms)
         draft = draft_row(context, action.draft_id)
         if draft is None:
             raise BotError(f"draft {action.draft_id} was not planned")
         chosen = set(draft.idea_ids)
         # What was made without a model has no share, and was shown nothing.
-        found = Found() if draft.share is None else await self.found(action, node)
-        told = (draft_text(draft), way.advice, _about_families(action.parents, tree))
+        knowledge = Found() if draft.share is None else await self.plan_knowledge(action, node)
+        texts = (draft_text(draft), terms.advice, _family_advice(action.parents, tree))
         planned = None if draft.share is None else draft.share * context.budget.seconds
         return LabAssignment(
             title=draft.title,
-            draft="\n\n".join(filter(None, told)),
+            draft="\n\n".join(filter(None, texts)),
             codebase=draft.codebase_node,
             parents=action.parents[1:],
-            seconds=planned if way.seconds is None else max(planned or 0.0, way.seconds),
-            most=way.most,
-            looks=way.looks,
-            known=(*provenance(context, draft), *found.items),
+            seconds=planned if terms.seconds is None else max(planned or 0.0, terms.seconds),
+            most=terms.most,
+            known=(*provenance(context, draft), *knowledge.items),
             replied=partial(self._intake.begin, "posts", action.draft_id),
             ideas=lambda: [(_idea_line(idea, idea.number in chosen), idea.item) for idea in idea_texts(context)],
         )
 
-    def way(self, action: Action, tree: Tree) -> LabWay:
-        """Return what is set of a lab beside its plan."""
-        return LabWay()
+    def terms(self, action: Action, tree: Tree) -> LabTerms:
+        """Return the time and advice for a lab."""
+        return LabTerms()
 
-    async def found(self, action: Action, node: int) -> Found:
+    async def plan_knowledge(self, action: Action, node: int) -> Found:
         """Return entries of the knowledge base for a lab's plan; CoMind's coders read those in their lab alone."""
         return Found()
 
-    def beside(self, action: Action) -> list[int]:
-        """Return the drafts that a lab's is to differ from: those of the labs that are open."""
-        others = [row.draft_id for row in labs(self._context.store, self._context.run_id) if row.ended_at is None]
-        return [int(one) for one in others if one is not None and int(one) != action.draft_id]
+    def other_drafts(self, action: Action) -> list[int]:
+        """Return the drafts that this one must differ from: those of the open labs."""
+        open_drafts = [row.draft_id for row in labs(self._context.store, self._context.run_id) if row.ended_at is None]
+        return [int(one) for one in open_drafts if one is not None and int(one) != action.draft_id]
 
-    async def _plan(self, action: Action, draft_id: int, node: int, tree: Tree, way: LabWay) -> None:
+    async def _plan(self, action: Action, draft_id: int, node: int, tree: Tree, terms: LabTerms) -> None:
         context, parents = self._context, action.parents
         if draft_id == 1:
             # Nothing is waited for: the coder reads the public scripts itself.
@@ -157,13 +143,13 @@ class LabsBriefing:
             context,
             draft_id,
             draft_id,
-            lambda: _room(context, best, seconds, way),
-            beside=self.beside(action),
-            start=" ".join(filter(None, (start_of(parents), way.advice, _about_families(parents, tree)))),
+            lambda: _room(context, best, seconds, terms),
+            others=self.other_drafts(action),
+            start=" ".join(filter(None, (starting_point(parents), terms.advice, _family_advice(parents, tree)))),
             parents=parents,
             insights=insights(context, tree),
             lacks=lacks(context, tree),
-            found=await self.found(action, node),
+            knowledge=await self.plan_knowledge(action, node),
         )
 
     def _keep(self, draft_id: int, title: str, text: str, parents: tuple[int, ...]) -> None:
@@ -194,13 +180,18 @@ class LabsBriefing:
         nodes = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
         attempts = [attempt(context, n) for n in nodes]
         report = row.report
-        seen = [ComponentNote(name="what its coder saw", analysis=report["seen"])] if report.get("seen") else []
+        said = report.get("components")
+        stated = [ComponentNote(name="as its coder says", analysis=said)] if said else []
         answer = ReportAnswer(
-            method="\n".join(filter(None, (draft.description, report.get("believed"))))[:6_000],
-            components=(*await measured_parts(context, attempts, draft.codebase_node), *seen, *experiments(row)),
+            method="\n".join(filter(None, (report.get("method"), draft.description)))[:6_000],
+            components=(
+                *await measured_parts(context, attempts, draft.codebase_node),
+                *stated,
+                *experiments(context, node),
+            ),
             numbers=numbers(attempts),
-            limitations="; ".join(filter(None, (report.get("why"), report.get("condition"), row.reason))),
-            next_steps=report.get("other", ""),
+            limitations="; ".join(filter(None, (report.get("limitations"), row.reason))),
+            next_steps=report.get("next", ""),
         )
         known_at = max(draft.known_at, context.card.enabled_at)
         left = context.executor.folder.labs / f"lab{node}" / "work"
@@ -211,41 +202,52 @@ class LabsBriefing:
         """Do nothing: reports are made by code when a lab closes."""
 
 
-def experiments(row: Lab) -> tuple[ComponentNote, ...]:
-    """Return a lab's logged experiments that were compared with another one, the clearest differences first."""
-    compared = [hint for hint in row.hints if hint["gain"] is not None]
-    compared.sort(key=lambda hint: -abs(hint["gain"]) / (hint["gain_error"] or math.inf))
-    return tuple(_experiment(hint) for hint in compared[:_EXPERIMENTS])
+def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
+    """Return a lab's experiments that were compared with another one, the clearest differences first."""
+    log = context.experiments
+    known = {} if log is None else {one.name: one for one in log.all()}
+    compared = [(one, one.result.gain) for one in known.values() if one.lab == lab and one.result.gain is not None]
+    compared.sort(key=lambda pair: -abs(pair[1].value) / (pair[1].std_error or math.inf))
+    ideas = {idea.number: idea.text for idea in idea_texts(context)}
+
+    def used(one: Experiment | None) -> Uses | None:
+        if one is None:
+            return None
+        files = {name: context.store.blob(sha).decode(errors="replace") for name, sha in one.sources.items()}
+        return uses(files, f"{one.name}: {one.note}", ideas)
+
+    parts = []
+    for one, gain in compared[:_EXPERIMENTS]:
+        own, before = used(one), used(known.get(gain.over))
+        parts.append(
+            ComponentNote(
+                name=one.name[:160],
+                analysis=f"over {gain.over}, paired out of fold. {one.note}".strip()[:600],
+                idea=None if own is None else credited(own, before),
+                ideas=() if own is None else tuple(sorted(added(own, before))),
+                gain=gain.value,
+                gain_error=gain.std_error,
+            )
+        )
+    return tuple(parts)
 
 
-def _experiment(hint: Mapping[str, Any]) -> ComponentNote:
-    # Its coder names the ideas that it carries out; of two at once nobody knows which one gained.
-    named = {int(number) for number in _IDEA.findall(f"{hint['name']} {hint['note']}")}
-    return ComponentNote(
-        name=hint["name"][:160],
-        analysis=f"over {hint['against']}, paired on folds. {hint['note'] or ''}".strip()[:600],
-        idea=named.pop() if len(named) == 1 else None,
-        gain=hint["gain"],
-        gain_error=hint["gain_error"],
-    )
-
-
-def _room(context: RunContext, best: float | None, execution_seconds: float, way: LabWay) -> Room:
+def _room(context: RunContext, best: float | None, execution_seconds: float, terms: LabTerms) -> Room:
     """Return what is left for a lab that opens now: the other labs that are open have their own time.
 
     Args:
         context: the run.
         best: seconds of the best script.
         execution_seconds: time limit of one script.
-        way: what is set of it.
+        terms: those of the lab.
     """
     usable, total = context.budget.usable(best), context.budget.seconds
-    left = min(usable, DAY, way.most)
-    usual = context.settings_of(LabSettings).seconds(total, usable, way.seconds)
+    left = min(usable, DAY, terms.most)
+    usual = context.settings_of(LabSettings).seconds(total, usable, terms.seconds)
     return Room(
         most=1,
         usual=min(1.0, usual / left),
-        least=min(1.0, (way.seconds or SHORTEST) / left),
+        least=min(1.0, (terms.seconds or SHORTEST) / left),
         of_run=left / total,
         execution_seconds=execution_seconds,
         seconds=left,
@@ -253,13 +255,13 @@ def _room(context: RunContext, best: float | None, execution_seconds: float, way
     )
 
 
-def start_of(parents: tuple[int, ...]) -> str:
-    """Return the sentence on what a draft starts from."""
+def starting_point(parents: tuple[int, ...]) -> str:
+    """Return the sentence that says what a draft starts from."""
     if not parents:
-        return "It is an approach absent from all reports: `codebase` is null, or the node of a public kernel."
-    start = f"It starts from the script of node {parents[0]}, which its coder is handed (`codebase` is {parents[0]})"
+        return "It is an approach that no report describes: `codebase` is null, or the node of a public notebook."
+    start = f"It starts from node {parents[0]}, whose code its coder is given (`codebase` is {parents[0]})"
     if len(parents) > 1:
-        start += f", and takes from node {parents[1]}, whose script lies beside it, what the first one lacks"
+        start += f", and takes what that lacks from node {parents[1]}, whose code it is given too"
     return f"{start}."
 
 
@@ -270,18 +272,18 @@ def _idea_line(idea: IdeaText, chosen: bool) -> str:
     return f"{'*' if chosen else '-'} idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{measured}): {idea.text}"
 
 
-def _about_families(parents: tuple[int, ...], tree: Tree) -> str:
-    """Return the sentences on families of models for a draft and its coder; empty where there is nothing to say."""
+def _family_advice(parents: tuple[int, ...], tree: Tree) -> str:
+    """Return advice on families of models for a draft and its coder; empty if there is none."""
     sentences = []
     if tired := resting(tree):
         sentences.append(
-            f"These families of models rest, as the last labs that worked with them gained nothing beyond noise: "
-            f"{', '.join(tired)}. Put the time into others; in a blend they may stay."
+            f"The last labs that used these families of models gained nothing beyond noise: {', '.join(tired)}. "
+            "Spend the time on other families; these may stay in an ensemble."
         )
     if not parents and (used := used_families(tree)):
-        counted = ", ".join(f"{family} ({scripts})" for family, scripts in used.most_common())
+        counted = ", ".join(f"{family} ({count})" for family, count in used.most_common())
         sentences.append(
-            "Begin with a family of models that no scored script of this run uses, or few do. So far, with the number of "
-            f"scripts: {counted}."
+            "Begin with a family of models that few or none of the scored solutions use. Solutions by family so far: "
+            f"{counted}."
         )
     return " ".join(sentences)

@@ -22,8 +22,11 @@ _TIRED = 3
 """Labs without a gain, of those that are looked back at, after which a family rests."""
 _NOISE = 2.0
 """Standard errors of a paired difference, beyond which a gain is one."""
-_LEAST, _FIRST_LEAST = 300.0, 60.0
-"""Seconds below which no further lab is worth opening, and the first is not: without it a short run tries nothing."""
+_MAIN = 3
+"""Families of a lab's best script that it counts for: a stack uses many, and says little of each."""
+_LEAST, _LEAST_SHARE, _SHORT_LEAST, _FIRST_LEAST = 900.0, 0.25, 300.0, 60.0
+"""Seconds below which no further lab is worth opening, as runs on all rows use them better: in a long run, as a share of a
+shorter one, in the shortest; and the first lab, without which a short run tries nothing."""
 
 
 class LabsPolicy:
@@ -52,7 +55,10 @@ def drafts_begun(tree: Tree) -> int:
 
 def is_worth_a_lab(budget: Remaining, begun: int) -> bool:
     """Return whether another lab fits into what is left, after so many drafts."""
-    return budget.seconds is None or budget.seconds >= (_LEAST if begun else _FIRST_LEAST)
+    if budget.seconds is None or budget.seconds_total is None:
+        return True
+    least = max(_SHORT_LEAST, min(_LEAST, _LEAST_SHARE * budget.seconds_total)) if begun else _FIRST_LEAST
+    return budget.seconds >= least
 
 
 def _parents(tree: Tree, budget: Remaining, draft_id: int, rng: random.Random) -> tuple[int, ...]:
@@ -125,7 +131,7 @@ def _latest(tree: Tree) -> list[tuple[tuple[str, ...], bool]]:
 
 
 def came_of(tree: Tree, draft: int) -> tuple[tuple[str, ...], bool]:
-    """Return the families of a lab's best script, and whether it beats beyond noise all that others had scored before it."""
+    """Return the main families of a lab's best script, and whether it beats beyond noise all that others had scored before it."""
     nodes = tree.of_draft(draft)
     best = max(nodes, key=lambda n: (n.valid and not n.spoiled, n.fitness, -n.id))
     before = max(
@@ -133,4 +139,4 @@ def came_of(tree: Tree, draft: int) -> tuple[tuple[str, ...], bool]:
     )
     # The error is of a comparison with another script of the run, which a better pair would differ little from.
     error = max(n.gain_error for n in nodes)
-    return best.families, best.valid and best.fitness > before + _NOISE * error
+    return best.families[:_MAIN], best.valid and best.fitness > before + _NOISE * error

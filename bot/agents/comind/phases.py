@@ -17,11 +17,12 @@ _HALF = 0.5
 _WIDE, _DEEP = 0.5, 2.0
 """Shares of drafts, in multiples of the usual one."""
 _SHORTEST_WIDE = 600.0
-"""Seconds of a lab: in those that were measured (docs/labs.md) the first script of its own had a score after 244 to 751."""
+"""Seconds of a lab: when labs scored scripts, the first one of a lab had its score after 244 to 751."""
 _LAST = 1.5
 """Lengths of a long draft, below which all that is left is for one."""
-LOOKS = 2
-"""Of a lab in the wide phase, the one at its close included."""
+
+_NODES = 2
+"""Of a lab in the wide phase, where the budget counts nodes."""
 
 DeepFrom = Callable[[], float]
 """Returns the number of the first draft of the deep phase; infinity while there is none."""
@@ -59,7 +60,7 @@ class PhasedLabs:
         if not is_worth_a_lab(budget, begun):
             return ()
         total = budget.seconds_total
-        length = LOOKS if total is None else lab_seconds(self._settings, total, deep=False)
+        length = _NODES if total is None else lab_seconds(self._settings, total, deep=False)
         deep = not is_wide(budget, length, begun, self._deep_from)
         return [
             Action("lab", self._parents(tree, offset, rng) if deep else (), begun + 1 + offset, offset, deep=deep)

@@ -7,7 +7,6 @@ nor what a substep is run on; here it is a small sample of the data.
 import ast
 import asyncio
 import hashlib
-from typing import Any
 
 from bot.agents.tree.automind_prompts import MOST_SUBSTEPS, Failed, ScorePlan, SoFar, SplitPlan, WriteSubstep
 from bot.agents.tree.settings import AdaptiveSettings
@@ -21,7 +20,9 @@ from bot.engine.tree import Tree
 from bot.execution.record import DEBUG, Execution
 from sandbox import ExitReason
 from state.errors import ModelRefused
+from state.steps import Key, Kind
 
+_FIT = Kind("substeps fit", bool)
 _LEAST_SECONDS = 15.0
 """Of a run on a sample, where the scored run has as many: imports alone may take some."""
 
@@ -47,11 +48,11 @@ class AdaptivePlaybook(ScriptPlaybook):
         """Return the substeps of a complex plan; none where it is simple, or where they cannot be run in time."""
         context, plan = self._context, assignment.plan
 
-        async def fits() -> dict[str, Any]:
+        async def fits() -> bool:
             # A decision of a run whose budget is counted in steps depends on no machine's speed.
             room = context.budget.usable(best_seconds(context, tree)) if context.budget.steps is None else None
             needed = (MOST_SUBSTEPS + 1) * context.answer_seconds + limits.seconds
-            return {"fits": room is None or needed <= room}
+            return room is None or needed <= room
 
         # Where no labels are withheld no view is smaller than the data.
         if plan is None or context.executor.self_reported is not None or self._settings.threshold == 5:
@@ -59,7 +60,7 @@ class AdaptivePlaybook(ScriptPlaybook):
         try:
             if await self._complexity(plan, assignment) <= self._settings.threshold:
                 return ()
-            if not (await context.steps.once("substeps fit", fits, node=node))["fits"]:
+            if not await context.steps.once(_FIT, fits, Key(node)):
                 return ()
             codebase = assignment.attempts[-1].code if assignment.attempts else ""
             prompt = SplitPlan(context.task, context.preview, plan, codebase, assignment.known)

@@ -1,7 +1,6 @@
 """AIDE+Code: each draft is shown one public kernel, the most voted that no draft was shown (arXiv 2506.20640, section 4)."""
 
 import asyncio
-from typing import Any
 
 from bot.agents.tree.aide import Material, searching
 from bot.engine.context import RunContext
@@ -11,8 +10,10 @@ from bot.models import Item
 from bot.models.quoting import quoted
 from scrapers.posts.cleaning import both_ends
 from state.community import Post
+from state.steps import Key, Kind
 
-_STEP = "public kernel"
+_KERNEL = Kind("public kernel", str)
+"""Steps that choose the item that a draft is shown, empty where all were."""
 KERNEL_CHARACTERS = 20_000
 """Of a kernel that a prompt shows; of a longer one its middle is left out, as code reads data first and submits last."""
 _HEADING = (
@@ -34,16 +35,16 @@ class KernelByVotes:
         if view is None or action.kind != "draft":
             return Material()
 
-        async def choose() -> dict[str, Any]:
-            shown = {one["ref"] for one in steps.finished(_STEP).values()}
+        async def choose() -> str:
+            shown = {_identity(post) for post in view.find(filter(None, steps.all(_KERNEL).values()))}
             kernels = (post for post in view.posts() if post.kind == "kernel" and _identity(post) not in shown)
             best = min(kernels, key=lambda post: (-(post.votes or 0), post.time, post.id), default=None)
-            return {"ref": None, "item": None} if best is None else {"ref": _identity(best), "item": best.item}
+            return "" if best is None else best.item
 
         # Numbered by the node, so that of a resumed run each draft has the kernel that it had.
         async with self._choosing:
-            item = (await steps.once(_STEP, choose, attempt=node))["item"]
-        found = view.find([item]) if item is not None else []
+            item = await steps.once(_KERNEL, choose, Key(node))
+        found = view.find([item]) if item else []
         return _material(found[0]) if found else Material()
 
 

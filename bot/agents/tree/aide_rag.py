@@ -3,7 +3,6 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from bot.agents.tree.aide import Material, searching
 from bot.agents.tree.rag_prompts import MOST_PICKED, PickPosts, Shown, SummarisePost
@@ -15,6 +14,7 @@ from bot.engine.tree import Tree
 from bot.models import Item
 from bot.models.quoting import quoted
 from state.errors import ModelRefused
+from state.steps import Key, Kind
 
 TITLES = 10
 """Titles of threads, and as many of kernels, among which a draft picks; of both together, a repair or an improvement."""
@@ -24,9 +24,11 @@ _COMPARED = 1_000
 """Characters of a text, after its title, that are compared with what is looked for."""
 _QUERY = 3_000
 """Characters of the end of a script's output among what is looked for."""
-_READ = "posts read"
-"""Name of the steps that say which documents each node was shown."""
 _HEADING = "Summaries of what others posted on this competition; draw on what fits:"
+
+
+_OFFERED, _PICKED = Kind("titles", dict[str, bool]), Kind("posts read", tuple[str, ...])
+"""Steps that say for each node what a model picks among, by item and whether it was shown before, and what it picked."""
 
 
 class PostsByTitle:
@@ -57,26 +59,25 @@ class PostsByTitle:
         context, steps = self._context, self._context.steps
         sought = self._sought(action)
 
-        async def choose() -> dict[str, Any]:
+        async def choose() -> dict[str, bool]:
             offered = await self._alike(found, sought) if sought else _most_voted(found.values())
-            earlier = {item for one in steps.finished(_READ).values() for item in one["picked"]}
-            return {"offered": offered, "read": sorted(earlier & set(offered))}
+            earlier = {item for picked in steps.all(_PICKED).values() for item in picked}
+            return {item: item in earlier for item in offered}
 
-        async def pick() -> dict[str, Any]:
-            choice = await steps.once("titles", choose, node=node)
-            offered = [found[item] for item in choice["offered"] if item in found]
+        async def pick() -> tuple[str, ...]:
+            offer = await steps.once(_OFFERED, choose, Key(node))
+            offered = [found[item] for item in offer if item in found]
             if not offered:
-                return {"picked": []}
-            shown = tuple(Shown.of(document, read=document.item in choice["read"]) for document in offered)
+                return ()
+            shown = tuple(Shown.of(document, read=offer[document.item]) for document in offered)
             prompt = PickPosts(context.task, shown, action.kind, sought)
             try:
                 answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)
             except ModelRefused:
-                return {"picked": []}
-            return {"picked": answer.pick[:MOST_PICKED]}
+                return ()
+            return tuple(answer.pick[:MOST_PICKED])
 
-        # Numbered by the node, so that what all nodes were shown can be read together.
-        return list((await steps.once(_READ, pick, attempt=node))["picked"])
+        return await steps.once(_PICKED, pick, Key(node))
 
     def _sought(self, action: Action) -> str:
         """Return what a repair or an improvement looks for: its parent's plan, error and output; nothing for a draft."""

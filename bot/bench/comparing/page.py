@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.bench.comparing.comparison import Comparison
-from bot.bench.comparing.curves import over_money, over_time
-from bot.bench.comparing.drawing import WIDTH, curve_plot, forest
 from bot.bench.comparing.figures import mean_of, win_rate
 from bot.bench.comparing.papers import paper_tables
+from bot.bench.comparing.plots import curve_charts, difference_chart
 from bot.bench.comparing.table import outcomes_table, spent_table
 from bot.bench.comparing.verdict import conclusion, interval, percentage, points, verdict
 from bot.bench.contender import Contender
@@ -29,13 +28,6 @@ def render(found: Comparison) -> str:
     """Return the page; every text of a result is escaped."""
     environment = page_environment(Path(__file__).parent)
     environment.filters["name_of"] = found.title
-    time = curve_plot(found, over_time(found), over_money=False)
-    money = curve_plot(found, over_money(found), over_money=True)
-    best = "Teams beaten by the best script so far on the hidden test, graded after the runs; means over competitions."
-    plots = [
-        (time, "Over time", "wall time of a run", best),
-        (money, "Over money", "spent on the model in a run", best),
-    ]
     return environment.get_template("comparison.html.j2").render(
         found=found,
         words=words,
@@ -44,13 +36,11 @@ def render(found: Comparison) -> str:
         points=points,
         interval=interval,
         percentage=percentage,
-        leader=found.title(found.leader),
         seeds=sorted({seed for _, seed in found.cells}),
-        forest=forest(found),
-        width=WIDTH,
+        differences=difference_chart(found),
         tables=[outcomes_table(found), spent_table(found)],
         by_competition=[(name, _cells(found, name)) for name in found.competitions],
-        plots=[one for one in plots if one[0] is not None],
+        curves=curve_charts(found),
         papers=paper_tables(found),
     )
 

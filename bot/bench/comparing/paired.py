@@ -51,11 +51,9 @@ class Difference:
 
 
 def difference(pairs: Mapping[str, Sequence[float]]) -> Difference:
-    """Return the mean difference, its interval and its test.
+    """Return the mean difference, its interval and its test, from the differences of each competition's pairs.
 
-    Args:
-        pairs: for each competition the differences of its pairs, at least one. With a single competition the pairs are the
-            units, so that the interval is of that competition alone.
+    With a single competition the pairs are the units, so that the interval is of that competition alone.
     """
     means = {competition: fmean(each) for competition, each in sorted(pairs.items())}
     units = list(means.values()) if len(means) > 1 else [one for each in pairs.values() for one in each]
@@ -113,7 +111,7 @@ def chance(units: Sequence[float]) -> float:
         sums = [_signed_sum(units, rng.getrandbits(len(units))) for _ in range(2**_EXACT // 2)]
         sums.append(sum(units))
     # Sums of the same numbers in another order may differ in their last digits.
-    least = abs(sum(units)) * (1 - 1e-9)
+    least = abs(sum(units)) - 1e-9 * sum(map(abs, units))
     return sum(abs(total) >= least for total in sums) / len(sums)
 
 

@@ -128,7 +128,7 @@ def _ablation(found: Comparison, published: dict[str, Any]) -> PaperTable | None
             rows.append(("ours", (f"{found.title(one)} ({own.competitions})", *map(_share, shares))))
     if not rows:
         return None
-    theirs = [(one["name"], one["figures"]) for one in published["comind"]["ablation"]]
+    theirs = published["comind"]["ablation"]
     names = ("", "valid", "win rate", "gold", "any medal", "above median")
     return PaperTable(
         "CoMind v1, table 3: with and without the community",
@@ -136,7 +136,7 @@ def _ablation(found: Comparison, published: dict[str, Any]) -> PaperTable | None
         "In brackets, how many competitions a figure of ours is over; theirs are over 20. Compare the step from one row to "
         "the next, not the rows.",
         tuple((name, "") for name in names),
-        (*rows, *(("published", (name, *map(_share, shares))) for name, shares in theirs)),
+        (*rows, *(("published", (name, *map(_share, shares))) for name, shares in theirs.items())),
     )
 
 
@@ -155,13 +155,13 @@ def _live(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
     """CoMind v1, table 4: competitions that were live then."""
     contenders = [row.contender for row in found.rows]
     rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for one in published["comind"]["live"]:
-        results = [_of(found, contender, [one["competition"]]) for contender in contenders]
+    for competition, one in published["comind"]["live"].items():
+        results = [_of(found, contender, [competition]) for contender in contenders]
         if not any(results):
             continue
         theirs = [f"{score(value)} ({rate}%)" for value, rate in zip(one["scores"], one["win_rates"], strict=True)]
         cells = [_score_and_rate(next(iter(each.values()))) if each else NONE for each in results]
-        rows.append(("", (one["competition"], *map(score, one["needed"]), *cells, *theirs)))
+        rows.append(("", (competition, *map(score, one["needed"]), *cells, *theirs)))
     if not rows:
         return None
     needed: list[tuple[str, Mark]] = [(f"for {share}%", "published") for share in (90, 70, 50)]
@@ -200,8 +200,8 @@ def _tiers(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
     if not rows:
         return None
     theirs = [
-        (one["system"], [f"{best:.2f} / {mean:.2f}" for best, mean in zip(one["best"], one["mean"], strict=True)])
-        for one in published["automind"]["row"]
+        (system, [f"{best:.2f} / {mean:.2f}" for best, mean in zip(one["best"], one["mean"], strict=True)])
+        for system, one in published["automind"]["systems"].items()
     ]
     names = ("", *(f"{tier} ({len(competitions)})" for tier, competitions in tiers.items()), "all (15)")
     return PaperTable(
@@ -246,8 +246,8 @@ def _splits(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
         (
             *rows,
             *(
-                ("published", (one["system"], *(f"{value:.2f}" for value in one["medals"])))
-                for one in published["mle_bench"]
+                ("published", (system, *(f"{value:.2f}" for value in medals)))
+                for system, medals in published["mle_bench"].items()
             ),
         ),
     )

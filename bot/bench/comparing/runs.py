@@ -1,10 +1,13 @@
-"""The finished replays that are compared, read from their results alone, and what is left out."""
+"""The finished replays that are compared, read from their results alone; what is left out; and MLE-bench's grading reports."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Any
 
 from bot.bench.contender import Contender
+from bot.evaluation.batches.grade_many import grading_report
 from bot.execution.folder import RunFolder
 from bot.report.result import RunResult, read_result
 from state.errors import UsageError
@@ -14,6 +17,7 @@ Block = tuple[str, int]
 """A competition and a seed: runs in one block are paired."""
 Cells = Mapping[Block, Mapping[Contender, tuple[RunResult, ...]]]
 """Results by block and contender; more than one where a run was repeated."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _FINISHED_BY = "`bot resume` finishes them, or the same `bot bench` again those of a bench"
 
 
@@ -49,10 +53,7 @@ class Runs:
 
 
 def read_runs(paths: Sequence[Path]) -> Runs:
-    """Read the results of runs.
-
-    Args:
-        paths: folders of runs, or folders with such.
+    """Read the results of runs in folders, or in folders with such.
 
     Raises:
         UsageError: there is no such folder, or there is no finished replay in any.
@@ -102,3 +103,20 @@ def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
+
+
+def grading_reports(runs: Runs) -> Mapping[PurePath, dict[str, Any]]:
+    """Return a grading report for each contender and seed, under the path of its file.
+
+    Paths are `comind-no-blend/seed-000_grading_report.json`, so that those of one contender, in the order of their names, are
+    the seeds of an average. What was run again with the same seed counts as one seed more.
+    """
+    results: dict[PurePath, list[RunResult]] = {}
+    for (_, seed), cell in sorted(runs.cells.items()):
+        for contender, repeated in cell.items():
+            folder = _NOT_IN_NAMES.sub("-", contender.title(with_model=runs.with_model)).strip("-.")
+            for time, result in enumerate(repeated):
+                again = f"-{time + 1}" if time else ""
+                path = PurePath(folder, f"seed-{seed:03d}{again}_grading_report.json")
+                results.setdefault(path, []).append(result)
+    return {path: grading_report(found) for path, found in results.items()}

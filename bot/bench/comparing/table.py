@@ -1,7 +1,5 @@
-"""The figures of each contender as a table, and every run as a row of a CSV file."""
+"""The figures of each contender as a table."""
 
-import csv
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,19 +22,6 @@ _SPENT: Columns = (
     ("time to bronze", lambda row: _bronze(row)),
     ("cost", lambda row: money(row.usd)),
     ("tokens", lambda row: integer(row.tokens)),
-)
-_OF_RUN = (
-    *("run_id", "competition_id", "agent", "model", "seed", "score", "win_rate", "gold_medal", "silver_medal"),
-    *(
-        "bronze_medal",
-        "any_medal",
-        "above_median",
-        "valid_submission",
-        "validation_score",
-        "wall_seconds",
-        "time_limit",
-    ),
-    *("seconds_to_first_valid", "seconds_to_bronze", "nodes", "valid_nodes", "code_length"),
 )
 """Columns of the CSV file, as `result.json` names them."""
 
@@ -70,15 +55,3 @@ def _table(found: Comparison, columns: Columns) -> FiguresTable:
 
 def _bronze(row: Figures) -> str:
     return f"{duration(row.seconds_to_bronze)} ({row.bronze} of {row.runs})" if row.bronze else NONE
-
-
-def csv_text(found: Comparison) -> str:
-    """Return every run that is compared as a row of a CSV file; unknown values are empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_OF_RUN[:3], "variant", *_OF_RUN[3:], "cost_usd", "new_tokens"])
-    for _, result in found.runs.results:
-        values = [getattr(result, name) for name in _OF_RUN]
-        spent = (result.llm.cost_usd, result.llm.new_tokens)
-        writer.writerow([*values[:3], " ".join(result.variant), *values[3:], *spent])
-    return text.getvalue()

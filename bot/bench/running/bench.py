@@ -80,10 +80,7 @@ def contender_of(settings: ReplaySettings) -> Contender:
 def read_bench(file: Path, configured: Path | None, fleet: str | None = None) -> Bench:
     """Read a plan, and check all that it names; `with_folders` finds what was begun of it.
 
-    Args:
-        file: the plan.
-        configured: bot.toml, if there is one.
-        fleet: as the option `--fleet`.
+    `configured` is bot.toml, `fleet` as the option `--fleet`.
 
     Raises:
         ConfigurationError: something in the plan is wrong; the error holds every mistake.
@@ -191,12 +188,6 @@ def _agree(folder: RunFolder, begun: ReplaySettings, planned: ReplaySettings) ->
 
 def prepared(bench: Bench, leases: Leases, gpus: int, now: datetime) -> Bench:
     """Return the bench with a folder for each run; those that have none get one, in the order of the plan.
-
-    Args:
-        bench: the bench.
-        leases: where scripts run.
-        gpus: that an execution holds.
-        now: the time in the ids of the new runs.
 
     Raises:
         OSError: a folder cannot be created.

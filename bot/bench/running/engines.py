@@ -13,8 +13,8 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from bot.bench.running.bench import Bench, PlannedRun
+from bot.bench.running.progress import BenchProgress
 from bot.bench.running.spending import left_to_do, most_needed, refusal, reserved
-from bot.bench.running.work import Watcher
 from bot.execution.folder import RunFolder
 from bot.replay.prepare import finished_result
 from bot.replay.run import Show
@@ -31,13 +31,7 @@ _FAILED = {one.name for one in fields(Failed)}
 
 
 def room_for(bench: Bench, leases: Leases, gpus: int) -> int:
-    """Return how many runs to work on at a time: what the plan says, else as many as the leases have room for.
-
-    Args:
-        bench: the bench.
-        leases: where scripts run.
-        gpus: that an execution holds.
-    """
+    """Return how many runs to work on at a time: what the plan says, else as many as the leases have room for."""
     if bench.plan.at_once is not None:
         return bench.plan.at_once
     share = replace(bench.runs[0].setup, gpus=gpus, leases=leases).share()
@@ -86,16 +80,9 @@ class _Engine:
 class Engines:
     """Does the runs of a bench that are left, several at a time and in their order; what has finished is not done again."""
 
-    def __init__(self, bench: Bench, most: int, fleet: str, watcher: Watcher) -> None:
-        """Begin nothing yet.
-
-        Args:
-            bench: with a folder for each run.
-            most: runs at a time.
-            fleet: the address of the cluster.
-            watcher: is shown each run.
-        """
-        self._bench, self._most, self._fleet, self._watcher = bench, most, fleet, watcher
+    def __init__(self, bench: Bench, most: int, fleet: str, progress: BenchProgress) -> None:
+        """Begin nothing yet; `most` runs are worked on at a time, and `fleet` is the address of the cluster."""
+        self._bench, self._most, self._fleet, self._progress = bench, most, fleet, progress
         self._running: list[_Engine] = []
         self._ended: SimpleQueue[_Engine] = SimpleQueue()
         self._stopped = False
@@ -122,7 +109,7 @@ class Engines:
                 yield self._told(engine.run, outcome)
 
     def _told(self, run: PlannedRun, outcome: Outcome) -> Outcome:
-        self._watcher.ended(run, outcome)
+        self._progress.ended(run, outcome)
         return outcome
 
     def _in_order(self) -> Iterator[PlannedRun | None]:
@@ -143,7 +130,7 @@ class Engines:
         options = ["--snapshot", str(run.snapshot.path), "--fleet", self._fleet, "--json"]
         command = [sys.executable, "-m", "bot", "resume", str(folder.path), *options]
         with ExitStack() as stack:
-            show = stack.enter_context(self._watcher.started(run))
+            show = stack.enter_context(self._progress.started(run))
             printed = stack.enter_context(tempfile.TemporaryFile())
             process = subprocess.Popen(
                 ended_with_us(command),

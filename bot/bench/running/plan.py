@@ -17,7 +17,7 @@ from state.settings_paths import FOLDER, SettingsPath, beside
 
 
 def _entrant(given: object) -> tuple[AgentName, tuple[str, ...]]:
-    """Read an agent, and the parts that it goes without, such as `comind no-blend no-race`."""
+    """Read an agent, and the parts that it goes without, such as `comind no-blend no-community`."""
     name, *words = given.split() if isinstance(given, str) else [""]
     if name not in AGENTS:
         raise ValueError(f"must begin with an agent, {_known(name, list(AGENTS))}")

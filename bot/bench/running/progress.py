@@ -4,83 +4,64 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import fmean
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bot.bench.contender import Contender
-from bot.bench.running.bench import Bench, Key, PlannedRun, contender_of
+from bot.bench.running.bench import Bench, PlannedRun, contender_of
 from bot.bench.running.spending import Spent, spent_by
-from bot.replay.progress_line import ProgressLine
+from bot.replay.progress import MAX_LINES, Progress, print_line
 from bot.replay.run import Show
 from bot.replay.several import Failed, Outcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, money, percent
 
 _COLUMNS = ("runs", "failed", "valid", "teams beaten", "medals", "time", "cost")
-_MOST_LINES = 8
-"""Runs that are shown at work, and competitions: a terminal has room for no more."""
 
 
-class BenchProgress:
+class BenchProgress(Progress):
     """What has come of a bench so far, by contender, and what is done now."""
 
     def __init__(self, console: Console, bench: Bench) -> None:
-        self._console, self._bench = console, bench
+        super().__init__(console)
+        self._bench = bench
         self._models = len({run.settings.model for run in bench.runs}) > 1
-        self._results: dict[Contender, list[RunResult | Failed]] = {contender_of(r.settings): [] for r in bench.runs}
-        self._now: dict[Key, ProgressLine] = {}
+        self._results: dict[str, list[RunResult | Failed]] = {self._contender(run): [] for run in bench.runs}
         self._of_competitions: dict[str, list[RunResult | Failed]] = {slug: [] for slug in bench.snapshots}
+        self._slugs = {self._title(run): run.snapshot.card.slug for run in bench.runs}
         self._spent = Spent()
         """By the runs that have ended."""
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Keep the table on the terminal while this lasts, if there is one."""
-        if not self._console.is_terminal:
-            yield
-            return
-        with Live(self, console=self._console, refresh_per_second=2):
-            yield
-
-    @contextmanager
     def started(self, run: PlannedRun) -> Iterator[Show]:
         """Show the run's progress in a line below the tables; a pipe gets none."""
-        line = self._now[run.key] = ProgressLine(self._console, self._title(run))
-        # On a pipe a line for each step of each run would be thousands.
-        show = Show(line.say if self._console.is_terminal else lambda _: None, line.attach)
-        try:
-            yield show
-        finally:
-            del self._now[run.key]
+        with self.line(self._title(run)) as line:
+            # On a pipe a line for each step of each run would be thousands.
+            yield Show(line.say if self._console.is_terminal else lambda _: None, line.attach)
 
     def ended(self, run: PlannedRun, outcome: Outcome) -> None:
         """Add what came of a run."""
-        self._results[contender_of(run.settings)].append(outcome.result)
+        self._results[self._contender(run)].append(outcome.result)
         self._of_competitions[run.snapshot.card.slug].append(outcome.result)
         self._spent += spent_by(run)
         if not self._console.is_terminal:
-            self._console.print(
-                f"{self._title(run)}: {_in_words(outcome.result)}", markup=False, highlight=False, soft_wrap=True
-            )
+            print_line(self._console, f"{self._title(run)}: {_in_words(outcome.result)}")
+
+    def _contender(self, run: PlannedRun) -> str:
+        return contender_of(run.settings).title(with_model=self._models)
 
     def _title(self, run: PlannedRun) -> str:
         number = self._bench.runs.index(run) + 1
-        name = contender_of(run.settings).title(with_model=self._models)
-        return f"[{number}/{len(self._bench.runs)}] {run.snapshot.card.slug}, seed {run.settings.seed}: {name}"
+        slug, seed = run.snapshot.card.slug, run.settings.seed
+        return f"[{number}/{len(self._bench.runs)}] {slug}, seed {seed}: {self._contender(run)}"
 
-    def __rich__(self) -> Group:
-        by_agent = {one.title(with_model=self._models): results for one, results in self._results.items()}
-        # Competitions may be many: those are shown that are worked on.
-        begun = list(dict.fromkeys(slug for slug, _, _ in list(self._now)))[:_MOST_LINES]
-        by_competition = {slug: self._of_competitions[slug] for slug in begun}
-        lines = list(self._now.values())
-        more = [Text(f"and {len(lines) - _MOST_LINES} more")] if len(lines) > _MOST_LINES else []
-        tables = [self._table("agent", by_agent, len(self._results))]
-        if by_competition:
-            tables.append(self._table("competition", by_competition, len(self._of_competitions)))
-        return Group(*tables, Text(self._totals()), *lines[:_MOST_LINES], *more)
+    def summary(self) -> Sequence[RenderableType]:
+        """Return a row for each contender, and for the competitions that are worked on, as there may be many others."""
+        tables = [self._table("agent", self._results, len(self._results))]
+        if competitions := dict.fromkeys(self._slugs[title] for title in list(self._lines)[:MAX_LINES]):
+            rows = {slug: self._of_competitions[slug] for slug in competitions}
+            tables.append(self._table("competition", rows, len(self._of_competitions)))
+        return *tables, Text(self._totals())
 
     def _table(self, what: str, rows: Mapping[str, Sequence[RunResult | Failed]], parts: int) -> Table:
         """Return a table with a row for some of the equal parts of the bench."""
@@ -92,13 +73,12 @@ class BenchProgress:
         return table
 
     def _totals(self) -> str:
-        budget = self._bench.plan.budget
+        budget, runs = self._bench.plan.budget, len(self._bench.runs)
         done = sum(map(len, self._results.values()))
         time = "" if budget.time is None else f" of {duration(budget.time)}"
         cost = "" if budget.money is None else f" of {money(budget.money)}"
         return (
-            f"{done} of {len(self._bench.runs)} runs, {duration(self._spent.seconds)}{time}, "
-            f"{money(self._spent.usd)}{cost} used by them"
+            f"{done} of {runs} runs, {duration(self._spent.seconds)}{time}, {money(self._spent.usd)}{cost} used by them"
         )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from bot.bench.running.bench import Key, PlannedRun
 from bot.bench.running.plan import BenchBudget
+from bot.budgets.kinds import Kind
+from bot.budgets.run_budget import total
 from bot.replay.prepare import finished_result
 from bot.report.words import duration, money
 from state.errors import InfrastructureFailure
@@ -43,7 +45,8 @@ def spent_by(run: PlannedRun) -> Spent:
             ledgers = read_ledger(session)
     except InfrastructureFailure:
         return Spent(run.settings.seconds, run.settings.max_cost or 0.0)
-    return Spent(sum(one.wall_seconds for one in ledgers), sum(one.cost_usd for one in ledgers))
+    spent = total(ledgers)
+    return Spent(spent[Kind.WALL_SECONDS], spent[Kind.MONEY])
 
 
 def reserved(runs: Iterable[PlannedRun], under_way: Container[Key]) -> Spent:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
 
-from bot.bench.running.bench import Bench, PlannedRun
+from bot.bench.running.bench import Bench
+from bot.bench.running.progress import BenchProgress
 from bot.bench.running.spending import Spent, left_to_do, most_needed, refusal, spent_by
 from bot.execution.folder import RunFolder
 from bot.replay.run import Show
@@ -12,28 +12,12 @@ from bot.replay.several import Job, Outcome, jobs_left, run_each
 from sandbox.leases import Leases
 
 
-class Watcher(Protocol):
-    """Shows how a bench goes on."""
-
-    def started(self, run: PlannedRun) -> AbstractContextManager[Show]:
-        """Return where a run that begins, or goes on, shows its progress."""
-
-    def ended(self, run: PlannedRun, outcome: Outcome) -> None:
-        """Show what came of a run; of one that had finished before, too."""
-
-
 class BenchWork:
     """Does the runs of a bench that are left; what has finished is never done again."""
 
-    def __init__(self, bench: Bench, leases: Leases, watcher: Watcher) -> None:
-        """Begin nothing yet.
-
-        Args:
-            bench: with a folder for each run.
-            leases: of the machine.
-            watcher: is shown each run.
-        """
-        self._bench, self._leases, self._watcher = bench, leases, watcher
+    def __init__(self, bench: Bench, leases: Leases, progress: BenchProgress) -> None:
+        """Begin nothing yet."""
+        self._bench, self._leases, self._progress = bench, leases, progress
         self._by_folder = {run.folder.path: run for run in bench.runs if run.folder is not None}
         self.ended_by: str | None = None
         """Why the bench ended before all of its runs were begun; None: it did not."""
@@ -41,7 +25,7 @@ class BenchWork:
     def outcomes(self) -> Iterator[Outcome]:
         """Do the runs, and yield the outcome of each; after a request to stop, the last one is that run's."""
         for outcome in run_each(self._jobs(), self._leases, self._shown):
-            self._watcher.ended(self._by_folder[outcome.run], outcome)
+            self._progress.ended(self._by_folder[outcome.run], outcome)
             yield outcome
 
     def _jobs(self) -> Iterator[Job | Outcome]:
@@ -56,4 +40,4 @@ class BenchWork:
             yield from jobs_left(folders, self._bench.snapshots)
 
     def _shown(self, job: Job) -> AbstractContextManager[Show]:
-        return self._watcher.started(self._by_folder[job.run.folder.path])
+        return self._progress.started(self._by_folder[job.run.folder.path])

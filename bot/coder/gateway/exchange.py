@@ -8,9 +8,10 @@ from contextlib import aclosing
 from bot.coder.gateway.dialects import Dialect, Heard, Json
 from bot.coder.gateway.http import Connection
 from bot.models import Item, Message
-from bot.models.chat import Rejected
 from bot.models.completion import estimated_tokens
-from bot.models.passing import STREAM, Answer
+from bot.models.connection import Rejected
+from bot.models.failures import STREAM
+from bot.models.passing import Answer
 from bot.models.reply import NotACompletion, Reply, read_usage, status_inside
 from scrapers.http.responses import read_json
 from state.errors import ModelUnavailable

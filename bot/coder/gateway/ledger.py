@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from sqlmodel import select
 
@@ -15,11 +14,29 @@ from bot.models.bounds import Bound
 from bot.models.calls import Attempt, Calls, Outcome
 from bot.models.recorded import step_key
 from state.patience import patiently
-from state.steps import finish_step, start_step
+from state.steps import Key, Kind, finish_step, start_step
 from state.store import Transaction, put_blob
 from state.tables import ModelCall
 
 _ROLE = "coder"
+
+
+@dataclass(frozen=True)
+class _Booked:
+    """An exchange that is about to be sent."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    """The most that the answer may have."""
+    messages: str
+    """Hash of the blob that holds them."""
+    items: tuple[Item, ...]
+    hash: str
+    """Of the prompt."""
+    as_of: datetime
+
+
+_BOOKED = Kind(NAME, _Booked)
 
 
 class Exchanges:
@@ -67,28 +84,21 @@ class Exchanges:
             )
         for number, booked in self._booked().items():
             if (step := step_key(NAME, self._node, number)) not in logged:
-                usage = Usage(booked["prompt_tokens"], booked["completion_tokens"])
+                usage = Usage(booked.prompt_tokens, booked.completion_tokens)
                 await self._calls.charge_lost(self._read(step, booked), usage, self._model)
 
-    def _booked(self) -> Mapping[int, dict[str, Any]]:
-        return self._steps.finished(NAME, node=self._node)
+    def _booked(self) -> Mapping[int, _Booked]:
+        return {key.attempt: booked for key, booked in self._steps.all(_BOOKED, self._node).items()}
 
     def _book(self, tx: Transaction, asked: Attempt, number: int, usage: Usage) -> None:
         run_id = self._calls.run_id
         texts = [{"role": one.role, "content": one.content} for one in asked.messages]
-        booked = {
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "messages": put_blob(tx, json.dumps(texts, ensure_ascii=False)),
-            "items": [[item.id, item.time.isoformat()] for item in asked.items],
-            "hash": asked.hash,
-            "as_of": asked.as_of.isoformat(),
-        }
-        start_step(tx, run_id, NAME, node=self._node, attempt=number, prompt_hash=asked.hash)
-        finish_step(tx, run_id, NAME, booked, node=self._node, attempt=number)
+        sent = put_blob(tx, json.dumps(texts, ensure_ascii=False))
+        used, items = (usage.prompt_tokens, usage.completion_tokens), tuple(asked.items)
+        key = Key(self._node, attempt=number)
+        start_step(tx, run_id, _BOOKED, key, prompt_hash=asked.hash)
+        finish_step(tx, run_id, _BOOKED, _Booked(*used, sent, items, asked.hash, asked.as_of), key)
 
-    def _read(self, step: str, booked: Mapping[str, Any]) -> Attempt:
-        messages = [Message(**one) for one in json.loads(self._calls.store.blob(booked["messages"]))]
-        items = [Item(id, datetime.fromisoformat(at)) for id, at in booked["items"]]
-        as_of = datetime.fromisoformat(booked["as_of"])
-        return Attempt(step, _ROLE, self._node, NAME, messages, items, booked["hash"], as_of)
+    def _read(self, step: str, booked: _Booked) -> Attempt:
+        messages = [Message(**one) for one in json.loads(self._calls.store.blob(booked.messages))]
+        return Attempt(step, _ROLE, self._node, NAME, messages, booked.items, booked.hash, booked.as_of)

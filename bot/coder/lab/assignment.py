@@ -17,7 +17,7 @@ class LabAssignment:
     title: str
     draft: str
     codebase: int | None = None
-    """The node whose script it starts from."""
+    """The node whose work it starts from."""
     parents: tuple[int, ...] = ()
     """Further nodes that it is to know, such as the second parent of a crossover."""
     known: tuple[Item, ...] = ()
@@ -28,8 +28,6 @@ class LabAssignment:
     """That it was given when it was planned; None: as the settings have it."""
     most: float = math.inf
     """Seconds that it has at the most, whatever else is left."""
-    looks: int | None = None
-    """Scripts that it may have scored; None: as the settings have it."""
     replied: Callable[[], None] = lambda: None
     """Called at the coder's first reply: what else asks the model begins then, as an endpoint may answer one at a time."""
     alone: bool = False

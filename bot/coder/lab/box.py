@@ -32,7 +32,8 @@ class Box:
                 request = replace(self._request, lease=lease)
                 self._lab = await self._stack.enter_async_context(self._executor.open_lab(request))
                 self._place.node = self._lab.node
-            result = await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
+            with self._executor.quiet(lease):
+                result = await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
         except LabDied as error:
             await self.close()
             ended = f"the sandbox died and is started again, with what there is of work/: {error}"

@@ -1,18 +1,26 @@
 """The calls of the command `lab`, which any program in a lab may make, and their answers."""
 
+import re
+from collections.abc import Mapping
+from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Literal, Protocol
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic.dataclasses import dataclass
 
+from bot.evaluation.answers.experiments import Role
 from bot.models.quoting import clean, line
 
 __all__ = [
+    "INFER",
+    "SCRIPT",
     "Arguments",
     "Board",
     "Done",
+    "FileRole",
+    "Fit",
     "Handler",
     "Ideas",
     "LabAnswer",
@@ -20,12 +28,20 @@ __all__ = [
     "Log",
     "Note",
     "Score",
+    "Scored",
     "Status",
     "Wait",
 ]
 
-_NAME, _NOTE, _REPORT = 100, 500, 2000
+FileRole = Role | Literal["train"]
+"""What an array file holds: predictions for `lab log`, features of training, validation or test rows for `lab fit`."""
+SCRIPT, INFER = "solution.py", "infer.py"
+"""The sources of `lab score`: the script, and the one that predicts in a notebook."""
+
+_NAME, _NOTE, _COMMAND, _REPORT = 80, 500, 1000, 2000
 """Characters."""
+_MOST_NAMES, _MOST_COLUMNS = 100, 1000
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def _paragraphs(text: str) -> str:
@@ -41,8 +57,33 @@ def _said(text: str) -> str:
     return text
 
 
-_Name = Annotated[str, AfterValidator(partial(line, limit=_NAME)), AfterValidator(_said)]
+def _plain(text: str) -> str:
+    """Return a name that can be a folder's: letters, digits, dots, dashes and underscores."""
+    name = _ODD.sub("-", text).strip("-.")[:_NAME].rstrip("-.")
+    if text and not name:
+        raise ValueError("a name needs a letter or a digit")
+    if name == "index.csv":
+        raise ValueError("index.csv is the list of experiments; take another name")
+    return name
+
+
+def _plain_path(text: str) -> str:
+    """Return the name of an experiment that was logged: one of a fit's models is named like `trees/lightgbm-2`."""
+    return "/".join(_plain(part) for part in text.split("/", 1) if part)
+
+
+def _command(text: str) -> str:
+    """Return a command as it is, as changing it would make another of it."""
+    if len(text) > _COMMAND or not text.isprintable():
+        raise ValueError(f"a command is one line of at most {_COMMAND} printable characters")
+    return text.strip()
+
+
+_Name = Annotated[str, AfterValidator(_said), AfterValidator(_plain)]
+_Known = Annotated[str, AfterValidator(_plain_path)]
 _Remark = Annotated[str, AfterValidator(partial(line, limit=_NOTE))]
+_Column = Annotated[str, Field(min_length=1, max_length=200)]
+_Columns = Annotated[tuple[_Column, ...], Field(max_length=_MOST_COLUMNS)]
 _Paragraphs = Annotated[str, AfterValidator(_paragraphs)]
 
 # All texts are foreign: they are cleaned and cut on construction.
@@ -51,41 +92,62 @@ _FOREIGN = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=_FOREIGN)
 class Status:
-    """What is left of time, money, looks and turns."""
+    """What is left of time, money and turns."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
 class Board:
-    """The cards of other nodes."""
+    """The experiments of the run."""
 
     all: StrictBool = False
-    """Whether to show all nodes, not only ancestors, siblings and the best."""
-
-
-@dataclass(frozen=True, config=_FOREIGN)
-class Score:
-    """Score a script on the hold-out view."""
-
-    note: _Remark = ""
-    background: StrictBool = False
-    """Whether the client does not wait for the score."""
-    infer_bytes: Annotated[StrictInt, Field(ge=0)] = 0
-    """Bytes of the script that predicts in a notebook, the last ones of what is sent; 0: there is none."""
-
-
-@dataclass(frozen=True, config=_FOREIGN)
-class Wait:
-    """Wait for scripts that are scored in the background."""
+    """Whether to show all, not only ancestors, siblings and the best."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
 class Log:
-    """Log an experiment by its out-of-fold predictions."""
+    """Log an experiment by its predictions: `validation`, and mostly `oof` and `test`; with the sources that made them."""
 
     name: _Name
     note: _Remark = ""
-    against: Annotated[str, AfterValidator(partial(line, limit=_NAME))] = ""
+    retrain: Annotated[str, AfterValidator(_command)] = ""
+    """The command that makes its test predictions from all labelled rows; empty: there is none."""
+    uses: Annotated[tuple[Annotated[_Known, AfterValidator(_said)], ...], Field(max_length=_MOST_NAMES)] = ()
+    """The experiments that it is built on."""
+    compare_to: _Known = ""
     """The experiment that it is compared with; empty: the best one."""
+    seconds: Annotated[float | None, Field(ge=0, le=1e9, allow_inf_nan=False)] = None
+    """That it took to make; None: unknown."""
+    check: StrictBool = False
+    """Whether to check it against leaks, however good it is."""
+    verbose: StrictBool = False
+    """Whether to tell scores by column."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Fit:
+    """Fit the portfolio on features, which come as files: `train`, `validation` and `test`."""
+
+    name: _Name
+    note: _Remark = ""
+    categories: _Columns = ()
+    """Columns that hold categories, by name or by number from 0."""
+    encode: _Columns = ()
+    """Columns to be replaced by the target's mean, within folds; by name or by number from 0."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Wait:
+    """Wait for what the engine fits or scores."""
+
+    name: _Known = ""
+    """Of a fit or an experiment; empty: for all."""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
+class Score:
+    """Run a script clean, and score it on validation rows; it comes as the source `SCRIPT`, perhaps with `INFER`."""
+
+    note: _Remark = ""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
@@ -95,7 +157,7 @@ class Ideas:
 
 @dataclass(frozen=True, config=_FOREIGN)
 class Note:
-    """Leave a line that other labs' cards show."""
+    """Leave a line that other labs see."""
 
     text: Annotated[_Remark, AfterValidator(_said)]
 
@@ -104,29 +166,48 @@ class Note:
 class Done:
     """Close the lab, with a report whose parts may be empty."""
 
-    believed: _Paragraphs = ""
-    seen: _Paragraphs = ""
-    why: _Paragraphs = ""
-    condition: _Paragraphs = ""
-    """Under which it holds."""
+    method: _Paragraphs = ""
+    components: _Paragraphs = ""
+    """What each brought."""
+    limitations: _Paragraphs = ""
+    next: _Paragraphs = ""
+    """Steps that somebody may take."""
     other: _Paragraphs = ""
     """Text under no such heading."""
 
 
-Arguments = Status | Board | Score | Wait | Log | Ideas | Note | Done
+Arguments = Status | Board | Log | Fit | Wait | Score | Ideas | Note | Done
 
 
 @dataclass(frozen=True)
 class LabCall:
-    """One call, bounded and cleaned."""
+    """One call, bounded and cleaned. What its files hold is neither: only the evaluator's worker should read them."""
 
     arguments: Arguments
-    script: str | None = None
-    """With `Score`: the script's text, as it was sent."""
-    infer: str | None = None
-    """With `Score`: the text of the script that predicts in a notebook; None: none was sent."""
-    file: Path | None = None
-    """With `Log`: the out-of-fold file, in a temporary file that is removed when the call is answered."""
+    files: Mapping[FileRole, Path] = field(default_factory=dict)
+    """With `Log` and `Fit`: copies that are ours, each with the suffix that it was sent with. They may be moved away, and
+    are removed when the call is answered."""
+    sources: Mapping[str, Path] = field(default_factory=dict)
+    """With `Log` and `Score`: likewise, by a relative path that is safe below any folder. No path is also another's folder."""
+
+    def text(self, name: str) -> str | None:
+        """Return a source's text as it was sent, in which bytes that are no UTF-8 are replaced; None: it was not sent."""
+        path = self.sources.get(name)
+        return None if path is None else path.read_bytes().decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a program in a lab is told of an experiment, beside the text."""
+
+    name: str
+    """Under which it is known."""
+    score: float | None = None
+    """Out of fold; None: unknown, or not to be told."""
+    gain: float | None = None
+    """Over what it was compared with; above 0 is better."""
+    std_error: float | None = None
+    """Of the gain."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +217,7 @@ class LabAnswer:
     status: int
     """Exit status of the command: 0 for success, 1 for a refusal, 2 for misuse."""
     text: str
+    data: Scored | None = None
 
 
 class Handler(Protocol):

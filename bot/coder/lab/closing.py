@@ -1,22 +1,22 @@
-"""What is left of a lab when it closes: its script, scored by the last look, or the file of a coder that works alone."""
+"""What is left of a lab when it closes: its files, and the submission of a coder that works alone."""
 
 import asyncio
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from bot.coder.lab.looks import Looks, NoLook
-from bot.coder.lab.opening import INFER, SCRIPTS, SOLUTION
+from bot.coder.lab.opening import SOLUTION
+from bot.coder.lab.steps import LeftFile
 from bot.engine.context import RunContext
 from bot.execution.record import GUARDED
-from sandbox.collect import Collected, collect
+from sandbox.collect import collect
 from sandbox.lab.remains import tidy_work
-from state.errors import BudgetExceeded
+from state.labs import labs
 from state.progress import end_node
 
-_SCRIPT_BYTES = 100_000
 _SUBMISSION = "submission.csv"
+_WHOLE = 2
+"""Newest labs whose work/ stays whole until the run ends, for their children."""
 
 
 @dataclass(frozen=True)
@@ -26,36 +26,8 @@ class Closing:
     context: RunContext
     number: int
     folder: Path
-    looks: Looks
 
-    def has_unscored(self) -> bool:
-        """Return whether `work/solution.py` is a script that was not scored."""
-        if not (self.folder / "work").is_dir():
-            return False
-        kept = self._scripts().kept
-        texts = [kept[name].read_text(encoding="utf-8", errors="replace") if name in kept else None for name in SCRIPTS]
-        return texts[0] is not None and not self.looks.scored(texts[0], texts[1])
-
-    def _scripts(self) -> Collected:
-        """Return `work/solution.py`, for a notebook with `infer.py`, as copies beside `work/`."""
-        names = SCRIPTS if self.context.takes_notebooks else (SOLUTION,)
-        return collect(self.folder / "work", names, self.folder, cap=_SCRIPT_BYTES)
-
-    async def last_look(self) -> dict[str, Any]:
-        """Spend the last look on `work/solution.py`, which no process can change any more."""
-        found = await asyncio.to_thread(self._scripts)
-        answers = found.notes
-        try:
-            answers += await self.looks.finish_begun()
-            if (path := found.kept.get(SOLUTION)) is not None:
-                script = path.read_text(encoding="utf-8")
-                infer = found.kept[INFER].read_text(encoding="utf-8") if INFER in found.kept else None
-                answers.append(await self.looks.score(script, "as its lab left it", None, closing=True, infer=infer))
-        except (NoLook, BudgetExceeded, UnicodeDecodeError) as error:
-            answers.append(str(error))
-        return {"answers": answers}
-
-    async def keep_submission(self, reason: str) -> dict[str, Any]:
+    async def keep_submission(self, reason: str) -> LeftFile:
         """Store the submission of a coder that works alone, as the one that its node hands in.
 
         Args:
@@ -70,12 +42,17 @@ class Closing:
             error = await context.executor.form_fault(found.kept[_SUBMISSION])
         with context.store.write() as tx:
             end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
-        return {}
+        return LeftFile(error)
 
     def tidy(self) -> None:
-        """Keep of the closed lab its logs and its work, bounded: folds, bank and posts lie with the run as well."""
-        for name in ("bank", "community", "knowledge"):
+        """Keep of closed labs their logs and their work, bounded, but whole of the newest: folds and posts lie with the run."""
+        for name in ("community", "knowledge"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        (self.folder / "folds.csv").unlink(missing_ok=True)
-        for name in ("logs", "work"):
-            tidy_work(self.folder / name)
+        for name in ("folds.csv", "folds.json", "classes.json"):
+            (self.folder / name).unlink(missing_ok=True)
+        tidy_work(self.folder / "logs")
+        closed = [row.id for row in labs(self.context.store, self.context.run_id) if row.ended_at is not None]
+        for number in closed[: max(0, len(closed) + 1 - _WHOLE)]:
+            work = self.folder.parent / f"lab{number}" / "work"
+            if work.is_dir():
+                tidy_work(work)

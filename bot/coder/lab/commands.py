@@ -1,26 +1,40 @@
 """The engine's side of the command `lab`, for one lab."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
-from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, LabCall, Log, Note, Score, Status, Wait
-from bot.coder.lab.cards import best_shown, blend_line, board, hint_line
-from bot.coder.lab.hints import compared_with, trim_shelf
+from bot.coder.lab.calls import (
+    INFER,
+    SCRIPT,
+    Board,
+    Done,
+    Fit,
+    Ideas,
+    LabAnswer,
+    LabCall,
+    Log,
+    Note,
+    Score,
+    Scored,
+    Status,
+    Wait,
+)
+from bot.coder.lab.cards import answer, board, ensemble_line
 from bot.coder.lab.leases import LabLease
-from bot.coder.lab.looks import Looks, NoLook
-from bot.engine.attempts import load_tree
+from bot.coder.lab.scripts import Refused, ScoredScripts
 from bot.engine.context import RunContext
-from bot.engine.scripts import best_seconds
+from bot.engine.experiments import ROLES, LabPosition, Logged
+from bot.engine.families import families_of
+from bot.engine.results import present_ensemble
 from bot.evaluation.answers.board import thresholds
 from bot.models import Item
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
-from state.labs import add_hint, add_note, keep_report, lab
-from state.words import plural
+from state.labs import add_note, keep_report, lab
 
-_MOST_HINTS, _MOST_NOTES = 200, 20
-_NOISE_SECONDS = 1.0
-"""For the draws of one experiment's standard error."""
+_MOST_NOTES = 20
+_LEFT = 30.0
+"""Seconds that a coder has left after waiting for fits."""
 
 
 @dataclass
@@ -29,7 +43,7 @@ class Commands:
 
     context: RunContext
     number: int
-    looks: Looks
+    scripts: ScoredScripts
     left: Callable[[], float]
     """Returns the seconds that the lab has left."""
     turns_left: Callable[[], str]
@@ -47,116 +61,127 @@ class Commands:
     news: list[str] = field(default_factory=list)
     """Answers for the next observation, as no client waited for them."""
     _asked_again: bool = False
-    _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __call__(self, call: LabCall) -> LabAnswer:
         """Answer a call; every failure is a sentence for the coder."""
         try:
-            return LabAnswer(0, await self._answered(call))
-        except (NoLook, InvalidSubmission, BudgetExceeded) as error:
+            return await self._answered(call)
+        except (Refused, InvalidSubmission, BudgetExceeded) as error:
             return LabAnswer(1, str(error))
         except InfrastructureFailure as error:
             return LabAnswer(1, f"the engine failed, which says nothing of your file: {error}")
 
-    async def _answered(self, call: LabCall) -> str:
+    async def _answered(self, call: LabCall) -> LabAnswer:
         arguments = call.arguments
-        if isinstance(arguments, Status):
-            return self.status()
-        if isinstance(arguments, Board):
-            return "\n".join(board(self.context, self.number, arguments.all, with_kernels=True))
+        if isinstance(arguments, Log):
+            return await self._log(call, arguments)
+        if isinstance(arguments, Score):
+            return LabAnswer(0, await self._score(call, arguments))
         if isinstance(arguments, Ideas):
             ideas = self.ideas()
             self.shown += [item for _, item in ideas]
-            return "\n".join(text for text, _ in ideas) or "there are no ideas yet"
-        if isinstance(arguments, Score):
-            return await self._score(call.script or "", call.infer, arguments)
-        if isinstance(arguments, Wait):
-            await self.settle()
-            return "\n".join(self.take_news()) or "nothing is being scored"
-        if isinstance(arguments, Log):
-            return await self._log(call, arguments)
+            return LabAnswer(0, "\n".join(text for text, _ in ideas) or "there are no ideas yet")
+        if isinstance(arguments, Status):
+            return LabAnswer(0, self.status())
+        if isinstance(arguments, Board):
+            return LabAnswer(0, "\n".join(board(self.context, arguments.all, with_kernels=True)))
         if isinstance(arguments, Note):
-            return self._note(arguments.text)
-        return self._done(arguments)
+            return LabAnswer(0, self._note(arguments.text))
+        if isinstance(arguments, Done):
+            return LabAnswer(0, self._done(arguments))
+        if isinstance(arguments, Fit):
+            return LabAnswer(0, await self._fit(call, arguments))
+        if isinstance(arguments, Wait):
+            return LabAnswer(0, await self._wait(arguments.name))
+        raise TypeError(f"no answer to {type(arguments).__name__}")
 
     def status(self) -> str:
-        """Return what is left of time, looks and replies, and the best score."""
-        context = self.context
-        best = load_tree(context).best()
-        kept = context.budget.kept_in_words(best_seconds(context, load_tree(context)))
-        lines = [
-            f"{self.left():.0f} s of this lab left" + (f"; {kept}" if kept else ""),
-            *([self.looks.progress] if self.looks.progress else []),
-            f"{plural(max(0, self.looks.allowed - 1 - self.looks.used), 'look')} left, and one for the end",
-            f"{self.turns_left()} left",
-        ]
+        """Return what is left of time, money and replies, and where the run stands."""
+        context, log = self.context, self.context.experiments
+        lines = [f"{self.left():.0f} s left; {self.turns_left()} left"]
+        best = None if log is None else log.best()
         if best is not None:
-            lines.append(f"best of the run: {best_shown(context, best)} ({context.card.metric.direction})")
+            lines.append(f"best experiment: {best.name}, {best.shown_score} ({context.card.metric.direction})")
         if (blend := context.blend) is not None:
-            lines.append(blend_line(blend))
-        if board := context.executor.settings.board():
-            at = asdict(thresholds(board))
+            lines.append(ensemble_line(context, blend))
+        if places := context.executor.settings.board():
+            at = asdict(thresholds(places))
             lines.append(
-                f"public leaderboard, {len(board)} teams, on rows of the test set: "
+                f"public leaderboard, {len(places)} teams, on rows of the test set: "
                 + ", ".join(f"{name} {score:.6g}" for name, score in at.items())
             )
         return "\n".join([*lines, *(f"left: {one}" for one in context.left[1:])])
 
-    async def _score(self, script: str, infer: str | None, arguments: Score) -> str:
-        if infer is not None and not self.context.takes_notebooks:
-            raise NoLook("this competition takes files, not notebooks: score the script without --infer")
-        if not arguments.background:
-            return await self._run(script, infer, arguments.note)
-        if len(self._running) >= self.looks.allowed:
-            raise NoLook(f"{len(self._running)} scripts wait to be scored already, which is the most that may")
+    async def _log(self, call: LabCall, arguments: Log) -> LabAnswer:
+        context = self.context
+        if context.experiments is None:
+            raise Refused("no experiments can be scored in this run: no labels could be withheld; use `lab score`")
+        if "validation" not in call.files:
+            raise Refused(
+                "predictions of the validation rows are missing, by which experiments are compared at the end"
+            )
+        sources = {name: call.text(name) or "" for name in call.sources}
+        logged = Logged(
+            name=arguments.name,
+            files={role: call.files[role] for role in ROLES if role in call.files},
+            note=arguments.note,
+            uses=arguments.uses,
+            sources=sources,
+            retrain=arguments.retrain,
+            seconds=arguments.seconds,
+            compare_to=arguments.compare_to,
+            check=arguments.check,
+            families=families_of(sources),
+        )
+        one = await context.experiments.log(logged, self._position, present_ensemble(context.steps))
+        context.say(f"lab {self.number}: {one.name} {one.shown_score}")
+        text = answer(context, one, verbose=arguments.verbose, checked=arguments.check)
+        if not one.result.arrays.oof:  # exact numbers would tell labels of validation rows
+            return LabAnswer(0, text, Scored(one.name))
+        gain = one.result.gain
+        if gain is None:
+            return LabAnswer(0, text, Scored(one.name, one.result.score))
+        return LabAnswer(0, text, Scored(one.name, one.result.score, gain.value, gain.std_error))
 
-        async def score() -> None:
-            try:
-                answer = await self._run(script, infer, arguments.note)
-            except (NoLook, BudgetExceeded, InfrastructureFailure) as error:
-                answer = str(error)
-            self.news.append(answer)
-
-        task = asyncio.create_task(score())
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return (
-            "it runs beside what else you run, on the same cores; its score will stand under what you see next, and `lab wait` "
-            "waits for it"
+    async def _fit(self, call: LabCall, arguments: Fit) -> str:
+        if self.context.fits is None:
+            raise Refused("no portfolio can be fitted in this run")
+        return await self.context.fits.add(
+            arguments.name,
+            {str(role): path for role, path in call.files.items()},
+            self._position,
+            arguments.note,
+            arguments.categories,
+            arguments.encode,
         )
 
-    async def _run(self, script: str, infer: str | None, note: str) -> str:
+    async def _wait(self, name: str) -> str:
+        """Wait for fits as long as the lab has time, and return what came of them."""
+        context = self.context
+        if context.fits is None or not any(name in ("", one.name) for one in context.fits.requests()):
+            return "nothing of this name is being fitted" if name else "nothing is being fitted"
+        with suppress(TimeoutError):
+            await context.fits.wait(name, max(0.0, self.left() - _LEFT))
+        lines = [line for line in board(context, everything=True) if "/" in line.partition(" ")[0]]
+        made = [line for line in lines if not name or line.startswith(f"{name}/")]
+        return "\n".join(made) or "no model was fitted in time"
+
+    @property
+    def _position(self) -> LabPosition:
+        scripts = self.scripts
+        return LabPosition(self.number, scripts.draft_id, scripts.parents, scripts.title, self.turn)
+
+    async def _score(self, call: LabCall, arguments: Score) -> str:
+        context = self.context
+        if not context.needs_scripts:
+            raise Refused("scripts are not scored in this run: log predictions with `lab log`")
+        script, infer = call.text(SCRIPT) or "", call.text(INFER)
+        if infer is not None and not context.takes_notebooks:
+            raise Refused("this competition takes files, not notebooks: score the script without --infer")
         async with self.lease.hold() as lease:
             await self.bring_home()
             own = lease if self.lease.shared_with_scores else None
-            return await self.looks.score(script, note, own, infer=infer)
-
-    async def _log(self, call: LabCall, arguments: Log) -> str:
-        if call.file is None:
-            raise InvalidSubmission("no file was sent")
-        context = self.context
-        row = lab(context.store, context.run_id, self.number)
-        if row is not None and len(row.hints) >= _MOST_HINTS:
-            raise InvalidSubmission(f"{_MOST_HINTS} experiments were logged, which is the most a lab keeps")
-        other = compared_with(context, self.number, arguments.against)
-        file = None if other is None else other[1]["file"]
-        found = await context.executor.score_folds(call.file, file, _NOISE_SECONDS)
-        hint = {
-            "name": arguments.name,
-            "score": found.score,
-            "error": found.noise.score_error,
-            "note": arguments.note,
-            "turn": self.turn,
-            "file": found.file,
-            "against": other and f"{other[1]['name']!r} of lab {other[0]}",
-            "gain": found.noise.gain,
-            "gain_error": found.noise.gain_error,
-        }
-        # Nothing is waited for from the answer to here: the shelf holds no file yet that another call has not recorded.
-        with context.store.write() as tx:
-            add_hint(tx, context.run_id, self.number, hint)
-        trim_shelf(context)
-        return hint_line(self.number, hint)
+            return await self.scripts.score(script, arguments.note, own, infer=infer)
 
     def _note(self, text: str) -> str:
         context = self.context
@@ -168,26 +193,13 @@ class Commands:
         return "noted"
 
     def _done(self, report: Done) -> str:
-        if not self._asked_again and not any(load_tree(self.context)[node].valid for node in self.looks.nodes):
+        if not self._asked_again and not self.scripts.nodes:
             self._asked_again = True
-            raise NoLook(
-                "no script of this lab has a score yet, and nothing would come of it; to end it all the same, say it again"
-            )
+            raise Refused("nothing of this lab has a score yet; to end it all the same, say `lab done` again")
         with self.context.store.write() as tx:
             keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
         self.done = True
         return "this lab ends after this command; time that is left goes to another lab, or ends the run"
-
-    async def settle(self) -> None:
-        """Wait until no script is scored in the background."""
-        while self._running:
-            await asyncio.wait(set(self._running))
-
-    async def cancel(self) -> None:
-        """Cancel scores in the background as the run stops; a resumed run finishes them."""
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
 
     def take_news(self) -> list[str]:
         """Return the news since the last call."""

@@ -1,26 +1,16 @@
-"""A lab's lease: the cores and GPUs that its commands, background processes and scored scripts share while any of them runs."""
+"""A lab's lease: the cores and GPUs that are its own from its opening to its close."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 
-from bot.execution.leasing import Leasing
+from bot.execution.leasing import HeldLease, Leasing
 from sandbox import Lease
 from sandbox.lab import LabPlace
 
 
-@dataclass
-class _Held:
-    """A lease while somebody needs it."""
-
-    lease: Lease
-    stack: AsyncExitStack
-    users: int = 0
-
-
 class LabLease:
-    """Held as long as anybody needs it, and waited for only by the first: what a lab runs side by side shares its cores."""
+    """Held while anybody needs it; only the first one waits for it. The lab itself needs it as long as it is open."""
 
     def __init__(self, leasing: Leasing, *, here: bool = False) -> None:
         """Take the run's leases, and whether the lab stays on this machine though scripts run on a fleet."""
@@ -31,7 +21,8 @@ class LabLease:
         """Whether the lab lives on a node of a fleet."""
         self.place = LabPlace()
         self._lock = asyncio.Lock()
-        self._held: _Held | None = None
+        self._held: HeldLease | None = None
+        self._users: dict[HeldLease, int] = {}
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[Lease]:
@@ -39,13 +30,16 @@ class LabLease:
         async with self._lock:
             held = self._held
             if held is None or held.lease.lost:
-                stack = AsyncExitStack()
-                held = self._held = _Held(await stack.enter_async_context(self._leasing.hold(lab=self.place)), stack)
-            held.users += 1
+                held = self._held = await self._leasing.hold_for_lab(self.place, elsewhere=self.elsewhere)
+                self._users[held] = 0
+            self._users[held] += 1
         try:
             yield held.lease
         finally:
-            held.users -= 1
-            if held.users == 0:
+            self._users[held] -= 1
+            if not self._users[held]:
+                del self._users[held]
                 self._held = None if self._held is held else self._held
+                if held.lease in self._leasing.of_labs:
+                    self._leasing.of_labs.remove(held.lease)
                 await held.stack.aclose()

@@ -39,6 +39,8 @@ class LabNews:
     """How far the last look went: `as_of`, number of the last event, best public score of a script and of the board."""
     items: list[Item] = field(default_factory=list)
     """What lies before the coder since the last `take_items`."""
+    lab: int = 0
+    """The lab's number."""
 
     def begin(self) -> dict[str, Any]:
         """Return the mark of a lab that opens now."""
@@ -52,6 +54,7 @@ class LabNews:
             "kernel": max(scores, key=context.card.oriented, default=None),
         }
         self._board()
+        self._best()
         return self.mark
 
     def take_items(self) -> list[Item]:
@@ -62,7 +65,7 @@ class LabNews:
     def lines(self) -> list[str]:
         """Return the news since the last look, the weightiest first, and move the mark."""
         events, posts = self._events(), self._posts()
-        lines = [*self._board(), *self._kernels(posts), *self._measured(events), *self._read(events)]
+        lines = [*self._best(), *self._board(), *self._kernels(posts), *self._measured(events), *self._read(events)]
         if posts:
             lines.append(f"{len(posts)} new post{'s' if len(posts) != 1 else ''}: see /lab/community/index.md")
         lines += self._ideas(events)
@@ -137,6 +140,15 @@ class LabNews:
     def _known(self, of: Callable[..., list[Any]]) -> list[Any]:
         context = self.context
         return of(context.store, context.run_id, context.clock.as_of())
+
+    def _best(self) -> list[str]:
+        """Return a line on a new best experiment that this lab's coder has not logged itself."""
+        log = self.context.experiments
+        best = None if log is None else log.best()
+        before, self.mark["best"] = self.mark.get("best"), None if best is None else best.name
+        if best is None or best.name == before or (best.lab == self.lab and best.kind != "portfolio"):
+            return []
+        return [f"new best: {best.shown_score}, {best.name} of lab {best.lab}"]
 
     def _board(self) -> list[str]:
         """Return a line on a new best of the public leaderboard; there is none in a replay."""

@@ -1,31 +1,60 @@
 """A lab's opening: the files that its coder finds, and the head of its conversation."""
 
 import asyncio
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bot.coder.lab.assignment import LabAssignment
-from bot.coder.lab.cards import board, kin, lab_cards, lab_notes
+from bot.coder.lab.cards import board, lab_cards, lab_notes
 from bot.coder.lab.failures import failures
-from bot.coder.lab.looks import NoLook, look_seconds
 from bot.coder.lab.news import LabNews
-from bot.coder.lab.places import Community, copy_work, write_bank, write_community, write_knowledge
-from bot.coder.lab.prompts import LabTask
+from bot.coder.lab.places import Community, copy_work, write_community, write_knowledge
+from bot.coder.lab.prompts import FoldFacts, LabTask
 from bot.coder.lab.settings import LabSettings
+from bot.coder.lab.steps import OpenedLab
 from bot.engine.attempts import code, infer_code, load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import best_seconds
+from bot.evaluation.metrics.registry import METRICS, prediction_kind
 from bot.knowledge.retrieval import Found
-from state.errors import BudgetExceeded
+from bot.models import Item
+from bot.models.quoting import line
+from scrapers.snapshots.card import TaskCard
 from state.labs import lab
 
 SOLUTION, INFER = "solution.py", "infer.py"
-SCRIPTS = (SOLUTION, INFER)
+_FOLDS = ("folds.csv", "folds.json", "classes.json")
 _COMMAND_SHARE = 0.25
 """Of a lab's time, that one command may take; what runs in the background may take longer."""
 _SHORTEST_COMMAND = 60.0
+
+
+def fold_facts(data: Path) -> FoldFacts:
+    """Return what folds.json says."""
+    return FoldFacts(**json.loads((data / "folds.json").read_text(encoding="utf-8")))
+
+
+def array_shape(card: TaskCard, data: Path) -> str:
+    """Return the shape of an experiment's arrays, in a phrase.
+
+    Args:
+        card: the task.
+        data: the folder with folds.csv, and classes.json where there are classes.
+    """
+    metric, columns = METRICS.get(card.metric.name), card.prediction_columns
+    kind, classes = prediction_kind(card), data / "classes.json"
+    if metric is not None and "ordinal" in metric.spaces and kind == "label":
+        return "`(rows,)`, a number; the engine fits the cut points between the labels"
+    if kind == "label" and len(columns) == 1 and classes.is_file():
+        many = len(json.loads(classes.read_text(encoding="utf-8")))
+        return f"`(rows, {many})`, probabilities in the order of `/lab/classes.json`, or `(rows,)`, places in it"
+    if kind != "number":
+        return "CSV files in the form of the submission, with a row for each row that is predicted"
+    if len(columns) == 1:
+        return f"`(rows,)`, of the column `{line(columns[0], 80)}`"
+    named = line(", ".join(columns[:12]), 300) + (", …" if len(columns) > 12 else "")
+    return f"`(rows, {len(columns)})`, the columns {named}"
 
 
 def command_seconds(total: float) -> float:
@@ -46,46 +75,42 @@ class Opening:
     owned: bool
     """Whether an agent of the owner's works in it."""
 
-    async def write(self) -> dict[str, Any]:
+    async def write(self) -> OpenedLab:
         """Write the lab's files, and return the head of its conversation; once, so that it never changes."""
         context, folder = self.context, self.folder
         await asyncio.to_thread(shutil.rmtree, folder, True)
-        for name in ("work", "logs", "socket", "bank", "community"):
+        for name in ("work", "logs", "socket", "community"):
             (folder / name).mkdir(parents=True)
         folder.parent.chmod(0o700)
         alone = self.assignment.alone
         community = Community() if alone else await asyncio.to_thread(write_community, context, folder / "community")
         inherited: list[str] = []
-        if not alone:
-            await asyncio.to_thread(write_bank, context, folder / "bank", kin(context, self.number))
         if self.assignment.codebase is not None:
-            (folder / "work" / SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
+            inherited = await asyncio.to_thread(self._inherit, self.assignment.codebase)
+            # An experiment's files lie in experiments/; a script, or a public notebook that ran here, is its whole text.
+            if not self._is_experiment(self.assignment.codebase):
+                (folder / "work" / SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
             if (infer := infer_code(context, self.assignment.codebase)) is not None:
                 (folder / "work" / INFER).write_text(infer, encoding="utf-8")
-            inherited = await asyncio.to_thread(self._inherit, self.assignment.codebase)
         knowledge = Found() if alone else await self._knowledge()
-        folds = None if alone else await context.executor.folds()
+        folds = None if alone else await context.executor.fold_view()
         if folds is not None:
-            await asyncio.to_thread(shutil.copyfile, folds, folder / "folds.csv")
-        # Labs may use all of the run's time but what handing in needs.
-        room = context.budget.usable(best_seconds(context, load_tree(context)))
+            for name in _FOLDS:
+                if (folds.data / name).is_file():
+                    await asyncio.to_thread(shutil.copyfile, folds.data / name, folder / name)
+        # Labs may use all of the run's time but what the final selection needs.
+        room = context.budget.usable(None)
         own = self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
         seconds = room if alone else min(own, self.assignment.most)
-        try:
-            limit = look_seconds(context, seconds)
-        except NoLook as error:
-            raise BudgetExceeded(str(error)) from None
         prompt = LabTask(
             task=context.task,
             preview=context.preview,
             machine=context.machine,
             title=self.assignment.title,
             draft=self.assignment.draft,
-            codebase=None
-            if self.assignment.codebase is None
-            else f"/lab/bank/node{self.assignment.codebase}/{SOLUTION}",
+            codebase=self.assignment.codebase is not None and (folder / "work" / SOLUTION).is_file(),
             inherited=tuple(inherited),
-            board=() if alone else tuple(board(context, self.number)),
+            board=() if alone else tuple(board(context)),
             cards=() if alone else lab_cards(context, self.number),
             failures=() if alone else failures(context),
             notes=() if alone else lab_notes(context, self.number),
@@ -95,14 +120,12 @@ class Opening:
             topics=community.topics,
             posts=len(community.items),
             knowledge=len(knowledge.entries),
-            folds=folds is not None,
+            folds=None if folds is None else fold_facts(folds.data),
+            arrays=None if folds is None or context.experiments is None else array_shape(context.card, folds.data),
+            scripts=context.needs_scripts and not alone,
+            fits=context.fits is not None and folds is not None and not alone,
             seconds=seconds,
             turns=self.settings.turns,
-            looks=self.settings.looks,
-            again=context.budget.again,
-            again_most=context.budget.again_most,
-            race=context.budget.race_most,
-            score_seconds=limit,
             command_seconds=command_seconds(seconds),
             ideas=not alone,
             blends=context.blender is not None,
@@ -115,13 +138,13 @@ class Opening:
         known = {
             item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items, *knowledge.items)
         }
-        return {
-            "head": [{"role": m.role, "content": m.content} for m in head],
-            "known": [[id, at.isoformat()] for id, at in known.items()],
-            "ends_at": context.budget.elapsed.wall() + seconds,
-            "seconds": seconds,
-            "news": LabNews(context, folder / "community").begin(),
-        }
+        return OpenedLab(
+            head=tuple(head),
+            known=tuple(Item(id, at) for id, at in known.items()),
+            ends_at=context.budget.elapsed.wall() + seconds,
+            seconds=seconds,
+            news=LabNews(context, folder / "community", lab=self.number).begin(),
+        )
 
     async def _knowledge(self) -> Found:
         """Write what the knowledge base has for this task and draft, and return it."""
@@ -130,6 +153,10 @@ class Opening:
         found = await self.context.knowledge.for_lab(self.number, f"{self.assignment.title}\n{self.assignment.draft}")
         await asyncio.to_thread(write_knowledge, found, self.folder / "knowledge")
         return found
+
+    def _is_experiment(self, node: int) -> bool:
+        log = self.context.experiments
+        return log is not None and any(one.node == node for one in log.all())
 
     def _inherit(self, node: int) -> list[str]:
         """Copy what the lab of a node left, and return those files; none where that lab is still open."""

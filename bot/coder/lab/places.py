@@ -1,15 +1,13 @@
 """A lab's folder on the host: what its coder finds, written by the engine before it opens."""
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.coder.lab.cards import measured, shown
-from bot.engine.attempts import code, infer_code
+from bot.coder.lab.cards import measured
+from bot.engine.attempts import code
 from bot.engine.context import RunContext
-from bot.execution.record import GUARDED, PREDICTIONS
 from bot.knowledge.retrieval import Found, entry_text
 from bot.models import Item
 from bot.models.quoting import clean, line
@@ -154,26 +152,6 @@ def write_knowledge(found: Found, folder: Path) -> None:
         )
         index.append(f"- {name} · {entry.kind} · {entry.support} · {line(entry.title, 160)}")
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
-
-
-def write_bank(context: RunContext, folder: Path, nodes: Sequence[int]) -> None:
-    """Write the scripts and predictions of some nodes, a folder each."""
-    results = {one.node: one for one in context.results}
-    for node in nodes:
-        if not (script := code(context, node)):
-            continue
-        place = folder / f"node{node}"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "solution.py").write_text(script, encoding="utf-8")
-        if (infer := infer_code(context, node)) is not None:
-            (place / "infer.py").write_text(infer, encoding="utf-8")
-        submission = context.executor.submission_of(node, GUARDED)
-        for file in (submission.with_name(PREDICTIONS), submission):
-            if file.is_file() and not file.is_symlink():
-                shutil.copyfile(file, place / file.name)
-        result = results.get(node)
-        if result is not None and result.score is not None:
-            (place / "score.txt").write_text(f"{shown(result.score, result.noise)}\n", encoding="utf-8")
 
 
 def copy_work(source: Path, target: Path) -> list[str]:

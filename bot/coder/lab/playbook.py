@@ -25,8 +25,6 @@ class LabPlaybook:
         row = lab(context.store, context.run_id, node)
         if row is None or row.ended_at is None:
             assignment = await self._briefing.lab(action, node, tree)
-            looks = assignment.looks or self._settings.looks
-            settings = self._settings.model_copy(update={"looks": min(looks, self._settings.looks)})
             own = context.settings_of(ChosenCoder).own
-            await Work(context, settings, assignment, action, node, own).through()
+            await Work(context, self._settings, assignment, action, node, own).through()
         await self._briefing.closed(action, node, load_tree(context))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bot.coder.lab.failures import Failure
-from bot.engine.budget import LONGEST_RACE, RACE_SECONDS, RACED
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item, Message
@@ -23,6 +22,19 @@ SHELL = Tool(
 
 
 @dataclass(frozen=True)
+class FoldFacts:
+    """How the training rows of a run are cut into folds, as folds.json says it."""
+
+    kind: str
+    """`random`, `stratified`, `grouped` or `forward`."""
+    metric_per_fold: bool
+    """Whether a score out of fold is the mean of the folds' scores."""
+    folds: int
+    column: str | None = None
+    """The column of times or groups that they are cut by."""
+
+
+@dataclass(frozen=True)
 class LabTask(TemplatePrompt[None]):
     """The head of a lab's conversation: the system message and TASK.md."""
 
@@ -33,8 +45,8 @@ class LabTask(TemplatePrompt[None]):
     machine: Machine
     title: str
     draft: str
-    codebase: str | None
-    """Path in the lab of the script that the draft starts from."""
+    codebase: bool
+    """Whether `work/solution.py` holds the script that the draft starts from."""
     inherited: tuple[str, ...]
     """Files that the lab of that script left, and that lie in the new one's work/."""
     board: tuple[str, ...]
@@ -51,25 +63,23 @@ class LabTask(TemplatePrompt[None]):
     posts: int
     knowledge: int
     """Entries of the knowledge base that lie in the lab."""
-    folds: bool
+    folds: FoldFacts | None
+    """How the training rows are cut into folds; None: they are not."""
+    arrays: str | None
+    """The shape of an experiment's arrays, in a phrase; None: no experiments are scored."""
+    scripts: bool
+    """Whether whole scripts are scored and handed in."""
+    fits: bool
+    """Whether the engine fits its portfolio on a coder's features."""
     seconds: float
     """Of the lab."""
     turns: int
-    looks: int
-    again: float
-    """Seconds that are kept for running a script again, per second of its scored run; 0: nothing is run again."""
-    again_most: float
-    """Most seconds that are kept for running several scripts again, unless the best one alone takes more."""
-    race: float
-    """Most seconds of the race of the finalists; 0: there is none."""
-    score_seconds: float
-    """Time limit of a scored script."""
     command_seconds: float
     """Time limit of a command."""
     ideas: bool
     """Whether the pool has ideas for the draft."""
     blends: bool = False
-    """Whether the engine blends what is scored."""
+    """Whether the engine combines experiments."""
     measured: tuple[str, ...] = ()
     """The best that were run here: file, measured and published score, seconds and title, a line each."""
     public: bool = False
@@ -78,11 +88,6 @@ class LabTask(TemplatePrompt[None]):
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
     own: bool = False
     """Whether it is for a coding agent of the owner's, which has its own way to run commands."""
-
-    def context(self) -> dict[str, object]:
-        """Return the template's variables."""
-        race = {"raced": RACED, "race_seconds": RACE_SECONDS, "longest_race": LONGEST_RACE}
-        return {**super().context(), **race}
 
     def parse(self, text: str) -> None:
         """Return nothing, as it is never sent by itself."""

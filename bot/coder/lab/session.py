@@ -4,7 +4,7 @@ import asyncio
 import shlex
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from bot.coder.lab.calls import LabAnswer, LabCall
 from bot.coder.lab.commands import Commands
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.news import LabNews
+from bot.coder.lab.steps import TURN, TURN_BEGUN, BegunTurn, TurnResult
 from bot.coder.own import OwnCoder
 from bot.engine.context import RunContext
 from bot.models import Item
@@ -24,6 +25,7 @@ from sandbox.lab import CommandResult
 from state.clock import SystemClock
 from state.errors import BudgetExceeded
 from state.labs import end_turn, lab
+from state.steps import Key
 
 _MOST_FAILED = 3
 """Starts of an agent that ended with a failure."""
@@ -38,8 +40,7 @@ _AGAIN = (
     "You were started in this lab before, and that start was ended: {why}. /lab/work/ is as it was left, with scripts and notes: "
     "read them first. {left:.0f} s are left, whatever is said below.\n\n"
 )
-_CLOCK = "Your time is over at {at:%H:%M:%S} by `date -u`{sooner}.\n\n"
-_SOONER = ", or sooner, as scripts are run again at the end: `lab status` and each answer of `lab` have the seconds that are left"
+_CLOCK = "Your time is over at {at:%H:%M:%S} by `date -u`.\n\n"
 _DONE = "its coder was done"
 _INTERRUPTED = "the bot was restarted meanwhile"
 # A login shell, in which some agents run commands, would begin with the system's PATH, on which there is no `lab`.
@@ -85,7 +86,7 @@ class Session:
         lines += [f"[news] {one}" for one in await asyncio.to_thread(self.updates.lines)]
         self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
         lines.append(f"[{self.left():.0f} s left]")
-        return LabAnswer(answer.status, "\n".join(filter(None, [answer.text, *lines, self.notice()])))
+        return replace(answer, text="\n".join(filter(None, [answer.text, *lines, self.notice()])))
 
     def take_fresh(self) -> list[Item]:
         """Return the dated things that it can have read since the last call."""
@@ -109,26 +110,26 @@ class Session:
         while True:
             turn += 1
             run = partial(self._turn, turn, before, box, gateway, lease)
-            ended = await self.context.steps.once("lab.turn", run, node=self.number, attempt=turn)
-            if ended["capped"]:
-                raise BudgetExceeded(ended["reason"])
-            if ended["reason"] is not None:
-                return str(ended["reason"])
-            before = str(ended["why"])
+            ended = await self.context.steps.once(TURN, run, Key(self.number, attempt=turn))
+            if ended.capped:
+                raise BudgetExceeded(ended.reason or "a cap was reached")
+            if ended.reason is not None:
+                return ended.reason
+            before = ended.why
             failed += before != _INTERRUPTED
             if failed == _MOST_FAILED:
                 return f"its coder failed {failed} times, at last so: {before}"
 
-    async def _turn(self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease) -> dict[str, Any]:
+    async def _turn(self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease) -> TurnResult:
         """Run the agent once, unless that was begun before; return `reason` if the lab is over, else `why` it is not."""
         interrupted = True
 
-        async def begin() -> dict[str, Any]:
+        async def begin() -> BegunTurn:
             nonlocal interrupted
             interrupted = False
-            return {}
+            return BegunTurn()
 
-        await self.context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
+        await self.context.steps.once(TURN_BEGUN, begin, Key(self.number, attempt=turn))
         started = time.monotonic()
         result: CommandResult | None = None
         reason, why = None, _INTERRUPTED
@@ -146,13 +147,13 @@ class Session:
             facts = {"seconds": round(time.monotonic() - started, 3), "exit": result.exit_code if result else None}
             end_turn(tx, self.context.run_id, self.number, turn, command=self.coder.name, **facts)
         text = await asyncio.to_thread(self._printed, turn)
-        return {
-            "text": f"{text}\n[{reason or why}]",
-            "done": self.commands.done,
-            "reason": reason,
-            "why": why,
-            "capped": gateway.over is not None,
-        }
+        return TurnResult(
+            f"{text}\n[{reason or why}]",
+            self.commands.done,
+            reason=reason,
+            why=why,
+            capped=gateway.over is not None,
+        )
 
     async def _run(
         self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease
@@ -200,7 +201,7 @@ class Session:
         left = self.left()
         over = SystemClock().now() + timedelta(seconds=left)
         text = _AGAIN.format(why=before, left=left) if before else ""
-        text += f"{self.prompt.rstrip()}\n\n{_CLOCK.format(at=over, sooner='' if self.alone else _SOONER)}"
+        text += f"{self.prompt.rstrip()}\n\n{_CLOCK.format(at=over)}"
         (self.folder / "TASK.md").write_text(text, encoding="utf-8")
 
     def _printed(self, turn: int) -> str:

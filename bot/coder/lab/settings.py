@@ -8,15 +8,12 @@ class LabSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    turns: int = Field(default=60, ge=1, description="replies of the model in one lab")
-    looks: int = Field(
-        default=6, ge=1, description="scripts scored on the hold-out in one lab, the last one at its close"
-    )
+    turns: int = Field(default=500, ge=1, description="replies of the model in one lab")
     share: float = Field(
         default=0.12,
         gt=0,
         le=1,
-        description="share for one lab of a run's time, or of a day where that is shorter; 25 minutes at the least",
+        description="share for one lab of a run of over two hours, or of a day where that is shorter; 25 minutes at the least",
     )
     labs_per_day: int = Field(
         default=2, ge=1, description="labs that are opened for one live competition on one day (UTC) at most"
@@ -27,18 +24,22 @@ class LabSettings(BaseModel):
     )
 
     def seconds(self, total: float, left: float, planned: float | None = None) -> float:
-        """Return the time (seconds) of a lab that opens now: its share of the run, or all that is left where little is.
+        """Return the time (seconds) of a lab that opens now: all that is left of a run of up to two hours, else its share.
 
         Args:
             total: seconds of the whole run.
             left: seconds that are left for labs.
             planned: seconds that it was given; None: as the settings have it.
         """
+        if total <= LONGEST_UNDIVIDED:
+            return left
         own = max(SHORTEST, self.share * min(total, DAY) if planned is None else planned)
         return left if left < own + SHORTEST / 2 else own
 
 
+LONGEST_UNDIVIDED = 7200.0
+"""Seconds of a run up to which a lab ends only when its coder says so, or the time is over."""
 SHORTEST = 1500.0
-"""Seconds of a lab, where the run has them: a run under an hour has one lab or two."""
+"""Least seconds of a lab in a longer run."""
 DAY = 86_400.0
 """A live run lasts for weeks, but a lab of days would keep all others waiting."""

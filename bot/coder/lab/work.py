@@ -2,11 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,30 +16,28 @@ from bot.coder.lab.closing import Closing
 from bot.coder.lab.commands import Commands
 from bot.coder.lab.conversation import COMMAND_SHOWN, Conversation
 from bot.coder.lab.leases import LabLease
-from bot.coder.lab.looks import Looks, NoLook, look_seconds
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.opening import Opening, command_seconds
 from bot.coder.lab.prompts import LabReply
+from bot.coder.lab.scripts import ScoredScripts
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.session import Session
-from bot.coder.lab.settings import LabSettings
+from bot.coder.lab.settings import LONGEST_UNDIVIDED, LabSettings
+from bot.coder.lab.steps import LAB_OPENED, LEFT, SUMMARIZED, TURN, TURN_BEGUN, BegunTurn, Summary, TurnResult
 from bot.coder.own import OwnCoder
-from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import best_seconds
+from bot.engine.experiments import experiment_name
 from bot.engine.strategy import Action
-from bot.models import Item, Message
+from bot.models import Item
 from sandbox.lab import CommandResult, LabLimits, LabRequest
 from state.errors import BudgetExceeded, ModelRefused
 from state.labs import close_lab, end_turn, lab, open_lab
 from state.progress import end_node
-from state.words import plural
+from state.steps import Key
 
 _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 """Replies without a command in a row that close a lab."""
-_CLOSING = 10.0
-"""Seconds kept at a lab's end beside those of its last look."""
-_MOUNTED = ("bank", "community", "knowledge", "TASK.md", "folds.csv")
+_MOUNTED = ("community", "knowledge", "TASK.md", "folds.csv", "folds.json", "classes.json")
 """What of its folder a coder finds read-only, as far as it is there."""
 _TOLD = 5.0
 """Seconds of waiting, for a reply or for cores, from which on they are shown."""
@@ -49,18 +45,20 @@ _SHORTEST = 5.0
 """Seconds that a command has, however little is left."""
 _LOOKED_AT = 2.0
 """Seconds after which it is looked again whether a command still has time."""
-_OVERTAKEN = (
-    "the lab's time is over, as its newest score is the best and more time is kept for running that script again"
-)
-_EARLIEST_WARNING, _LATEST_WARNING = 300.0, 60.0
+_OVER = "the lab's time is over"
+_STALE_EXPERIMENTS, _STALE_SECONDS = 12, 1800.0
+"""Experiments and seconds without a gain of one standard error that close a lab of a longer run."""
+_WARNING = 180.0
+"""Seconds before the end at which a coder is warned."""
 _INTERRUPTED = (
     "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was {left}, and "
     "background jobs are gone]"
 )
 _ENDING = (
-    "[Your time is nearly over: see that /lab/work/solution.py is your best whole script, score it if it was not scored, and end "
-    "with `lab done`.]"
+    "[Your time is nearly over: log what is not logged yet, with test predictions, and end with `lab done`. What is not logged "
+    "does not count.]"
 )
+_ENDING_SCRIPTS = "[Your time is nearly over: score your best script if it was not scored, and end with `lab done`.]"
 _ENDING_ALONE = (
     "[Your time is nearly over: see that /lab/work/submission.csv is your best file, and begin nothing long.]"
 )
@@ -84,8 +82,6 @@ class Work:
     """Seconds that the last reply took."""
     gateway: Gateway | None = None
     """By which the owner's agent reaches its model."""
-    unscored: bool = True
-    """Whether `work/solution.py` may be a script that the last look will score."""
 
     async def through(self) -> None:
         """Open the lab, or open it again, have its coder work, and close it."""
@@ -101,29 +97,26 @@ class Work:
                 title=self.assignment.title,
             )
         opening = Opening(context, self.settings, self.assignment, number, self.folder, owned=self.coder is not None)
-        self.opened = await context.steps.once("lab.open", opening.write, node=number)
-        self.conversation = Conversation(
-            tuple(Message(one["role"], one["content"]) for one in self.opened["head"]), _items(self.opened["known"])
-        )
-        self.news = LabNews(context, self.folder / "community", self.opened["news"])
-        self.looks = Looks(
+        self.opened = await context.steps.once(LAB_OPENED, opening.write, Key(number))
+        self.conversation = Conversation(self.opened.head, self.opened.known)
+        self.news = LabNews(context, self.folder / "community", self.opened.news, lab=number)
+        self.scripts = ScoredScripts(
             context,
             number,
             self.action.draft_id,
             self._parents,
             self.assignment.title,
-            self.settings.looks,
-            lambda: sum(self._times()),
+            self._left,
             self.folder / "logs",
         )
-        self.closing = Closing(context, number, self.folder, self.looks)
+        self.closing = Closing(context, number, self.folder)
         # An agent of the owner's is installed on this machine.
         self.lease = LabLease(context.executor.leasing, here=self.coder is not None)
         self.commands = Commands(
             context,
             number,
-            self.looks,
-            lambda: self._times()[0],
+            self.scripts,
+            self._left,
             self._turns_left,
             self.lease,
             self.assignment.ideas,
@@ -137,13 +130,13 @@ class Work:
             if not self.assignment.alone:
                 handler = session or self.commands
                 await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", handler))
-            stack.push_async_callback(self._stop_waiting)
-            stack.push_async_callback(self.commands.cancel)
+            # Its own to the end: commands never wait, and work in idle time shares it.
+            await stack.enter_async_context(self.lease.hold())
             self.box = Box(context.executor, self._request(), self.lease.place)
             stack.push_async_callback(self.box.close)
             try:
-                # Scores that an earlier start of the bot had begun, also in the background.
-                self.commands.news += await self.looks.finish_begun()
+                # Scores that an earlier start of the bot had begun.
+                self.commands.news += await self.scripts.finish_begun()
                 if session is None or self.gateway is None:
                     reason = await self._converse()
                 else:
@@ -164,6 +157,8 @@ class Work:
         mounts = {name: path for name, path in mounts.items() if path.exists()}
         if self.assignment.alone:
             mounts["data"] = executor.settings.data
+        elif self.context.experiments is not None:
+            mounts["experiments"] = self.context.experiments.folder
         limits = executor.settings.limits
         return LabRequest(
             f"{self.context.run_id}-lab{self.number}",
@@ -181,7 +176,6 @@ class Work:
         async def look() -> None:
             if self.gateway is not None and self.gateway.exchanges:
                 self.assignment.replied()
-            self.unscored = await asyncio.to_thread(self._unscored)
 
         return Session(
             self.context,
@@ -192,7 +186,7 @@ class Work:
             self.assignment.alone,
             self.commands,
             self.news,
-            lambda: self._times()[0],
+            self._left,
             self.settings.turns,
             self._warning,
             look,
@@ -216,24 +210,15 @@ class Work:
 
     # time
 
-    def _times(self) -> tuple[float, float]:
-        """Return the seconds that the coder has left, and the seconds after them that are kept for the last look."""
-        context, opened = self.context, self.opened
-        best = best_seconds(context, load_tree(context))
-        left = max(0.0, min(opened["ends_at"] - context.budget.elapsed.wall(), context.budget.usable(best)))
-        kept = min(left, self._last_look())
-        return left - kept, kept
+    def _left(self) -> float:
+        """Return the seconds that the coder has left."""
+        context = self.context
+        return max(0.0, min(self.opened.ends_at - context.budget.elapsed.wall(), context.budget.usable(None)))
 
     def _turns_left(self) -> str:
         used = self.conversation.length if self.gateway is None else self.gateway.exchanges
         what = "replies" if self.gateway is None else "requests to your model"
         return f"{max(0, self.settings.turns - used)} {what}"
-
-    def _last_look(self) -> float:
-        """Return the seconds that the lab's close needs."""
-        best = best_seconds(self.context, load_tree(self.context)) if self.unscored else None
-        seconds: float = self.opened["seconds"]
-        return _CLOSING + min(best or 0.0, seconds / 5)
 
     # conversation
 
@@ -246,9 +231,11 @@ class Work:
                 return "its coder was done"
             if turn > self.settings.turns:
                 return f"its {self.settings.turns} turns were used up"
-            left, _ = self._times()
+            left = self._left()
             if left <= 0:
                 return "its time was used up"
+            if (stale := self._stale()) is not None:
+                return stale
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
                 return f"{prose} replies in a row held no command"
             await self._shorten(turn)
@@ -265,30 +252,30 @@ class Work:
             self.assignment.replied()
             self.thought = time.monotonic() - asked
             seen = await self._observe(turn, reply)
-            self.news.mark = seen["news"]
-            conversation.add(reply.text, seen["text"], _items(seen["items"]))
+            self.news.mark = seen.news
+            conversation.add(reply.text, seen.text, seen.items)
             prose = 0 if reply.command is not None else prose + 1
 
-    async def _observe(self, turn: int, reply: LabReply) -> dict[str, Any]:
+    async def _observe(self, turn: int, reply: LabReply) -> TurnResult:
         """Return the observation on a reply: a step, whose command is never run twice."""
-        context, interrupted = self.context, True
+        context, interrupted, key = self.context, True, Key(self.number, attempt=turn)
 
-        async def begin() -> dict[str, Any]:
+        async def begin() -> BegunTurn:
             nonlocal interrupted
             interrupted = False
-            return {"nodes": len(self.looks.nodes)}
+            return BegunTurn(len(self.scripts.nodes))
 
-        async def make() -> dict[str, Any]:
+        async def make() -> TurnResult:
             self.commands.turn = turn
-            begun = await context.steps.once("lab.begun", begin, node=self.number, attempt=turn)
+            begun = await context.steps.once(TURN_BEGUN, begin, key)
             started = time.monotonic()
             if reply.command is None:
                 text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
                 facts: dict[str, Any] = {}
             elif interrupted:
-                scores = map(self.looks.answer, self.looks.nodes[begun["nodes"] :])
                 told = _INTERRUPTED.format(left="copied back last" if self.lease.elsewhere else "left")
-                text = "\n".join([told, *(one for one in scores if one not in self.commands.news)])
+                logged = self._logged_since(begun.nodes)
+                text = "\n".join([told, *([f"logged by then: {', '.join(logged)}"] if logged else [])])
                 facts = {"interrupted": True}
             else:
                 text, facts = await self._run(turn, reply.command)
@@ -307,30 +294,41 @@ class Work:
                     seconds=round(time.monotonic() - started, 3),
                     **facts,
                 )
-            return {
-                "text": text,
-                "done": self.commands.done,
-                "items": [[id, at.isoformat()] for id, at in items.items()],
-                "news": self.news.mark,
-            }
+            known = tuple(Item(id, at) for id, at in items.items())
+            return TurnResult(text, self.commands.done, known, self.news.mark)
 
-        seen = await context.steps.once("lab.turn", make, node=self.number, attempt=turn)
-        self.commands.done = bool(seen["done"])
+        seen = await context.steps.once(TURN, make, key)
+        self.commands.done = seen.done
         return seen
 
+    def _logged_since(self, nodes: int) -> list[str]:
+        """Return the names of what the lab has logged beyond its first nodes."""
+        context = self.context
+        return [experiment_name(context.store, context.run_id, node) for node in self.scripts.nodes[nodes:]]
+
+    def _stale(self) -> str | None:
+        """Return why a lab of a longer run is closed without its coder's word: its last experiments gained nothing."""
+        log, context = self.context.experiments, self.context
+        if log is None or self.assignment.alone or context.budget.seconds <= LONGEST_UNDIVIDED:
+            return None
+        mine = [one for one in log.all() if one.lab == self.number and one.kind != "portfolio"]
+        gaining = [
+            one for one in mine if one.result.gain is None or one.result.gain.value > (one.result.gain.std_error or 0)
+        ]
+        last = max((one.node for one in gaining), default=0)
+        if sum(one.node > last for one in mine) < _STALE_EXPERIMENTS:
+            return None
+        since = log.logged_at(last) if last else None
+        if since is not None and (context.clock.now() - since).total_seconds() < _STALE_SECONDS:
+            return None
+        return f"its last {_STALE_EXPERIMENTS} experiments gained nothing"
+
     async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
-        """Run a command on a lease, which its background jobs keep."""
-        seconds = max(_SHORTEST, min(command_seconds(self.opened["seconds"]), self._times()[0]))
-        asked = time.monotonic()
+        """Run a command on the lab's lease."""
+        seconds = max(_SHORTEST, min(command_seconds(self.opened.seconds), self._left()))
         async with self.lease.hold() as lease:
-            waited = time.monotonic() - asked
             with self.context.executor.stopwatch.measure("commands"):
                 result = await self._in_time(self.box.run(turn, command, seconds, lease))
-            self.unscored = await asyncio.to_thread(self._unscored)
-            if result.jobs and (self._waiting is None or self._waiting.done()):
-                begun = asyncio.Event()
-                self._waiting = asyncio.create_task(self._hold_for_jobs(begun))
-                await begun.wait()
         text = self.context.store.redactor.text(result.output).rstrip()
         parts = []
         if result.timed_out:
@@ -339,8 +337,6 @@ class Work:
             parts.append(result.ended)
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
         parts.append(f"{result.seconds:.1f} s")
-        if waited >= _TOLD:
-            parts.append(f"it waited {waited:.0f} s for the cores before that")
         if result.jobs:
             named = ", ".join(" ".join(one.split()) for one in result.running)
             parts.append(
@@ -351,53 +347,32 @@ class Work:
         return f"{text}\n[{'; '.join(parts)}]".lstrip("\n"), facts
 
     async def _in_time(self, running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
-        """Return a command's result; it is ended when no time is left, as a new best script may need more of it at the end."""
+        """Return a command's result; it is ended when the lab's time is over."""
         task, begun = asyncio.create_task(running), time.monotonic()
         try:
             while not (await asyncio.wait({task}, timeout=_LOOKED_AT))[0]:
-                if time.monotonic() - begun > _SHORTEST and self._times()[0] <= 0:
-                    return CommandResult("", None, time.monotonic() - begun, False, _OVERTAKEN, 0)
+                if time.monotonic() - begun > _SHORTEST and self._left() <= 0:
+                    return CommandResult("", None, time.monotonic() - begun, False, _OVER, 0)
             return task.result()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _hold_for_jobs(self, begun: asyncio.Event) -> None:
-        """Hold the lease until no background process runs any more."""
-        async with self.lease.hold():
-            begun.set()
-            await self.box.wait_idle()
-
-    _waiting: asyncio.Task[None] | None = None
-
     def _footer(self, turn: int) -> str:
-        (left, _), looks = self._times(), max(0, self.settings.looks - 1 - self.looks.used)
-        alone = self.assignment.alone
+        left = self._left()
         line = f"[{left:.0f} s left; "
         if self.thought >= _TOLD:
             line += f"your reply took {self.thought:.0f} s; "
-        if not alone:
-            line += f"scripts of up to {self._longest(left):.0f} s can be scored, with time for their run at the end; "
-            line += f"{plural(looks, 'look')} and one for the end; "
         line += f"reply {turn} of {self.settings.turns}]"
-        if self.looks.progress:
-            line += f"\n[{self.looks.progress}]"
         return "\n".join(filter(None, [line, self._warning(left)]))
 
     def _warning(self, left: float) -> str | None:
         """Return the warning for a coder with so many seconds left; None: it is too early for one."""
-        alone = self.assignment.alone
-        slowest = best_seconds(self.context, load_tree(self.context)) or 0.0
-        if left >= min(_EARLIEST_WARNING, _LATEST_WARNING + (_LATEST_WARNING if alone else slowest)):
+        if left >= min(_WARNING, 0.2 * self.opened.seconds):
             return None
-        return _ENDING_ALONE if alone else _ENDING
-
-    def _longest(self, left: float) -> float:
-        """Return how long a script may take that is scored now, in seconds; 0: none can be scored any more."""
-        try:
-            return look_seconds(self.context, left)
-        except NoLook:
-            return 0.0
+        if self.assignment.alone:
+            return _ENDING_ALONE
+        return _ENDING_SCRIPTS if self.context.needs_scripts else _ENDING
 
     async def _shorten(self, turn: int) -> None:
         """Replace old turns of a conversation that has become too long by a summary, which code writes in a step."""
@@ -405,49 +380,28 @@ class Work:
         if not conversation.is_too_long(self.settings.context_characters):
             return
 
-        async def summarize() -> dict[str, Any]:
-            return {"text": conversation.summary(board(self.context, self.number))}
+        async def summarize() -> Summary:
+            return Summary(conversation.summary(board(self.context)))
 
-        made = await self.context.steps.once("lab.summary", summarize, node=self.number, attempt=turn)
-        conversation.shorten(made["text"])
-
-    async def _stop_waiting(self) -> None:
-        """Release the lease of background processes, which have ended."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-            await asyncio.gather(self._waiting, return_exceptions=True)
+        made = await self.context.steps.once(SUMMARIZED, summarize, Key(self.number, attempt=turn))
+        conversation.shorten(made.text)
 
     # close
 
     async def _close(self, reason: str) -> None:
-        """End all processes, score `work/solution.py` if it was not scored, and close the lab."""
+        """End all processes, keep what a coder alone leaves, and close the lab."""
         context = self.context
-        await self.commands.settle()
         await self.box.close()
-        await self._stop_waiting()
         # Whoever cleans up on the host may have taken it away.
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
-        # Where the bot was away when the lab's time ended, what is kept for the last look is there all the same.
-        self.opened["ends_at"] = max(self.opened["ends_at"], context.budget.elapsed.wall() + self._last_look())
-        # A step, as what it reads may be gone once work/ is tidied.
-        closing = self.closing
-        last = partial(closing.keep_submission, reason) if self.assignment.alone else closing.last_look
-        await context.steps.once("lab.last", last, node=self.number)
+        if self.assignment.alone:
+            # A step, as what it reads may be gone once work/ is tidied.
+            await context.steps.once(LEFT, lambda: self.closing.keep_submission(reason), Key(self.number))
         # Before it counts as closed, as its children copy what is left.
-        await asyncio.to_thread(closing.tidy)
+        await asyncio.to_thread(self.closing.tidy)
         report = lab(context.store, context.run_id, self.number)
         with context.store.write() as tx:
-            if not self.looks.nodes and not self.assignment.alone:
-                error = f"its lab left no script that was scored: {reason}"
-                end_node(tx, context.run_id, self.number, "buggy", error=error)
+            if not self.scripts.nodes and not self.assignment.alone:
+                end_node(tx, context.run_id, self.number, "buggy", error=f"its lab logged nothing: {reason}")
             close_lab(tx, context.run_id, self.number, reason, report.report if report else None)
         context.say(f"lab {self.number} is closed: {reason}")
-
-    def _unscored(self) -> bool:
-        """Return whether `work/solution.py` is a script that the last look would score."""
-        return not self.assignment.alone and self.closing.has_unscored()
-
-
-def _items(known: Sequence[Sequence[str]]) -> tuple[Item, ...]:
-    """Return dated things as they are stored in a step: id and time."""
-    return tuple(Item(id, datetime.fromisoformat(at)) for id, at in known)

@@ -1,10 +1,8 @@
 """Planning: distinct drafts from ideas, reports, kernels and what labs found, each with its share of what is left."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from itertools import chain
 from itertools import count as counted
-from typing import Any
 
 from bot.community.drafts.prompts import DraftPlan, DraftsAnswer, KernelText, OpenDraft, PlanDrafts, Room
 from bot.community.ideas.pool import idea_items, idea_texts
@@ -15,8 +13,10 @@ from bot.knowledge.retrieval import Found
 from bot.models import Item
 from state.errors import ModelRefused
 from state.knowledge import add_draft, drafts, reproductions
+from state.steps import Key, Kind
 from state.tables import Draft
 
+_ROOM = Kind("room", Room)
 _KERNELS = 5
 """Reproduced kernels that a plan sees, best first."""
 
@@ -27,30 +27,26 @@ async def plan_drafts(
     first: int,
     find_room: Callable[[], Room],
     *,
-    beside: Sequence[int] = (),
+    others: Sequence[int] = (),
     start: str = "",
     parents: Sequence[int] = (),
     insights: Sequence[str] = (),
     lacks: str = "",
-    found: Found | None = None,
+    knowledge: Found | None = None,
 ) -> None:
     """Ask a model for one draft or more and store them, unless they are stored already.
 
-    Args:
-        context: the run.
-        round_number: from 1.
-        first: number of the first of them.
-        find_room: returns what is left for them; asked once, so that a resumed run holds a plan to the same.
-        beside: numbers of drafts that they are to differ from.
-        start: a sentence on what is fixed of it.
-        parents: the nodes that it starts from, where that is fixed.
-        insights: what closed labs found, a line each.
-        lacks: what the blend lacks, in a sentence.
-        found: entries of the knowledge base for them; None: none are shown.
+    Rounds count from 1. `find_room` is asked once, so that a resumed run holds a plan to the same; the drafts must differ
+    from `others`. What is fixed of them are `start`, in a sentence, and `parents`, the nodes that they start from; `insights`
+    have a line for each closed lab, and `lacks` says what the blend lacks.
     """
     if draft_row(context, first) is not None:
         return
-    room = Room(**await context.steps.once("room", _as_step(find_room), attempt=first))
+
+    async def found_room() -> Room:
+        return find_room()
+
+    room = await context.steps.once(_ROOM, found_room, Key(attempt=first))
     prompt = PlanDrafts(
         task=context.task,
         preview=context.preview,
@@ -61,15 +57,15 @@ async def plan_drafts(
         left=context.left,
         room=room,
         kernels=kernel_texts(context),
-        beside=tuple(_open(row) for row in known_drafts(context) if int(row.id) in beside),
+        others=tuple(_open(row) for row in known_drafts(context) if int(row.id) in others),
         insights=tuple(insights),
         blends=context.blender is not None,
         blend=context.blend,
         lacks=lacks,
         start=start,
         parents=tuple(parents),
-        knowledge="" if found is None else found.text,
-        entries=() if found is None else found.items,
+        knowledge="" if knowledge is None else knowledge.text,
+        entries=() if knowledge is None else knowledge.items,
     )
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
@@ -77,13 +73,6 @@ async def plan_drafts(
         context.say(f"no plan, so that a plain draft is used: {error}")
         answer = plain_drafts(prompt)
     _keep(context, round_number, first, prompt, answer)
-
-
-def _as_step(find_room: Callable[[], Room]) -> Callable[[], Awaitable[dict[str, Any]]]:
-    async def found() -> dict[str, Any]:
-        return asdict(find_room())
-
-    return found
 
 
 def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts, answer: DraftsAnswer) -> None:
@@ -115,10 +104,10 @@ def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts
 def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
     """Return a draft without a model: on from the best report where no open draft is, else a new start, with unused ideas."""
     scored = [r for r in prompt.reports if r.score is not None]
-    taken = {number for draft in prompt.beside for number in draft.ideas}
+    taken = {number for draft in prompt.others for number in draft.ideas}
     chosen = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in taken]
     anew = bool(prompt.start) and not prompt.parents
-    extends = bool(scored) and not anew and all(draft.codebase is None for draft in prompt.beside)
+    extends = bool(scored) and not anew and all(draft.codebase is None for draft in prompt.others)
     start = (
         "Improve the script that you are given." if extends else "Start anew, with another kind of model or features."
     )

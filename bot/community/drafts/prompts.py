@@ -116,7 +116,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     room: Room
     kernels: tuple[KernelText, ...] = ()
     """Public kernels that ran here, best first."""
-    beside: tuple[OpenDraft, ...] = ()
+    others: tuple[OpenDraft, ...] = ()
     insights: tuple[str, ...] = ()
     """What closed labs found, a line for each direction of research."""
     blends: bool = False
@@ -166,7 +166,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         return reported | {kernel.node for kernel in self.kernels} | {*self.parents}
 
     def _check_differ(self, drafts: Sequence[DraftPlan]) -> None:
-        others: list[DraftPlan | OpenDraft] = list(self.beside)
+        others: list[DraftPlan | OpenDraft] = list(self.others)
         for draft in drafts:
             for other in others:
                 if _alike({*draft.ideas}, {*other.ideas}):
@@ -184,7 +184,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
     def items(self) -> Sequence[Item]:
         """Return ideas, reports, kernels, open drafts, entries of the knowledge base, and the owner's notes."""
         pools = (*(i.item for i in self.ideas), *(r.item for r in self.reports), *(k.item for k in self.kernels))
-        return [*pools, *(d.item for d in self.beside), *self.entries, *self.task.items()]
+        return [*pools, *(d.item for d in self.others), *self.entries, *self.task.items()]
 
 
 def _alike(one: set[int] | set[str], other: set[int] | set[str]) -> bool:

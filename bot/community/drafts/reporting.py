@@ -7,6 +7,7 @@ from typing import ClassVar
 from bot.community.drafts.planning import provenance
 from bot.community.ideas.evidence import WHOLE
 from bot.community.ideas.pool import idea_texts
+from bot.community.ideas.uses import added, credited, uses
 from bot.community.report_pool import best_attempt, keep_report, lineage, numbers, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import Attempt, load_tree
@@ -58,11 +59,7 @@ async def report_on(
 ) -> None:
     """Ask a model for the report on a closed draft and store it; its scores and its gain are the evaluator's.
 
-    Args:
-        context: the run.
-        draft: the draft.
-        attempts: its scripts, oldest first; without any there is no report.
-        codebase_node: the node that it builds on; None: none.
+    Attempts are its scripts, oldest first; without any there is no report.
     """
     if any(r.draft_id == draft.id for r in reports_of(context)) or not attempts:
         return
@@ -79,10 +76,14 @@ async def report_on(
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
     except ModelRefused as error:
         answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
+    parts = await measured_parts(context, attempts, codebase_node)
+    told = {part.idea for part in answer.components if part.gain is not None}
+    # One comparison is not to count twice.
+    parts = tuple(part.model_copy(update={"idea": None, "ideas": ()}) if part.idea in told else part for part in parts)
     findings = [f"node {a.node}: {found}" for a in attempts for found in a.findings]
     answer = answer.model_copy(
         update={
-            "components": (*await measured_parts(context, attempts, codebase_node), *answer.components),
+            "components": (*parts, *answer.components),
             "numbers": numbers(attempts),
             "limitations": "; ".join(filter(None, (answer.limitations, *findings))),
         }
@@ -97,12 +98,8 @@ async def measured_parts(
 ) -> tuple[ComponentNote, ...]:
     """Return what was measured of a draft, each by a paired comparison on the same hold-out rows.
 
-    First its gain over the script that it builds on, then that of each of its scripts over the one before it.
-
-    Args:
-        context: the run.
-        attempts: its scripts, oldest first.
-        codebase_node: the node that it builds on; None: none.
+    First its gain over the script that it builds on, then that of each of its scripts over the one before it. Attempts are
+    its scripts, oldest first.
     """
     best, parts = best_attempt(context, attempts), []
     if best is not None and codebase_node is not None and context.executor.self_reported is None:
@@ -110,10 +107,21 @@ async def measured_parts(
         if found.gain is not None and found.gain_error is not None:
             how = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
             parts.append(ComponentNote(name=WHOLE, analysis=how, gain=found.gain, gain_error=found.gain_error))
-    tree, own = load_tree(context), {a.node for a in attempts}
+    tree, by_node = load_tree(context), {a.node: a for a in attempts}
+    texts = {idea.number: idea.text for idea in idea_texts(context)}
     for one in attempts:
         before = next(iter(tree[one.node].parents), None)
-        if one.gain is not None and before in own:
+        if one.gain is not None and before in by_node:
             name = f"node {one.node} over node {before}"
-            parts.append(ComponentNote(name=name, analysis=line(one.plan), gain=one.gain, gain_error=one.gain_error))
+            own, reference = (uses({"script.py": a.code}, a.plan, texts) for a in (one, by_node[before]))
+            parts.append(
+                ComponentNote(
+                    name=name,
+                    analysis=line(one.plan),
+                    idea=credited(own, reference),
+                    ideas=tuple(sorted(added(own, reference))),
+                    gain=one.gain,
+                    gain_error=one.gain_error,
+                )
+            )
     return tuple(parts)

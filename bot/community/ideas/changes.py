@@ -23,22 +23,9 @@ class PoolChanges:
     """
 
     def __init__(
-        self,
-        tx: Transaction,
-        run_id: str,
-        pool: Sequence[Evidence],
-        known_at: datetime,
-        repetitions: Repetitions,
+        self, tx: Transaction, run_id: str, pool: Sequence[Evidence], known_at: datetime, repetitions: Repetitions
     ) -> None:
-        """Begin.
-
-        Args:
-            tx: writes.
-            run_id: the run.
-            pool: all ideas, closed ones too.
-            known_at: latest time among what the prompt showed.
-            repetitions: finds what an idea of the answer repeats.
-        """
+        """Begin with all ideas, closed ones too, and the latest time among what the prompt showed."""
         self._tx, self._run_id, self._known_at, self._repetitions = tx, run_id, known_at, repetitions
         self._pool = {one.idea.id: one for one in pool}
         self._heirs = heirs_of([one.idea for one in pool])
@@ -108,7 +95,7 @@ class PoolChanges:
             self._close(split.idea, "split", split.why, self._known_at, parts)
 
     def _retire(self, retire: Retire) -> None:
-        if not self._was_live(retire.idea) or (self._is_fixed(retire.idea) and not self._pool[retire.idea].in_vain):
+        if not self._was_live(retire.idea) or (self._is_fixed(retire.idea) and not self._pool[retire.idea].has_no_gain):
             self.refused.append(f"retiring idea {retire.idea}, which a draft used or which is closed")
         elif self._allows(1, f"retiring idea {retire.idea}"):
             self._close(retire.idea, "retired", retire.why, self._known_at)

@@ -2,16 +2,71 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from sqlmodel import Session, col, select
+
+from bot.community.ideas.uses import Uses, added, credited, uses
+from bot.community.shown import ComponentNote
+from bot.engine.experiments import Experiment, experiments_in
 from bot.engine.results import typical_noise
-from bot.engine.tree import BASELINE
+from bot.engine.tree import APART, BASELINE
+from bot.execution.record import last_execution
 from state.knowledge import analyses, drafts, ideas, reports, reproductions
 from state.store import Store
 from state.tables import Analysis, Draft, Idea, Node, Report, Reproduction
+
+
+def unreported_parts(
+    store: Store, run_id: str, ideas: Mapping[int, str], reported: Collection[str | None]
+) -> list[ComponentNote]:
+    """Return what each script and logged experiment of drafts without a report adds, with its paired gain."""
+    if not ideas:
+        return []
+    query = select(Node).where(Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(APART))
+    with store.read() as session:
+        nodes = {row.id: row for row in session.exec(query)}
+        logged = {one.name: one for one in experiments_in(session, run_id)}
+        by_node = {one.node: one for one in logged.values()}
+        over = {one.node: logged.get(one.result.gain.over) for one in logged.values() if one.result.gain is not None}
+        open_nodes = [row for row in nodes.values() if row.draft_id is not None and row.draft_id not in reported]
+        parts = []
+        for row in open_nodes:
+            compared = over.get(row.id)
+            parent = nodes.get(next(iter(row.parents), 0) if compared is None else compared.node)
+            before = None if parent is None else _uses(store, parent, by_node.get(parent.id), ideas)
+            parts.append(_part(session, row, _uses(store, row, by_node.get(row.id), ideas), before))
+    return [part for part in parts if part.ideas]
+
+
+def _uses(store: Store, row: Node, logged: Experiment | None, ideas: Mapping[int, str]) -> Uses:
+    sources = {} if row.code_sha is None else {"script.py": row.code_sha}
+    if logged is not None and logged.sources:
+        # As they are: put into one text, files of other kinds would hide the code from the parser.
+        sources = dict(logged.sources)
+    return uses({name: store.blob(sha).decode(errors="replace") for name, sha in sources.items()}, row.plan, ideas)
+
+
+def _part(session: Session, row: Node, own: Uses, before: Uses | None) -> ComponentNote:
+    ran = last_execution(session, row.run_id, row.id)
+    noise = None if ran is None or ran.score is None else ran.score.noise
+    measured = (None, None) if noise is None or (before is None and not own.named) else (noise.gain, noise.gain_error)
+    return _note(f"node {row.id}", own, before, *measured)
+
+
+def _note(name: str, own: Uses, before: Uses | None, gain: float | None, error: float | None) -> ComponentNote:
+    return ComponentNote(
+        name=name,
+        analysis="",
+        idea=credited(own, before),
+        ideas=tuple(sorted(added(own, before))),
+        gain=gain,
+        gain_error=error,
+    )
+
 
 NEUTRAL_SUPPORT = 5.0
 """Support of an idea that nobody has judged or measured."""
@@ -20,17 +75,20 @@ WHOLE = "the draft as a whole"
 _SUPPORT_A_NOISE = 2.0
 """Support added by a gain of one standard error."""
 _MOST_OF_WHOLE = 3.0
-"""Most that a source which was measured as a whole adds or takes: what of it was the idea's is unknown."""
+"""Most that a source or several ideas add or take which were measured as a whole: what of it was the idea's is unknown."""
 _MOST_CLAIMED = 1.5
 """Most that a post adds or takes whose claims nobody has measured here."""
 
-# Its own gains, a reproduced kernel, the report on a draft, a post's claims, nothing.
-Basis = Literal["measured", "kernel", "report", "claimed", "none"]
+# Its own gains, gains of several ideas at once, a reproduced kernel, the report on a draft, a post's claims; built but without
+# any of these; nothing.
+Basis = Literal["measured", "together", "kernel", "report", "claimed", "built", "none"]
 BASES: Mapping[str, str] = {
     "measured": "measured",
+    "together": "measured together with others",
     "kernel": "kernel run",
     "report": "draft measured",
     "claimed": "claimed",
+    "built": "built, not measured apart",
     "none": "not judged",
 }
 """A basis in words."""
@@ -63,7 +121,7 @@ class Evidence:
         return self.idea.state == "live"
 
     @property
-    def in_vain(self) -> bool:
+    def has_no_gain(self) -> bool:
         """Whether it was measured, and gained nothing beyond noise."""
         return bool(self.gains) and statistics.fmean(self.gains) <= (self.error or 0.0)
 
@@ -72,17 +130,19 @@ def pool_evidence(store: Store, run_id: str, as_of: datetime, *, lower_is_better
     """Return all ideas of a run that are known at a time, closed ones too, with their evidence; see `evidence`."""
     with store.read() as session:
         baseline = session.get(Node, (run_id, BASELINE))
+    pool, written = ideas(store, run_id, as_of), reports(store, run_id, as_of)
     return evidence(
-        ideas(store, run_id, as_of),
+        pool,
         analyses(store, run_id, as_of),
         drafts(store, run_id, as_of),
-        reports(store, run_id, as_of),
+        written,
         typical_noise(store, run_id),
         kernel_gains(
             reproductions(store, run_id, as_of),
             None if baseline is None else baseline.score,
             lower_is_better=lower_is_better,
         ),
+        unreported_parts(store, run_id, {idea.id: idea.text for idea in pool}, {one.draft_id for one in written}),
     )
 
 
@@ -103,16 +163,12 @@ def evidence(
     reports: Sequence[Report],
     noise: float | None,
     kernels: Mapping[str, Gain] | None = None,
+    unreported: Sequence[ComponentNote] = (),
 ) -> list[Evidence]:
     """Return the ideas with their evidence, best supported first.
 
-    Args:
-        ideas: the pool.
-        analyses: of posts.
-        drafts: plans made of ideas.
-        reports: on drafts.
-        noise: standard error of a score in this run, the unit of gains; None: unknown.
-        kernels: what `kernel_gains` returns.
+    `noise` is the standard error of a score in this run, the unit of gains; `unreported` was measured in drafts without a
+    report.
     """
     worth: dict[str, tuple[float, Basis]] = {
         # Whoever tries to steer readers is not believed; what others wrote in the same thread is not held against it.
@@ -124,17 +180,23 @@ def evidence(
     for report in reports:
         if (whole := next((part for part in report.components if part.get("name") == WHOLE), None)) is not None:
             worth[f"report/{report.id}"] = _bounded(_in_errors(*_gain(whole, noise)), _MOST_OF_WHOLE), "report"
-    heirs = heirs_of(ideas)
-    found = []
+    heirs, found = heirs_of(ideas), []
+    parts = [*(part for report in reports for part in report.components), *(one.model_dump() for one in unreported)]
     for idea in ideas:
         same = {one.id for one in ideas if heirs[one.id] == idea.id} | {idea.id}
         sources = tuple(dict.fromkeys(item for one in ideas if one.id in same for item in one.sources))
-        gains = [_gain(part, noise) for report in reports for part in measured_parts(report) if part["idea"] in same]
+        gains = [_gain(part, noise) for part in parts if part.get("gain") is not None and part.get("idea") in same]
+        adding = [part for part in parts if same & {part.get("idea"), *part.get("ideas", ())}]
+        together = [_gain(part, noise) for part in adding if part.get("idea") is None and part.get("gain") is not None]
         judged: list[tuple[float, Basis]] = [worth[item] for item in sources if item in worth]
         added, basis = max(judged, key=lambda one: one[0], default=(0.0, "none"))
         error = _error_of_mean(gains)
         if gains:
-            added, basis = _in_errors(statistics.fmean(gain for gain, _ in gains), error), "measured"
+            added, basis = _in_errors(_mean(gains), error), "measured"
+        elif together:
+            added, basis = _bounded(_in_errors(_mean(together), _error_of_mean(together)), _MOST_OF_WHOLE), "together"
+        elif adding and basis == "none":
+            basis = "built"
         found.append(
             Evidence(
                 idea=idea,
@@ -161,14 +223,13 @@ def heirs_of(ideas: Sequence[Idea]) -> dict[int, int]:
     return heirs
 
 
-def measured_parts(report: Report) -> list[Mapping[str, Any]]:
-    """Return the components of a report that carry out an idea and have a gain of their own."""
-    return [part for part in report.components if part.get("idea") is not None and part.get("gain") is not None]
-
-
 def _gain(part: Mapping[str, Any], noise: float | None) -> Gain:
     error = part.get("gain_error")
     return float(part["gain"]), noise if error is None else float(error)
+
+
+def _mean(gains: Sequence[Gain]) -> float:
+    return statistics.fmean(gain for gain, _ in gains)
 
 
 def _error_of_mean(gains: Sequence[Gain]) -> float | None:

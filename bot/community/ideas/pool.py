@@ -1,21 +1,22 @@
 """The pool of ideas with their evidence, as it was known at the clock's time; nothing in it is ever lost."""
 
+import re
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlmodel import select as query
 
 from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import BASES, Evidence, pool_evidence
 from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposeIdeas, shown_suggestions
-from bot.community.ideas.selection import Situation, select, value
-from bot.community.ideas.similarity import repetitions
+from bot.community.ideas.similarity import Similarity, repetitions
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
 from bot.community.settings import ReadingSettings
 from bot.community.shown import IdeaText, item_time
 from bot.engine.context import RunContext
+from bot.engine.families import families_in, not_used
 from bot.engine.results import typical_noise
 from bot.execution.task import shown_description
 from bot.models import Item
@@ -23,6 +24,80 @@ from bot.models.quoting import line
 from state.errors import ModelRefused
 from state.labs import labs
 from state.tables import Analysis, Event
+
+IDEAS_A_DRAFT = 4
+_OVERLAP_PENALTY = 0.7
+"""Share of an idea's value that it loses in a draft beside one that holds the same idea (as in CoMind's predecessor)."""
+_SAME_PATH = 0.5
+"""Overlap of two ideas of one solution path in different drafts: siblings are to differ."""
+_USED = 0.6
+"""Share of its value that an idea keeps which a draft used already, and nobody measured."""
+_IMPOSSIBLE = 0.2
+"""Share that one keeps which this machine can hardly carry out: the text may name what is not essential."""
+_LACKING = 1.3
+"""Factor for a family of models that the blend lacks."""
+_GPU = re.compile(
+    r"\b(?:gpu|cuda|fine-?tun\w*|(?:distil|ro|de)?bert\w*|transformers?|llms?|resnet\w*|efficientnet\w*)\b", re.I
+)
+_FETCHED = re.compile(
+    r"\b(?:download\w*|internet|api|scrap(?:e|ing)|external data\w*|pre-?trained|embeddings? from)\b", re.I
+)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What the value of an idea depends on beside its evidence."""
+
+    gpus: int
+    weights: bool
+    """Whether pretrained weights are here."""
+    late: bool
+    """Whether it is the last third of a run that is limited by time: what is quick and sure goes first."""
+    blended: frozenset[str] = frozenset()
+    """Families of models of the blend's members; without a blend those of all scored scripts."""
+
+
+def value(idea: IdeaText, now: Situation) -> float:
+    """Return what an idea promises: 0 if it was measured in vain, else its support times what speaks for trying it now."""
+    if idea.has_no_gain:
+        return 0.0
+    worth = idea.support * (0.5 + 0.05 * idea.feasibility) ** (2 if now.late else 1)
+    if idea.times_used and not idea.gains:
+        worth *= _USED
+    if (_GPU.search(idea.text) and not now.gpus) or (_FETCHED.search(idea.text) and not now.weights):
+        worth *= _IMPOSSIBLE
+    if now.blended and not_used(families_in(idea.text), now.blended):
+        worth *= _LACKING
+    return worth
+
+
+def select(
+    ideas: Sequence[IdeaText], drafts: int, now: Situation, each: int = IDEAS_A_DRAFT
+) -> tuple[tuple[int, ...], ...]:
+    """Return the numbers of the ideas for each of several drafts, best first.
+
+    The drafts take one idea each by turns, whichever is worth most to them: an idea loses value by its overlap with what was
+    taken, in the same draft because it would add little, in a sibling because the two are to differ.
+    """
+    values = {idea.number: value(idea, now) for idea in ideas}
+    alike = Similarity(idea.text for idea in ideas)
+    taken: list[list[IdeaText]] = [[] for _ in range(drafts)]
+
+    def left(idea: IdeaText, draft: int) -> float:
+        overlaps = [
+            max(alike(idea.text, other.text), _SAME_PATH * (place != draft and idea.path == other.path != ""))
+            for place, held in enumerate(taken)
+            for other in held
+        ]
+        return values[idea.number] * (1 - _OVERLAP_PENALTY * max(overlaps, default=0.0))
+
+    for _ in range(each):
+        for draft in range(drafts):
+            free = [i for i in ideas if values[i.number] > 0 and i not in taken[draft]]
+            if free:
+                taken[draft].append(max(free, key=lambda idea: (left(idea, draft), -idea.number)))
+    return tuple(tuple(idea.number for idea in held) for held in taken)
+
 
 PROPOSED = "ideas.proposed"
 """Type of the event with what one prompt for ideas was about, and what was brainstormed and dropped."""
@@ -38,12 +113,7 @@ _UNDER_WAY = 20
 
 
 def idea_texts(context: RunContext, drafts: int = 0) -> list[IdeaText]:
-    """Return the live ideas for a prompt with their evidence, the most promising first.
-
-    Args:
-        context: the run.
-        drafts: that are being planned, for each of which some ideas are selected.
-    """
+    """Return the live ideas for a prompt, the most promising first; some are selected for each of the planned `drafts`."""
     analysed = {row.id: row for row in known_analyses(context)}
     now = _situation(context)
     texts = sorted(
@@ -82,7 +152,7 @@ def _idea_text(one: Evidence, analysed: dict[str, Analysis]) -> IdeaText:
         gains=one.gains,
         error=one.error,
         basis=BASES[one.basis],
-        in_vain=one.in_vain,
+        has_no_gain=one.has_no_gain,
         feasibility=statistics.fmean(judged) if judged else 5.0,
         path=one.idea.path,
     )
@@ -106,10 +176,7 @@ def _situation(context: RunContext) -> Situation:
 async def propose_ideas(context: RunContext, name: str, seconds: float | None = None) -> None:
     """Ask a model what is worth trying, change the pool by its answer, and record what was asked; once a name.
 
-    Args:
-        context: the run.
-        name: of the step.
-        seconds: time limit of one script; None: the budget's present one.
+    A script has `seconds`; None: the budget's present limit.
 
     Raises:
         Exception: as `Asker.ask`, but for a refusal.
@@ -188,11 +255,14 @@ def _first_analyses(context: RunContext, new: Sequence[Analysis]) -> list[Analys
 
 def _under_way(context: RunContext) -> Iterator[str]:
     """Yield a line on each experiment that was logged in a lab that is still open."""
-    for row in labs(context.store, context.run_id):
-        for hint in () if row.ended_at is not None else row.hints:
-            score = f"{context.card.metric.name} {hint['score']:.5g}" if hint["score"] is not None else "no score"
-            gain = "" if hint["gain"] is None else f", {_gain(hint['gain'], hint['gain_error'])} over {hint['against']}"
-            yield line(f"{hint['name']}: {score}{gain}. {hint['note'] or ''}".strip(), 250)
+    if context.experiments is None:
+        return
+    still_open = {row.id for row in labs(context.store, context.run_id) if row.ended_at is None}
+    for one in context.experiments.all():
+        if one.lab in still_open:
+            gain = one.result.gain
+            over = "" if gain is None else f", {_gain(gain.value, gain.std_error)} over {gain.over}"
+            yield line(f"{one.name}: {context.card.metric.name} {one.shown_score}{over}. {one.note}".strip(), 250)
 
 
 def _failed_here(context: RunContext) -> Iterator[Failure]:

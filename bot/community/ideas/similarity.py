@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.knowledge import similarity as knowledge
@@ -51,27 +51,19 @@ class Repetitions:
 
     def original(self, text: str, pool: Mapping[int, str]) -> int | None:
         """Return the number of the idea of a pool that a text repeats, the first of equals; None: it is new."""
-        alike, same = self._measure(text, pool.values())
-        nearest = max(pool, key=lambda number: (alike(pool[number]), -number), default=None)
-        return nearest if nearest is not None and alike(pool[nearest]) >= same else None
-
-    def _measure(self, text: str, others: Iterable[str]) -> tuple[Callable[[str], float], float]:
-        if self.cosines is not None:
-            cosines = self.cosines.get(text, {})
+        if self.cosines is None:
+            by_words, least = Similarity([*pool.values(), text]), SAME_WORDS
+            scores = {number: by_words(idea, text) for number, idea in pool.items()}
+        else:
             # What came into the pool while these were computed was not compared; the next prompt may merge it.
-            return lambda other: cosines.get(other, 0.0), SAME_MEANING
-        by_words = Similarity([*others, text])
-        return lambda other: by_words(other, text), SAME_WORDS
+            cosines, least = self.cosines.get(text, {}), SAME_MEANING
+            scores = {number: cosines.get(idea, 0.0) for number, idea in pool.items()}
+        nearest = max(pool, key=lambda number: (scores[number], -number), default=None)
+        return nearest if nearest is not None and scores[nearest] >= least else None
 
 
 async def repetitions(similarity: knowledge.Similarity, pool: Sequence[str], proposed: Sequence[str]) -> Repetitions:
-    """Compare what is proposed with a pool and with itself, by embeddings if these can be had.
-
-    Args:
-        similarity: the run's.
-        pool: texts of all ideas, closed ones too.
-        proposed: texts that may be added to it.
-    """
+    """Compare what is proposed with a pool of all ideas, closed ones too, and with itself, by embeddings if they can be had."""
     others = list(dict.fromkeys([*pool, *proposed]))
     cosines = {}
     for text in proposed:

@@ -1,12 +1,12 @@
 """Reading in batches: several documents a call, the most telling first, within a budget of tokens that grows while it pays."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
-from bot.community.reading.documents import Document, documents, excerpt, is_note, most_telling, original_of, words_of
+from bot.community.reading.allowance import allowance, may_read
+from bot.community.reading.documents import Document, documents, excerpt, is_note, most_telling, words_of
 from bot.community.reading.prompts import Findings, ReadPosts
 from bot.community.reading.suspicion import steering
 from bot.community.report_pool import reports_of
@@ -17,12 +17,10 @@ from bot.models import Item
 from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses, drafts, ideas
+from state.steps import Key, Kind
 from state.store import Transaction
 from state.tables import Analysis
-from state.words import iso
 
-_BATCH, _NEWS, _CHOICE = "reading", "reading news", ": choice"
-"""Names of the steps of a batch and of a look at news; and what the name of the choice of what these read ends in."""
 _CALL_TOKENS = 6_500
 """Tokens of documents that one call reads: few calls repeat the task seldom, and long answers are late."""
 _ANSWER_TOKENS = 350
@@ -32,8 +30,23 @@ _TASK_CHARACTERS = 1_500
 _USEFUL = 3.0
 """Effectiveness of an analysis that is shown though it suggests nothing."""
 
-Choice = Mapping[str, Any]
-"""`calls`: items of documents, a list a call; `allowed` and `used`: tokens; `as_of`."""
+
+@dataclass(frozen=True)
+class Batch:
+    """What to read at a time."""
+
+    calls: tuple[tuple[str, ...], ...]
+    """Items of documents, by call."""
+    allowed: int
+    """Tokens."""
+    used: int
+    """Tokens."""
+    as_of: datetime
+
+
+_BATCH, _NEWS = Kind("reading", Batch), Kind("reading news", Batch)
+_CHOSEN = "choice"
+"""The part of both that is stored before anything is read."""
 
 
 class AnalysisText(Findings):
@@ -60,18 +73,20 @@ async def read_news(context: RunContext, look: int) -> list[str]:
     return await _read(context, _NEWS, look)
 
 
-async def _read(context: RunContext, step: str, number: int) -> list[str]:
-    async def choose() -> dict[str, Any]:
-        return _choose(context, step, number)
+async def _read(context: RunContext, kind: Kind[Batch], number: int) -> list[str]:
+    async def choose() -> Batch:
+        unread = _unread(context)
+        most = allowance(context).tokens if unread and may_read(context) else 0.0
+        return _choose(context, kind, number, unread, most)
 
-    async def read() -> dict[str, Any]:
-        choice = await context.steps.once(f"{step}{_CHOICE}", choose, attempt=number)
-        await _read_all(context, choice["calls"], f"{step}:{number}")
+    async def read() -> Batch:
+        choice = await context.steps.once(kind, choose, Key(part=_CHOSEN, attempt=number))
+        await _read_all(context, choice.calls, f"{kind.name}:{number}")
         return choice
 
     async with context.learning:
-        choice = await context.steps.once(step, read, attempt=number)
-    return [item for call in choice["calls"] for item in call]
+        choice = await context.steps.once(kind, read, Key(attempt=number))
+    return [item for call in choice.calls for item in call]
 
 
 async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: str) -> None:
@@ -93,44 +108,47 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
         raise failures.exceptions[0] from failures
 
 
-def _choose(context: RunContext, step: str, number: int) -> dict[str, Any]:
-    """Choose what to read, as a `Choice`."""
-    view, settings = context.community, context.settings_of(ReadingSettings)
-    batches = [one for n, one in context.steps.finished(f"{_BATCH}{_CHOICE}").items() if step != _BATCH or n < number]
-    as_of, began = context.clock.as_of(), datetime.fromisoformat(batches[0]["as_of"]) if batches else None
-    allowed = _allowance(context, batches) if step == _BATCH else settings.first_tokens if batches else 0
+def _choose(context: RunContext, kind: Kind[Batch], number: int, unread: Sequence[Document], most: float) -> Batch:
+    """Choose what to read, of so many tokens at the most."""
+    settings = context.settings_of(ReadingSettings)
+    chosen = context.steps.all(_BATCH, part=_CHOSEN)
+    batches = [one for key, one in chosen.items() if kind != _BATCH or key.attempt < number]
+    as_of, began = context.clock.as_of(), batches[0].as_of if batches else None
+    allowed = _allowance(context, batches) if kind == _BATCH else settings.first_tokens if batches else 0
+    # The next batch is as large as this one was to be, whatever the run could spare.
+    room = min(allowed, most)
     calls, used, filled = list[list[str]](), 0, _CALL_TOKENS
-    if view is not None and allowed > 0:
+    if room > 0:
         task = _brief(context.task)
         overhead = _tokens(ReadPosts(task, ()))
-        unread = [excerpt(one, settings.document_characters) for one in _unread(context)]
-        if step == _NEWS:
+        longest = settings.document_characters
+        if kind == _NEWS:
             # The owner may add a note of an earlier date.
             unread = [one for one in unread if began is not None and (one.time > began or is_note(one))]
         lower = context.card.lower_is_better
-        for document in most_telling(unread, _words_read(context), lower_is_better=lower, fresh_since=began):
-            size = _tokens(ReadPosts(task, (document,))) - overhead
+        ranked = most_telling(unread, _words_read(context), lower_is_better=lower, fresh_since=began, longest=longest)
+        for document in ranked:
+            size = _tokens(ReadPosts(task, (excerpt(document, longest),))) - overhead
             opens = filled + size > _CALL_TOKENS
             cost = size + _ANSWER_TOKENS + (overhead if opens else 0)
-            if used + cost > allowed:
+            if used + cost > room:
                 break
             if opens:
                 calls.append([])
                 filled = 0
             calls[-1].append(document.item)
             used, filled = used + cost, filled + size
-    return {"calls": calls, "allowed": allowed, "used": used, "as_of": iso(as_of)}
+    return Batch(tuple(map(tuple, calls)), allowed, used, as_of)
 
 
-def _allowance(context: RunContext, batches: Sequence[Choice]) -> int:
+def _allowance(context: RunContext, batches: Sequence[Batch]) -> int:
     """Return the tokens of the next batch: more than the last one's if reading pays, fewer if not, equal while unknown."""
     settings = context.settings_of(ReadingSettings)
     if not batches:
         return min(settings.first_tokens, settings.most_tokens)
     factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
-    left: int = settings.most_tokens - sum(batch["used"] for batch in batches)
-    grown: float = batches[-1]["allowed"] * factor
-    return min(round(grown), left)
+    left = settings.most_tokens - sum(batch.used for batch in batches)
+    return min(round(batches[-1].allowed * factor), left)
 
 
 def pays(context: RunContext) -> bool | None:
@@ -158,11 +176,17 @@ def _unread(context: RunContext) -> list[Document]:
         return []
     repeats, rows = view.repeats(), known_analyses(context)
     digests = {row.id: row.digest for row in rows}
-    taken = {original_of(row.posts[0], repeats): row.id for row in rows if row.posts}
+
+    def original_of(item: str) -> str:
+        while item in repeats:
+            item = repeats[item].original
+        return item
+
+    taken = {original_of(row.posts[0]): row.id for row in rows if row.posts}
     unread = []
     by_votes = sorted(documents(view), key=lambda one: (-(one.votes or 0), one.opened, one.item))
     for document in by_votes:
-        first = taken.setdefault(original_of(document.posts[0].item, repeats), document.item)
+        first = taken.setdefault(original_of(document.posts[0].item), document.item)
         if first == document.item and digests.get(document.item) != document.digest:
             unread.append(document)
     return unread
@@ -208,15 +232,17 @@ def _keep(context: RunContext, tx: Transaction, document: Document, findings: Fi
     suspicion = next(filter(None, (steering(document.title, post.text) for post in document.posts)), None)
     add_analysis(
         tx,
-        context.run_id,
-        document.item,
-        post_kind=kind,
-        post_id=id,
-        posts=[post.item for post in shown.posts],
-        digest=document.digest,
-        known_at=shown.time,
-        **findings.model_dump(include=set(Findings.model_fields) - {"suspicion"}),
-        suspicion=suspicion or findings.suspicion,
+        Analysis(
+            run_id=context.run_id,
+            id=document.item,
+            post_kind=kind,
+            post_id=id,
+            posts=[post.item for post in shown.posts],
+            digest=document.digest,
+            known_at=shown.time,
+            **findings.model_dump(include=set(Findings.model_fields) - {"suspicion"}),
+            suspicion=suspicion or findings.suspicion,
+        ),
     )
 
 

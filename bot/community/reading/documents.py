@@ -5,11 +5,13 @@ import heapq
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from state.community import TEAM, CommunityView, Post, Repeat
+from bot.community.reading.code_excerpts import code_excerpt
+from scrapers.posts.cleaning import LARGEST_TEXT
+from state.community import TEAM, CommunityView, Post
 
 _WORD = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W_]{3,}")
 """A word or figure, and a character of scripts that put no space between words."""
@@ -19,10 +21,6 @@ _LEAST_NEW = 8
 """New words without which a document is not read."""
 _HALF_NEW = 100
 """New words that make a document worth half as much as one that is all news."""
-_IDLE_LINE = re.compile(
-    r"^(?:(?:import|from) \w.*|\s*(?:plt\.|%|\[image left out\]|\S+Warning: |.*: \w+Warning: )).*\n?", re.MULTILINE
-)
-"""A line of a script that says little of what it does: imports (but one in a block, which would be empty), plots, warnings."""
 _TIERS = {"CONTRIBUTOR": 0.2, "EXPERT": 0.5, "MASTER": 0.8, "GRANDMASTER": 1.0, "STAFF": 0.8, TEAM: 1.0}
 
 
@@ -93,15 +91,13 @@ def words_of(*posts: Post) -> set[str]:
     return {word for post in posts for word in _WORD.findall(post.text.lower())}
 
 
-def original_of(item: str, repeats: Mapping[str, Repeat]) -> str:
-    """Return the original of a near-copy, itself if it is none."""
-    while item in repeats:
-        item = repeats[item].original
-    return item
-
-
 def most_telling(
-    unread: Sequence[Document], known: Set[str], *, lower_is_better: bool, fresh_since: datetime | None = None
+    unread: Sequence[Document],
+    known: Set[str],
+    *,
+    lower_is_better: bool,
+    fresh_since: datetime | None = None,
+    longest: int = LARGEST_TEXT,
 ) -> Iterator[Document]:
     """Yield unread documents, the most telling first, counting those already yielded as read; those without news never.
 
@@ -109,13 +105,8 @@ def most_telling(
     votes on a logarithmic scale, 1 for the most voted; the opening author's tier, 1 for a grandmaster; score is 1 for the
     unread kernel with the best public score, 1/2 for the second, and so on; fresh is 1 for what has grown since `fresh_since`,
     as what is new has no votes yet; new is n / (n + 100), where n counts its words and figures that nothing read so far has. Of
-    two that promise as much the shorter goes first, as reading is paid by length.
-
-    Args:
-        unread: what may be read.
-        known: words of what has been read.
-        lower_is_better: the metric's direction.
-        fresh_since: None: nothing counts as fresh.
+    two that promise as much the shorter goes first, as reading is paid by length, of which what is beyond `longest` characters is
+    not shown. `known` are the words of what has been read.
     """
     scores = sorted({d.public_score for d in unread if d.public_score is not None}, reverse=not lower_is_better)
     most = max((d.votes or 0 for d in unread), default=0)
@@ -127,7 +118,7 @@ def most_telling(
         tier = _TIERS.get((document.posts[0].tier or "").upper(), 0.0)
         score = 0.0 if document.public_score is None else 1 / (1 + scores.index(document.public_score))
         fresh = fresh_since is not None and document.time > fresh_since
-        length = max(1_000, sum(len(post.text) for post in document.posts))
+        length = min(longest, max(1_000, sum(len(post.text) for post in document.posts)))
         return (1 + 2 * votes + tier + 3 * score + 2 * fresh) / math.sqrt(math.sqrt(length))
 
     texts = [words_of(*document.posts) for document in unread]
@@ -156,12 +147,12 @@ def is_note(document: Document) -> bool:
 def excerpt(document: Document, characters: int) -> Document:
     """Return a document with about so many characters of text at the most.
 
-    Of a topic the opening message and the most voted answers stay, in their order; of a text that is longer by itself the
-    middle is cut, as code reads data first and submits last; a script loses its imports and plots.
+    Of a topic the opening message and the most voted answers stay, in their order, and of a message that is longer by itself
+    its two ends; of a script or notebook what `code_excerpt` keeps.
     """
     first, *answers = document.posts
     if first.kind == "kernel":
-        first = replace(first, text=_IDLE_LINE.sub("", first.text))
+        return replace(document, posts=(replace(first, text=code_excerpt(first.text, characters)),))
     opening = _shortened(first, characters)
     left, kept = characters - len(opening.text), {first.id}
     for post in sorted(answers, key=lambda post: (-(post.votes or 0), post.time, post.id)):

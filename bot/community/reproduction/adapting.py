@@ -22,11 +22,7 @@ _DRAWING = (
 def adapted(post: Post, files: Collection[str], competition: str, packages: Collection[str]) -> str:
     """Return a kernel as a script that runs here.
 
-    Args:
-        post: a kernel's version.
-        files: paths below the competition's data folder.
-        competition: its slug.
-        packages: names of the packages that scripts find.
+    Files are paths below the data folder, packages the names of those that scripts find.
 
     Raises:
         UnsupportedKernel: it cannot run here; the message gives the reason.

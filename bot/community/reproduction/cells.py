@@ -33,9 +33,7 @@ class Source:
 def python_of(text: str, language: str | None) -> Source:
     """Return a kernel's code in one piece.
 
-    Args:
-        text: as it is stored: a script's code, or a notebook's prose with its code in fences.
-        language: as the site names it; None: unknown.
+    The text is a script's code, or a notebook's prose with its code in fences; the language is as the site names it.
 
     Raises:
         UnsupportedKernel: it is in another language, in Python 2, incomplete, or no program; the message names which.

@@ -17,11 +17,7 @@ def in_order(
 ) -> Iterator[Post]:
     """Yield the kernels that were not tried, the most promising first; each one counts as tried for the next.
 
-    Args:
-        kernels: versions of kernels, the latest of each.
-        tried: items of the versions that were tried.
-        oriented: turns a score so that more is better.
-        repeats: near-copies, by item, which are left out once another of the same text was tried.
+    Near-copies are left out once another of the same text was tried.
     """
     by_item = {post.item: post for post in kernels}
     scores = _places({p.item: oriented(p.public_score) for p in kernels if p.public_score is not None})

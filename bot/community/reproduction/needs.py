@@ -51,12 +51,8 @@ def check_needs(
 ) -> None:
     """Check that a kernel needs nothing that is not here.
 
-    Args:
-        code: Python 3, as `cells.python_of` returns it.
-        dropped: the notebook's commands that were left out of it.
-        files: paths below the competition's data folder.
-        competition: its slug, under which Kaggle mounts the data.
-        packages: names of the packages that scripts find, such as `scikit-learn`.
+    `dropped` are the notebook's commands that were left out of the code; files are paths below the data folder, which Kaggle
+    mounts under the competition's slug.
 
     Raises:
         UnsupportedKernel: it needs the network or files that are not there, or writes no file; the message names them.

@@ -3,9 +3,6 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from sqlmodel import col, func, select
 
 from bot.community.reproduction.adapting import adapted, with_head, without_head
 from bot.community.reproduction.choosing import in_order
@@ -13,18 +10,19 @@ from bot.community.reproduction.repair import RepairKernel
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import NOISE_SECONDS, NOISE_SHARE, best_seconds
-from bot.execution.record import REPRODUCED, Execution, step_of
+from bot.engine.scripts import LIMITS, NOISE_SECONDS, NOISE_SHARE, Limits, best_seconds
+from bot.execution.record import EXECUTED, REPRODUCED, Execution
 from bot.models import Item
-from sandbox import ExitReason, Lease
+from sandbox import ExitReason
 from state.community import Post
 from state.errors import BudgetExceeded, ModelRefused, UnsupportedKernel, UnsupportedLayout
 from state.knowledge import add_reproduction, reproductions
 from state.progress import NodeStatus, create_node, end_node
-from state.tables import Reproduction, Step
+from state.steps import Key, Kind
+from state.tables import Reproduction
 
-_STEP, _NONE = "reproduce", "reproduce: none"
-"""Names of the steps that say which kernels a batch runs, and why it runs none or no further one."""
+_CHOSEN, _NONE = Kind("reproduce", tuple[str, ...]), Kind("reproduce: none", str)
+"""Steps that say which kernels a batch runs, by their items, and why it runs none or no further one."""
 _PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""
 _LEAST = 15.0
@@ -55,12 +53,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
 
     Asked again with the same number, it goes on with the same kernels where it was; what had ended is not run again. No
     node stays unfinished: one is made once its kernel has ended. Without a sandbox that contains them, and where no labels
-    are withheld, none is run.
-
-    Args:
-        context: the run.
-        number: the batch's, from 1.
-        shares_cores: whether a kernel, once begun, shares its cores with whoever wants them; else it holds them.
+    are withheld, none is run. With `shares_cores` a kernel, once begun, shares its cores with whoever wants them.
 
     Raises:
         InfrastructureFailure: our own machinery failed.
@@ -73,18 +66,19 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         return []
     files = _paths(context.executor.settings.data)
 
-    async def choose() -> dict[str, Any]:
+    async def choose() -> tuple[str, ...]:
         try:
             _seconds(context, shares_cores)
         except BudgetExceeded as error:
-            return {"kernels": [], "why": str(error)}
+            await _give_up(context, number, str(error))
+            return ()
         chosen = _choose(context, files, context.settings_of(ReproductionSettings).kernels)
-        return {"kernels": chosen, "why": "" if chosen else "nobody has published another one that can run here"}
+        if not chosen:
+            await _give_up(context, number, "nobody has published another one that can run here")
+        return tuple(chosen)
 
-    choice = await context.steps.once(_STEP, choose, attempt=number)
-    chosen = choice["kernels"]
+    chosen = await context.steps.once(_CHOSEN, choose, Key(attempt=number))
     if not chosen:
-        await _give_up(context, number, choice["why"])
         return []
     # Numbered at once, before anything is waited for: what the search decides meanwhile comes after them.
     nodes = await context.decisions.reproduce(chosen)
@@ -105,10 +99,9 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
 
 def why_no_more(context: RunContext) -> str | None:
     """Return why the run has run no public kernel, or no further one; None: nothing kept it from it."""
-    reasons = context.steps.finished(_NONE)
-    if reasons:
-        return str(reasons[max(reasons)]["why"])
-    begun = any(batch["kernels"] for batch in context.steps.finished(_STEP).values())
+    if reasons := context.steps.all(_NONE):
+        return reasons[max(reasons)]
+    begun = any(context.steps.all(_CHOSEN).values())
     ended = reproductions(context.store, context.run_id, context.clock.as_of())
     return "the run ended before the first one had" if begun and not ended else None
 
@@ -127,11 +120,11 @@ def _barred(context: RunContext) -> str | None:
 async def _give_up(context: RunContext, number: int, why: str) -> None:
     """Say once a batch why no public kernel is run, or no further one, and keep it for the report."""
 
-    async def note() -> dict[str, Any]:
+    async def note() -> str:
         context.say(f"no further public kernel is run: {why}")
-        return {"why": why}
+        return why
 
-    await context.steps.once(_NONE, note, attempt=number)
+    await context.steps.once(_NONE, note, Key(attempt=number))
 
 
 def _paths(data: Path) -> tuple[str, ...]:
@@ -150,8 +143,7 @@ def _choose(context: RunContext, files: tuple[str, ...], count: int) -> list[str
     if community is None:
         return []
     rows = {row.id for row in reproductions(context.store, context.run_id, as_of)}
-    earlier = context.steps.finished(_STEP).values()
-    tried = rows | {item for batch in earlier for item in batch["kernels"]}
+    tried = rows | {item for batch in context.steps.all(_CHOSEN).values() for item in batch}
     kernels = [post for post in community.posts() if post.kind == "kernel"]
     chosen: list[str] = []
     for post in in_order(kernels, tried, context.card.oriented, community.repeats()):
@@ -221,20 +213,15 @@ async def _reproduce(
 
 
 async def _run(context: RunContext, node: int, item: str, script: str, attempt: int, shares_cores: bool) -> Execution:
-    async def limit() -> dict[str, Any]:
-        return {"seconds": _seconds(context, shares_cores)}
+    async def limit() -> Limits:
+        return Limits(_seconds(context, shares_cores))
 
-    # A step, so that a resumed run has the same limit.
-    seconds = float((await context.steps.once("limits", limit, node=node, attempt=attempt))["seconds"])
+    seconds = (await context.steps.once(LIMITS, limit, Key(node, attempt=attempt))).seconds
     context.say(f"node {node}: runs {item}, for {seconds:.0f} s at the most")
     noise = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
-    shared = None
-    if shares_cores:
-        async with context.executor.leasing.hold() as lease:
-            # A kernel plans by no clock of ours: it begins on idle cores, and shares them with a coder who comes back.
-            shared = Lease(lease.cpus) if not lease.gpus else None
+    # Beside labs it has the processor time that they leave.
     return await context.executor.execute(
-        node, script, REPRODUCED, seconds, noise_seconds=noise, attempt=attempt, lease=shared
+        node, script, REPRODUCED, seconds, noise_seconds=noise, attempt=attempt, idle=shares_cores
     )
 
 
@@ -245,10 +232,7 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
         BudgetExceeded: too little is left of the share of the run that kernels may take, or of the run.
     """
     share = context.settings_of(ReproductionSettings).share * context.budget.seconds
-    seconds = func.json_extract(col(Step.result), "$.seconds")
-    ran = select(func.sum(seconds)).where(Step.run_id == context.run_id, Step.name == step_of(REPRODUCED))
-    with context.store.read() as session:
-        spent = session.exec(ran).one() or 0.0
+    spent = sum(ran.seconds for ran in context.steps.all(EXECUTED, part=REPRODUCED).values())
     run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     limit = min(_PER_KERNEL * share, share - spent, run or 0.0)
     least = _LEAST_SHARED if shares_cores else _LEAST

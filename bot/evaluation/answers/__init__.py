@@ -75,17 +75,6 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class ScoredHint:
-    """What out-of-fold predictions are worth."""
-
-    score: float
-    """In the metric's own sign."""
-    noise: Noise
-    file: str
-    """The file of the shelf that has them."""
-
-
-@dataclass(frozen=True)
 class Interval:
     """The interval that contains the hidden score in 95 of 100 cases."""
 

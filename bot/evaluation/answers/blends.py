@@ -14,11 +14,13 @@ class Member:
 
     node: int
     predictions: Path
-    """Of the withheld rows, those of `final` among them."""
+    """Of the rows that weights are fitted on: the withheld ones, those of `final` among them, or training rows out of fold."""
     submission: Path
     """Of the test rows."""
     seconds: float
     """That its hold-out run took."""
+    validation: Path | None = None
+    """Of the withheld rows, where weights are fitted out of fold."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Recipe:
 
     space: Space
     weights: Mapping[int, float]
-    """By node; all above 0, with the sum 1."""
+    """By node; all above 0, with the sum 1, but for a regression's: these are what they are, also below 0."""
     calibration: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """What is done to the combined predictions in turn; empty: nothing. `scale` and `offset`, a number for all columns or one
     for each, of their logits (logarithms where a row's sum to 1), of log(1 + prediction), or of the predictions themselves, as
@@ -54,5 +56,9 @@ class Blended:
     """The bank's file with the predictions of the withheld rows: cross-fitted on the hold-out rows, by the recipe on others."""
     submission: str
     """The bank's file with the recipe's predictions of the test rows."""
+    validation: str | None = None
+    """The bank's file with the recipe's predictions of the withheld rows, where it was fitted out of fold."""
+    holdout: float | None = None
+    """Score of these on the hold-out half."""
     left_out: Mapping[int, str] = field(default_factory=dict)
     """Nodes that could be no members, each with the reason in a sentence."""

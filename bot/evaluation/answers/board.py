@@ -3,16 +3,17 @@
 Source: openai/mle-bench at commit 783b15a, `mlebench/grade_helpers.py`.
 """
 
-import csv
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from scrapers.snapshots.tables import read_number
-from state.errors import Problem, SnapshotError
+from bot.evaluation.answers.findings import Finding, passed, suspicious
+from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.leaderboard import read_leaderboard as read_scores
+from scrapers.snapshots.problems import Problems
+from state.errors import SnapshotError
 
 Medal = Literal["gold", "silver", "bronze"]
 MEDALS: tuple[Medal, ...] = ("gold", "silver", "bronze")
@@ -20,6 +21,9 @@ MEDALS: tuple[Medal, ...] = ("gold", "silver", "bronze")
 
 SCORE_DIGITS = 5
 """Scores are rounded to this many digits before they are compared; thresholds are not."""
+FEWEST_ENTRIES = 3
+"""Entries that a board needs to be meaningful."""
+_BEYOND = "beyond the leaderboard"
 
 
 @dataclass(frozen=True)
@@ -54,25 +58,13 @@ def read_leaderboard(path: Path) -> tuple[float, ...]:
     Raises:
         SnapshotError: the file is missing, empty, has no such column, or holds something that is no finite number.
     """
+    found = Problems()
+    scores = read_scores(path.parent, None, found)
     if not path.is_file():
-        raise SnapshotError([Problem(path.name, None, "the leaderboard is missing")])
-    scores: list[float] = []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        if "score" not in (reader.fieldnames or ()):
-            raise SnapshotError([Problem(path.name, 1, "the leaderboard must have a column `score`")])
-        for row in reader:
-            scores.append(_score(row["score"], path.name, reader.line_num))
-    if not scores:
-        raise SnapshotError([Problem(path.name, None, "the leaderboard has no entries")])
+        found.add(path.name, "is missing")
+    if found.problems:
+        raise SnapshotError(found.problems)
     return tuple(scores)
-
-
-def _score(text: str | None, file: str, line: int) -> float:
-    score = read_number(text or "")
-    if score is None or not math.isfinite(score):
-        raise SnapshotError([Problem(file, line, f"the score {text!r} is not a finite number")])
-    return score
 
 
 def board_is_lower_better(scores: Sequence[float]) -> bool:
@@ -119,3 +111,31 @@ def standing(scores: Sequence[float], score: float, *, lower_is_better: bool) ->
     bronze = not gold and not silver and own >= sign * limits.bronze
     beaten = sum(sign * entry < own for entry in scores)
     return Standing(gold, silver, bronze, own > sign * limits.median, beaten / len(scores))
+
+
+def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: float = 0.0) -> str | None:
+    """Return a sentence if a score is further beyond a board's best than that is beyond the median; otherwise None.
+
+    A little beyond it is no surprise: a validation part, or a snapshot's test, may be easier than the site's. The board is
+    best first; `noise` is the margin by which a score may exceed it by chance.
+    """
+    if len(board) < FEWEST_ENTRIES:
+        return None
+    first, middle = board[0], board[len(board) // 2]
+    best, median = card.oriented(first), card.oriented(middle)
+    if best == median or card.oriented(score) - best <= max(best - median, noise):
+        return None
+    return (
+        f"the score of {score:.6g} is further beyond the leaderboard's best of {first:.6g} than that is beyond the median of "
+        f"{middle:.6g}"
+    )
+
+
+def board_finding(score: float, board: Sequence[float], card: TaskCard) -> Finding:
+    """Compare a hidden score with the real leaderboard, which nobody may know before the end."""
+    sentence = beyond_board(score, board, card)
+    if sentence is not None:
+        return suspicious(_BEYOND, sentence, score=score, best=board[0])
+    return passed(
+        _BEYOND, f"the hidden score of {score:.6g} is not far beyond the leaderboard's best of {board[0]:.6g}"
+    )

@@ -1,11 +1,10 @@
 """Candidates for handing in, compared on the rows that they were scored on: light types for the bot's own process."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.blends import Recipe
 
 
 @dataclass(frozen=True)
@@ -14,20 +13,23 @@ class Predictions:
 
     view: LabelledView
     parts: tuple[str, ...]
-    """The parts to compare on: `holdout` and `final` of the hold-out view, or the fold's name."""
+    """Names of the parts to compare on: of the hold-out view, the hold-out and the internal test; else, all its rows."""
     files: Mapping[int, Path]
     """By node; files of a bank, or as scripts write them."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A script or a blend that may be handed in."""
+    """A script, an experiment or an ensemble that may be handed in."""
 
     node: int
     seconds: float
-    """That its hold-out run took; a blend's: those of its members together."""
-    recipe: Recipe | None = None
-    """Of a blend: how it is made where only its members were run; None: it is a script."""
+    """That its hold-out run took; an ensemble's: those of its members together."""
+    ensemble: bool = False
+    fitted_on_others: bool = False
+    """Whether it was fitted on others' predictions out of fold, so that it is compared on fewer rows by design."""
+    on_all_rows: bool = False
+    """Whether what would be handed in is made on all rows, which its predictions here are not."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Evidence:
     error: float | None
     """Standard error of `gain`, paired by row; None: unknown."""
     worth: float
-    """What the choice goes by: the gain, less one standard error for a script of fewer rows."""
+    """What the choice goes by: the gain, less one standard error for a script or experiment of fewer rows than the best."""
 
 
 @dataclass(frozen=True)
@@ -53,5 +55,3 @@ class Choice:
     order: tuple[int, ...]
     """Nodes, the one to choose first; empty: nothing could be scored."""
     evidence: Mapping[int, Evidence]
-    copies: Mapping[int, int] = field(default_factory=dict)
-    """Candidates that can hardly be told from one that is before them in the order."""

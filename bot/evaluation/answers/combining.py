@@ -26,13 +26,7 @@ def uncombined(card: TaskCard) -> str | None:
 
 
 def combining_facts(card: TaskCard, recipe: Recipe | None, names: Mapping[int, str]) -> Mapping[str, Any]:
-    """Return what the functions of `combine_text` take as `facts`; it is written as JSON.
-
-    Args:
-        card: the task.
-        recipe: of the blend, in one of the spaces that are `COMBINED`; None: of one script.
-        names: of its scripts, by node.
-    """
+    """Return what the functions of `combine_text` take as `facts`, written as JSON; `recipe` is None for one script."""
     metric, bounds = METRICS.get(card.metric.name), prediction_bounds(card)
     line = metric is not None and metric.spaces[0] in ("mean", "log")
     facts: dict[str, Any] = {

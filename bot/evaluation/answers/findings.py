@@ -1,8 +1,28 @@
-"""Findings of guards: passed, suspicious, or not run, which is not passed; importable without numpy."""
+"""The guards, and their findings: passed, suspicious, or not run, which is not passed; importable without numpy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+VIEW_GUARDS: Mapping[str, str] = {
+    "duplicate rows": "bot.evaluation.guards.duplicates:duplicates_of_training",
+    "ids": "bot.evaluation.guards.ids:labels_by_id",
+    "row order": "bot.evaluation.guards.row_order:labels_by_row_order",
+    "time": "bot.evaluation.guards.times:trained_on_the_future",
+    "split": "bot.evaluation.guards.times:split_unlike_the_test",
+    "target in features": "bot.evaluation.guards.features:target_in_features",
+}
+"""Guards of the competition and its split: run once per view, each takes a `GuardedView`."""
+
+EXECUTION_GUARDS: Mapping[str, str] = {
+    "too good": "bot.evaluation.guards.too_good:too_good",
+    "better on duplicates": "bot.evaluation.guards.duplicates:better_on_duplicates",
+    "constant": "bot.evaluation.guards.constant:constant_predictions",
+    "copied": "bot.evaluation.guards.copies:copied_submission",
+    "printed score": "bot.evaluation.guards.printed:printed_otherwise",
+}
+"""Guards of one execution: run on the traces of each hold-out run, each takes `Traces`."""
+
 
 Verdict = Literal["passed", "suspicious", "not run"]
 Evidence = float | int | str | None
@@ -20,8 +40,6 @@ class Finding:
     """The figures behind the sentence; shares between 0 and 1."""
     spoils: bool = False
     """Whether the file for the test rows is worthless, whatever the score: another node is chosen if there is one."""
-    had_nothing: bool = False
-    """Whether it was not run because there is nothing yet that it could compare: no fault, and for nobody to look at."""
 
     @property
     def passed(self) -> bool:
@@ -31,7 +49,7 @@ class Finding:
     @property
     def is_doubt(self) -> bool:
         """Whether a person should look at it: it was found, or a guard that could have found it failed."""
-        return not self.passed and not self.had_nothing
+        return not self.passed
 
 
 def passed(guard: str, sentence: str, **evidence: Evidence) -> Finding:
@@ -54,30 +72,13 @@ def not_run(guard: str, why: str, **evidence: Evidence) -> Finding:
     return Finding(guard, "not run", why, evidence)
 
 
-def nothing_to_compare(guard: str, why: str, **evidence: Evidence) -> Finding:
-    """Return the finding of a guard that has nothing to compare yet."""
-    return Finding(guard, "not run", why, evidence, had_nothing=True)
-
-
 def not_run_at_all(guards: Iterable[str], why: str) -> tuple[Finding, ...]:
     """Return a finding for each of several guards that could not run."""
     return tuple(not_run(guard, why) for guard in guards)
 
 
-def findings_of(stored: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
-    """Return findings from their stored JSON."""
-    return tuple(Finding(**one) for one in stored)
-
-
 def grouped_findings(found: Iterable[tuple[int | None, str, str, str]]) -> list[tuple[int | None, str, str, str]]:
-    """Merge the findings of several guards with the same sentence into one.
-
-    Args:
-        found: node (None: the data), guard, verdict and sentence of each.
-
-    Returns:
-        The same, the names of guards joined by commas.
-    """
+    """Merge findings (node, None for the data; guard; verdict; sentence) of one sentence, their guards joined by commas."""
     names: dict[tuple[int | None, str, str], list[str]] = {}
     for node, guard, verdict, sentence in found:
         names.setdefault((node, verdict, sentence), []).append(guard)

@@ -94,7 +94,6 @@ def aggregate(rows: Sequence[Row], competitions: Sequence[str], *, pad_missing: 
 
     Args:
         rows: in the order of their seeds, as `read_reports` gives them; those of other competitions are ignored.
-        competitions: the split.
         pad_missing: a competition with fewer reports than another counts as not submitted in the seeds that it lacks; else
             there are only as many seeds as every competition has reports.
 

@@ -76,11 +76,8 @@ async def grade_many(
 ) -> GradedList:
     """Grade submissions competition by competition, each snapshot loaded once.
 
-    Args:
-        listed: the submissions to grade.
-        snapshots: by competition.
-        worker: does the grading; a submission that ends it, or takes too long, is reported as not valid.
-        say: receives a line on the progress, and the share that is done.
+    A submission that ends the worker, or takes too long, is reported as not valid. `say` receives a line on the progress, and
+    the share that is done.
     """
     reports: dict[int, Grade] = {}
     failures: dict[int, Failure] = {}
@@ -104,14 +101,14 @@ async def grade_many(
     return GradedList([reports[at] for at in sorted(reports)], [failures[at] for at in sorted(failures)])
 
 
+@dataclass
 class _Competition:
     """One competition's snapshot, and how its submissions are graded."""
 
-    def __init__(self, path: Path, worker: Worker) -> None:
-        self._path = path
-        self._worker = worker
-        self._card: TaskCard | None = None
-        self._alone = False
+    path: Path
+    worker: Worker
+    card: TaskCard | None = None
+    alone: bool = False
 
     async def grade(self, paths: Sequence[Path | None]) -> list[Grade]:
         """Grade the first of these, one at least; after a failure of the worker one by one, to find the cause.
@@ -121,14 +118,14 @@ class _Competition:
             UsageError: its metric is not known.
             InfrastructureFailure: not even the report for a missing submission can be made.
         """
-        card = self._card = self._card or Snapshot.load(self._path, METRIC_DIRECTIONS).card
+        card = self.card = self.card or Snapshot.load(self.path, METRIC_DIRECTIONS).card
         try:
-            return await self._worker.grade_some(self._path, card, paths[:1] if self._alone else paths)
+            return await self.worker.grade_some(self.path, card, paths[:1] if self.alone else paths)
         except InfrastructureFailure as error:
-            if not self._alone:
-                self._alone = True
+            if not self.alone:
+                self.alone = True
                 return await self.grade(paths)
-            (report,) = await self._worker.grade_some(self._path, card, [None])
+            (report,) = await self.worker.grade_some(self.path, card, [None])
             message = f"It could not be graded: {str(error).strip().splitlines()[-1]}"
             there = {"submission_exists": True, "submission_path": str(paths[0]), "message": message}
             return [report.model_copy(update=there)]

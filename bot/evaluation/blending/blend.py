@@ -4,6 +4,7 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +12,35 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import Blended, Member, Recipe
-from bot.evaluation.blending.fit import Fit, Holdout
+from bot.evaluation.blending.fit import EnsembleFit, Holdout
 from bot.evaluation.blending.spaces import combine, enter
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_kind
 from bot.evaluation.scoring import open_scorer, parts_of
 from bot.evaluation.scoring.bank import keep, keep_array, read_predicted
 from bot.evaluation.scoring.noise import score_noise
+from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission, NoBlend
 
 
-def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, seconds: float) -> Blended:
-    """Fit a blend of scored scripts on the hold-out rows, and keep its predictions.
+def blend(
+    view: LabelledView,
+    members: Sequence[Member],
+    bank: Path,
+    seed: int,
+    seconds: float,
+    withheld: LabelledView | None = None,
+) -> Blended:
+    """Fit a blend on a view's rows, and keep its predictions.
 
     The order of the members, and copies among them, change nothing.
 
     Args:
-        view: the hold-out view.
-        members: those that may take part, in any order.
-        bank: where the blend's predictions are kept.
-        seed: of bags, folds and draws.
+        view: the hold-out view, or the training rows that are in a fold, which members predict out of fold.
         seconds: for the noise; the work of a fit is bounded by itself.
+        withheld: the hold-out view, where weights are fitted out of fold; its rows are predicted by the recipe.
 
     Raises:
         NoBlend: nothing can be blended, or no blend is better than a script alone; the message gives the reason in a sentence.
@@ -61,12 +68,12 @@ def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, 
                 return [score_or_nan(of, Predicted("the blend", values), rows) for rows in sets]
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder) / "blend.csv"
-                _write(file, values, view.data / "sample_validation.csv", card)
+                write_values(file, values, view.data / "sample_validation.csv", card)
                 with closing(of.read(file)) as predicted:
                     return [score_or_nan(of, predicted, rows) for rows in sets]
 
         holdout = Holdout(view, truth, scores)
-        fit = Fit(holdout, members, seed)
+        fit = EnsembleFit(holdout, members, seed)
         recipe, values = fit.recipe, fit.predicted()
         (score,), (apart,) = scores(values, [None]), [math.nan] if final is None else scores(values, [None], final)
         best = max(fit.pool.members[:3], key=lambda one: holdout.oriented(fit.form.read(one.predictions), [None])[0])
@@ -77,17 +84,30 @@ def blend(view: LabelledView, members: Sequence[Member], bank: Path, seed: int, 
         for one, rows in ((values, "validation"), (tested, "submission"))
     ]
     noise = score_noise(view, bank / kept[0], best.predictions, seed, seconds)
-    return Blended(recipe, score, noise, apart if math.isfinite(apart) else None, kept[0], kept[1], fit.pool.left_out)
+    blended = Blended(
+        recipe, score, noise, apart if math.isfinite(apart) else None, kept[0], kept[1], left_out=fit.pool.left_out
+    )
+    return blended if withheld is None else _on_withheld_rows(blended, withheld, fit.members, bank)
+
+
+def _on_withheld_rows(blended: Blended, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> Blended:
+    """Return a blend that was fitted out of fold with its predictions of the withheld rows, and their scores."""
+    card, sample = withheld.card, withheld.data / "sample_validation.csv"
+    files = {node: one.validation for node, one in members.items() if one.validation is not None}
+    values = blend_files(blended.recipe, files, sample, card)
+    with closing(open_scorer(card, withheld.grader)) as scorer:
+        as_file = scorer.kind == "competition" or prediction_kind(card) != "number"
+    name = _keep(values, sample, card, bank, as_file=as_file)
+    scored = score_execution(withheld, bank / name, None)
+    return replace(blended, validation=name, holdout=scored.score, final=scored.final)
 
 
 def write_blend(recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path, card: TaskCard, out: Path) -> None:
     """Write the file to hand in that a recipe makes of its members' submissions.
 
     Args:
-        recipe: of the blend.
         submissions: each member's, in a bank or as its script wrote it.
         view_dir: any view of the run, with the sample submission.
-        card: the task.
         out: the file to write; there only when it is complete.
 
     Raises:
@@ -95,7 +115,24 @@ def write_blend(recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path,
     """
     sample = view_dir / "sample_submission.csv"
     partial = out.with_name(f".{out.name}.partial")
-    _write(partial, blend_files(recipe, submissions, sample, card), sample, card)
+    write_values(partial, blend_files(recipe, submissions, sample, card), sample, card)
+    partial.replace(out)
+
+
+def write_predictions(predictions: Path, view_dir: Path, card: TaskCard, out: Path) -> None:
+    """Write predictions of the test rows, a file in a bank, in the form of the sample submission.
+
+    Args:
+        view_dir: any view of the run, with the sample submission.
+        out: the file to write; there only when it is complete.
+
+    Raises:
+        InvalidSubmission: the file in the bank cannot be read.
+    """
+    sample = view_dir / "sample_submission.csv"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.with_name(f".{out.name}.partial")
+    write_values(partial, read_predicted(predictions, sample, card), sample, card)
     partial.replace(out)
 
 
@@ -114,12 +151,12 @@ def _keep(values: NDArray[Any], sample: Path, card: TaskCard, bank: Path, *, as_
         return keep_array(values, bank)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "blend.csv"
-        _write(file, values, sample, card)
+        write_values(file, values, sample, card)
         return keep(None if values.dtype != object else values, file, bank)
 
 
-def _write(out: Path, values: NDArray[Any], sample: Path, card: TaskCard) -> None:
-    """Write predictions in the form of the sample."""
+def write_values(out: Path, values: NDArray[Any], sample: Path, card: TaskCard) -> None:
+    """Write predictions (rows, prediction columns) in the form of the sample."""
     table = read_table(sample)
     at = [table.header.index(column) for column in card.prediction_columns]
 

@@ -31,11 +31,9 @@ def fit_step(
     """Return a calibration with one more step, fitted on some rows; None where the step does not fit the task.
 
     Args:
-        step: one of `STEPS`.
         values: combined predictions (rows, columns), before any calibration.
         so_far: what is already done to them; a line takes the place of a scale.
         score: of predictions of these rows, more is better.
-        card: the task.
     """
     from scipy.optimize import minimize  # its import takes long, and a worker that fits no line needs none
 

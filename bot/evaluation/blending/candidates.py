@@ -82,11 +82,8 @@ def candidates(
     """Return the best scripts by a sample of the hold-out rows.
 
     Args:
-        members: the scripts, in any order.
-        form: of their files.
         sample: rows of their predictions to go by.
         score: of predictions of all withheld rows; more is better.
-        most: scripts that are returned.
         place: puts predictions into the space in which they are compared.
     """
     left_out: dict[int, str] = {}

@@ -21,11 +21,12 @@ from bot.evaluation.blending import leading
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import Form, candidates
 from bot.evaluation.blending.ordinal import fit_cuts, halfway, levels_of
+from bot.evaluation.blending.regression import MEMBERS, regression, regression_space
 from bot.evaluation.blending.spaces import calibrated, combine, enter, mixed, weighted_sum
 from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
+from bot.evaluation.scoring.bank import read_answers
 from bot.evaluation.scoring.interval import clusters_of
-from bot.evaluation.scoring.kept_files import read_answers
 from bot.evaluation.scoring.truth import PartOfTruth, Truth
 from scrapers.snapshots.card import TaskCard
 from state.errors import NoBlend
@@ -91,7 +92,7 @@ class Tried:
     """Of these; more is better."""
 
 
-class Fit:
+class EnsembleFit:
     """The best blend that was found."""
 
     def __init__(self, holdout: Holdout, members: Sequence[Member], seed: int) -> None:
@@ -115,6 +116,7 @@ class Fit:
             raise NoBlend(
                 f"The hold-out rows are of {len(clusters)} groups: too few to fit on some and check on others."
             )
+        self._of_experiments = all(one.validation is not None for one in members)
         self.form = Form.of(holdout.view)
         labels = read_answers(holdout.view.truth, self.form.sample, self._card)[1][holdout.places] if greedy else None
         folds, cluster = folds_of(clusters, FOLDS, seed), np.empty(len(holdout.places), dtype=np.int64)
@@ -128,7 +130,7 @@ class Fit:
             self.form,
             self._places,
             lambda values: holdout.oriented(values, [self._sample])[0],
-            effort_for(self._card).members if greedy else leading.MOST,
+            self._most_members(greedy=greedy),
             lambda values: enter(self._spaces[0], values, self._card),
         )
         if len(self.pool.members) < 2:
@@ -142,6 +144,11 @@ class Fit:
         weights = self.recipe.weights
         if len(weights) == 1 and not self.recipe.calibration:
             raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
+
+    def _most_members(self, *, greedy: bool) -> int:
+        if not greedy:
+            return leading.MOST
+        return MEMBERS if self._of_experiments and regression_space(self._card) else effort_for(self._card).members
 
     @property
     def recipe(self) -> Recipe:
@@ -248,7 +255,8 @@ class Fit:
         return replace(recipe, calibration=fit_cuts(means[rows], recipe.calibration, score))
 
     def _greedy(self, labels: Values) -> Iterator[Tried]:
-        card, nodes, effort = self._card, list(self.members), effort_for(self._card)
+        card, effort = self._card, effort_for(self._card)
+        nodes = list(self.members)[: effort.members]
         stack = np.stack([self._entered(node, self._spaces[0]) for node in nodes])
         bags = halves(self._cluster, effort.bags, self._seed)
 
@@ -264,18 +272,37 @@ class Fit:
             used = np.flatnonzero(pruned(together.mean(axis=0))).tolist()
             fits = [fitted(used, [column])[1] for column in columns]
             yield from self._tried_with_calibration([nodes[at] for at in used], fits, bags, labels)
+        space = regression_space(card)
+        # Members that need a run of their own in the end must be few.
+        if space is not None and self._of_experiments:
+            parts = np.stack([self._entered(node, space) for node in self.members]).astype(float)
+            for signed in (False, True):
+                yield from self._by_regression(parts, space, labels, signed=signed)
+
+    def _by_regression(self, parts: Values, space: Space, labels: Values, *, signed: bool) -> Iterator[Tried]:
+        """Yield what a regression on all members makes: with weights of their own for all columns, or for each."""
+        recipes = []
+        for rows in self._fitted_on():
+            found = regression(
+                parts[:, rows],
+                labels[rows].astype(float),
+                self._card,
+                signed=signed,
+                by_column=signed and self._by_column,
+            )
+            weights = dict(zip(self.members, found.weights, strict=True))
+            used = {node: own for node, own in weights.items() if own.any()}
+            if not used:
+                return
+            columns = {node: own.tolist() for node, own in used.items()} if found.weights.shape[1] > 1 else {}
+            mean = {node: float(own.mean()) for node, own in used.items()}
+            recipes.append(Recipe(space, mean, {"scale": [1.0], "offset": found.offsets.tolist()}, columns))
+        yield self._of_folds(recipes)
 
     def _tried_with_calibration(
         self, nodes: Sequence[int], fits: Sequence[Weights], bags: NDArray[np.bool_], labels: Values
     ) -> Iterator[Tried]:
-        """Yield what weights make in the space that suits them best, and that calibrated.
-
-        Args:
-            nodes: the members.
-            fits: weights of each bag (bags, members): one set for all columns, or one for each.
-            bags: which rows each has seen.
-            labels: (rows, columns).
-        """
+        """Yield what weights (bags, members) make in the space that suits them best, and that calibrated."""
         whole = np.stack([pruned(own.mean(axis=0)) for own in fits], axis=-1)
         by_row = np.stack([pruned(unseen(own, bags)) for own in fits], axis=-1)
         mean = {node: float(own.mean()) for node, own in zip(nodes, whole, strict=True) if own.any()}

@@ -26,13 +26,7 @@ def scores_needed(members: int, fits: int) -> int:
 def fit_leading(
     nodes: Sequence[int], combined: Callable[[Weights], Values], scores: Scores
 ) -> list[tuple[int, Weights]]:
-    """Return, for each set of rows, the best node and the weights of the best number of leading nodes.
-
-    Args:
-        nodes: the scripts, best first.
-        combined: returns the predictions of all rows that weights make.
-        scores: of these, on each set.
-    """
+    """Return, for each set of rows, the best of nodes, best first, and the weights of the best number of leading ones."""
     alone = np.array([scores(combined({node: 1.0})) for node in nodes])
     together: dict[tuple[int, ...], Sequence[float]] = {}
     found = []

@@ -50,7 +50,6 @@ def fit_cuts(means: Values, cuts: Cuts, score: Callable[[Values], float]) -> Cut
 
     Args:
         means: of rows to fit on (rows, columns).
-        cuts: to begin with.
         score: of labels of these rows, more is better.
     """
     levels, best = cuts["levels"], dict(cuts)

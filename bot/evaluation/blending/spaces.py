@@ -63,14 +63,7 @@ def leave(space: Space, values: Values, card: TaskCard) -> Values:
 
 
 def combine(recipe: Recipe, entered: Entered, card: TaskCard, rows: NDArray[np.int64] | slice = slice(None)) -> Values:
-    """Return a recipe's predictions (rows, prediction columns), within the metric's bounds.
-
-    Args:
-        recipe: how they are made.
-        entered: its members' predictions of one and the same rows, in the recipe's space.
-        card: the task.
-        rows: those that are combined; by default all.
-    """
+    """Return a recipe's predictions (rows, columns), within the metric's bounds, of its members' in the recipe's space."""
     # The heaviest comes first, as ties are its; equal ones in an order that no rerun changes.
     weights = dict(sorted(recipe.weights.items(), key=lambda item: (-item[1], item[0])))
     parts = {node: entered(node, recipe.space)[rows] for node in weights}

@@ -31,9 +31,9 @@ MOST = 8
 """Members of a blend; each is one more script to run again before it is handed in."""
 _LEAST = 0.03
 """Weights below this are no help that could be measured."""
-_LOG_LOSSES = ("log_loss", "mean_columnwise_log_loss")
-_OF_LOGARITHMS = {"rmsle": "rmse", "msle": "mse", "mean_columnwise_rmsle": "mean_columnwise_rmse"}
-_OF_SQUARES = ("rmse", "mse", "mean_columnwise_rmse")
+LOG_LOSSES = ("log_loss", "mean_columnwise_log_loss")
+SQUARES_OF_LOGARITHMS = {"rmsle": "rmse", "msle": "mse", "mean_columnwise_rmsle": "mean_columnwise_rmse"}
+SQUARES = ("rmse", "mse", "mean_columnwise_rmse")
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,20 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
     """Return a function that scores means of parts of the first space, and the parts, less what does not matter for it.
 
     Args:
-        card: a task with a metric of the registry.
         truth: (rows, columns).
         parts: members' predictions in the metric's first space (members, rows, columns).
     """
     metric, params = metric_named(card.metric.name), card.metric.params
-    least = number(params, "eps", EPS, least=0.0) if metric.name in _LOG_LOSSES else 0.0
-    if metric.name in _OF_LOGARITHMS:
-        metric, truth = METRICS[_OF_LOGARITHMS[metric.name]], np.log1p(truth)
+    least = number(params, "eps", EPS, least=0.0) if metric.name in LOG_LOSSES else 0.0
+    if metric.name in SQUARES_OF_LOGARITHMS:
+        metric, truth = METRICS[SQUARES_OF_LOGARITHMS[metric.name]], np.log1p(truth)
     scores: Each = partial(_one_by_one, metric, params, truth)
-    if metric.name in _OF_SQUARES and not params:
+    if metric.name in SQUARES and not params:
         # The error of a mean is the mean of the errors.
         parts, scores = parts - truth, partial(_of_errors, metric)
     elif metric.name == "spearman":
         scores = partial(_of_ranks, truth)
-    elif metric.name in _LOG_LOSSES and ((truth == 0) | (truth == 1)).all():
+    elif metric.name in LOG_LOSSES and ((truth == 0) | (truth == 1)).all():
         # Of what is certain only the probability that it was given counts.
         certain = None
         if metric.name == "mean_columnwise_log_loss" or truth.shape[1] == 1:
@@ -130,7 +129,6 @@ def halves(cluster_of: NDArray[np.int64], bags: int, seed: int) -> NDArray[np.bo
     Args:
         cluster_of: number of the cluster of each row, which stays together.
         bags: how many, an even number.
-        seed: of the draws.
     """  # noqa: D205 - one sentence
     rng = np.random.default_rng(seed)
     clusters, place = np.unique(cluster_of, return_inverse=True)
@@ -148,9 +146,7 @@ def fit_bags(
 
     Args:
         parts: members' predictions in a space (members, rows, columns).
-        each: scores means of them.
         bags: which rows each sees (bags, rows).
-        steps: members that are added in each.
     """
     alone, together = [], []
     for bag in bags:

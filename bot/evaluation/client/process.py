@@ -1,7 +1,9 @@
 """The connection between the bot and its worker process: a line of JSON each way, over the child's pipes."""
 
 import asyncio
+import contextlib
 import importlib
+import inspect
 import json
 import os
 import queue
@@ -11,8 +13,10 @@ import threading
 import traceback
 import warnings
 from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from pathlib import Path
-from typing import Any, TextIO, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TextIO, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
@@ -32,6 +36,15 @@ _ENVIRONMENT = (
 
 
 Answer = TypeVar("Answer")
+Arguments = ParamSpec("Arguments")
+Call = Callable[Arguments, Coroutine[Any, Any, Answer]]
+
+
+def _give_way(pid: int, nice: int) -> None:
+    """Lower the priority of a process and the weight of its session, by which the kernel shares a core first."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, nice)
+        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
 
 
 class WorkerProcess:
@@ -47,17 +60,17 @@ class WorkerProcess:
         memory_bytes: int = DEFAULT_MEMORY,
         seconds: float = DEFAULT_SECONDS,
         idle_seconds: float | None = None,
+        nice: int = 0,
     ) -> None:
         """Prepare; no process is started yet.
 
-        Args:
-            memory_bytes: limit of the child's address space.
-            seconds: longest duration of a call, unless the call names its own.
-            idle_seconds: time without a call after which the child is ended, to free its memory; None: never.
+        A call lasts at most `seconds`, unless it names its own limit; after `idle_seconds` without a call the child is ended,
+        to free its memory.
         """
         self._memory_bytes = memory_bytes
         self._seconds = seconds
         self._idle_seconds = idle_seconds
+        self._nice = nice
         self._resting: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
@@ -75,11 +88,8 @@ class WorkerProcess:
     ) -> Answer:
         """Run one function and return what it returns.
 
-        Args:
-            function: `module:name`; the module is imported in the child alone.
-            answer: the function's return type; `object` if the result is not used.
-            timeout_seconds: longest duration; None means the worker's own.
-            **arguments: the function's, by name: JSON values, paths, dataclasses and pydantic models.
+        The function is `module:name`, whose module is imported in the child alone; its arguments are JSON values, paths,
+        dataclasses and pydantic models, and `answer` is its return type (`object` if the result is not used).
 
         Raises:
             BotError: our error that the function raised, as the same class.
@@ -143,6 +153,8 @@ class WorkerProcess:
             start_new_session=True,
             limit=_LONGEST_ANSWER,
         )
+        if self._nice:
+            _give_way(self._process.pid, self._nice)
         self._drain = asyncio.create_task(self._keep_stderr(self._process))
 
     async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:
@@ -179,6 +191,36 @@ class WorkerProcess:
             await end_child(process, *([] if drain is None else [drain]))
 
 
+def remote(
+    module: str, seconds: float | None = None, factor: float = 0.0
+) -> Callable[[Call[Arguments, Answer]], Call[Arguments, Answer]]:
+    """Return a decorator of methods of a worker process: each calls the function with its name in the module.
+
+    A method has the function's arguments and answer, and no body; the answer of one that returns nothing is ignored.
+
+    Args:
+        seconds: longest duration of a call; None: the worker's own.
+        factor: times the argument `seconds`, which is added to that.
+    """
+
+    def decorated(method: Call[Arguments, Answer]) -> Call[Arguments, Answer]:
+        signature, answer = inspect.signature(method), get_type_hints(method)["return"]
+
+        @wraps(method)
+        async def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            process: WorkerProcess = bound.arguments.pop("self")
+            limit = None if seconds is None else seconds + factor * bound.arguments.get("seconds", 0.0)
+            expected: Any = object if answer is type(None) else answer
+            function = f"{module}:{method.__name__}"
+            return await process.call(function, expected, timeout_seconds=limit, **bound.arguments)
+
+        return called
+
+    return decorated
+
+
 def _result(name: str, reply: dict[str, Any]) -> Any:
     """Return the result, or raise what the function raised."""
     if "failure" in reply:
@@ -199,9 +241,6 @@ def serve(memory_bytes: int) -> None:
 
     Standard output belongs to the answers; what libraries print goes to standard error. When the bot dies, its end
     of the pipe closes and the process ends at once, whatever it is doing.
-
-    Args:
-        memory_bytes: limit of the address space.
     """
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -44,11 +44,7 @@ class Started:
         return self.stderr.read().decode("utf-8", "replace").strip()
 
     def end(self, seconds: float = 0.0) -> int:
-        """Kill it with all its processes, unless that was done, after giving it some seconds to end by itself.
-
-        Returns:
-            Its exit status.
-        """
+        """Kill all its processes, if not done yet, after giving it some seconds to end by itself; return its exit status."""
         if not self.stderr.closed:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(seconds)
@@ -90,12 +86,8 @@ def can_contain() -> bool:
 def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, contained: bool) -> Started:
     """Start the process.
 
-    Args:
-        folder: laid out by `lay_out`.
-        channel: descriptor of its end of the socket pair.
-        memory_bytes: of address space, of each of its processes.
-        processes: limit including threads, enforced by the kernel only if it is contained.
-        contained: whether to use bubblewrap.
+    The folder is laid out by `lay_out`. Memory counts as address space of each process; the limit of processes, threads
+    included, is enforced by the kernel only if the grader is contained.
 
     Raises:
         OSError: it cannot be started.

@@ -63,10 +63,7 @@ class GraderProcess:
     def __init__(self, grade_py: Path, limits: GraderLimits | None = None, *, contain: bool = True) -> None:
         """Prepare; no process is started yet.
 
-        Args:
-            grade_py: the grader; it can import the modules beside it.
-            limits: of time and memory.
-            contain: whether to use bubblewrap where it works.
+        The grader can import the modules beside it; it is contained by bubblewrap where that works.
         """
         self._grade_py = grade_py
         self._limits = limits or GraderLimits()
@@ -87,13 +84,8 @@ class GraderProcess:
     def load(self, path: Path, *, key: tuple[str, ...] = (), order: Order | None = None) -> int:
         """Register a file for later scores; it is read when a score first needs it, and again after a restart.
 
-        Args:
-            path: a CSV file, or JSON Lines if it ends in `.jsonl`.
-            key: columns by which rows may be ordered; none: they stay as they are.
-            order: the order to apply, if all ids are those of the other table.
-
-        Returns:
-            The handle.
+        It is CSV, or JSON Lines if it ends in `.jsonl`. Rows are put in the given order of the key columns if all ids are
+        those of the other table.
         """
         self._count += 1
         self._files[self._count] = _File(path, key, order)
@@ -119,11 +111,8 @@ class GraderProcess:
     ) -> float | None:
         """Return grade.py's score of a submission; None if it is not a finite number.
 
-        Args:
-            submission: handle of the submission's table.
-            answers: handle of the answers.
-            rows: numbers of the rows that count, in both tables; None: all.
-            taken: for each of `rows`, the number of the submission's row whose cells, but for the key, stand in its place.
+        Rows are numbers in both tables, None means all; in the place of each stand, but for the key, the cells of the
+        submission's row in `taken`.
 
         Raises:
             InvalidSubmission: grade.py refuses the submission, or the file is no CSV.

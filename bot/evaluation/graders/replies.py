@@ -31,17 +31,9 @@ def result_of(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
 def unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
     """Return the error for a grade.py that cannot be used, whatever the submission."""
     name = f"{grade_py.parent.name}/{grade_py.name}"
-    if failed["module"] is not None:
-        return SnapshotError(
-            [
-                Problem(
-                    name,
-                    failed["line"],
-                    f"needs {failed['module']!r}, which is not to be had: {shown(failed['text'])}",
-                )
-            ]
-        )
     fault = f"cannot be loaded: {failed['kind']}: {shown(failed['text'])}"
+    if failed["module"] is not None:
+        fault = f"needs {failed['module']!r}, which is not to be had: {shown(failed['text'])}"
     return SnapshotError([Problem(name, failed["line"], fault)])
 
 

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from bot.evaluation.grading.metric_search import Candidate, Search, Submissions,
 from bot.evaluation.grading.trial_submissions import Cells, numbers, trials
 from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.tables.csv_table import read_table, write_table
+from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.snapshots.card import OWN_GRADER
 from scrapers.snapshots.tables import Repeats, row_key
 from state.errors import Problem, SnapshotError, UnsupportedLayout
@@ -29,36 +29,19 @@ _CONFIRMED = 4
 _SEED = 7
 
 
-def find_metric(
-    grader: Path,
-    answers: Path,
-    truth: Path | None,
-    sample: Path,
-    key: Sequence[str],
-    board_lower_is_better: bool | None,
-    most_rows: int = MOST_ROWS,
-) -> dict[str, Any]:
+def find_metric(question: Question, most_rows: int = MOST_ROWS) -> FoundMetric:
     """Compare the metrics of the registry with a competition's own grader on submissions made of its answers.
 
-    Args:
-        grader: `grade.py`, with the modules that it imports beside it.
-        answers: as it takes them (`.csv` or `.jsonl`).
-        truth: the key and the prediction columns; None where the true predictions are not known.
-        sample: the sample submission, of the same rows; of those that are alike in the key, in the same order.
-        key: the columns that identify a row.
-        board_lower_is_better: the direction by the leaderboard's order; None: it shows none.
-        most_rows: on which the search itself is made.
-
-    Returns:
-        `name` (`grade.py` where no metric agrees), `direction`, `params`, `how` (a sentence), `notes` (sentences).
+    The sample submission has the rows of the answers; of those that are alike in the key, in the same order.
 
     Raises:
         SnapshotError: the grader cannot be used, scores too little, or contradicts the leaderboard; or a table cannot be read.
     """
-    if truth is None:
-        return _alone(grader, answers, sample, tuple(key), board_lower_is_better)
+    if question.truth is None:
+        return _alone(question)
+    grader, answers, sample = question.grader, question.answers, question.sample
     try:
-        whole = _submissions(truth, sample, tuple(key))
+        whole = _submissions(question.truth, sample, question.key)
     except UnsupportedLayout as error:
         raise SnapshotError([Problem(sample.name, None, str(error))]) from error
     most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // whole.truth.shape[1]))
@@ -70,12 +53,12 @@ def find_metric(
             chosen = np.array([row for row, one in enumerate(whole.ids) if one in keys])
             part = _part_of(answers, whole.key, keys, scratch)
             try:
-                return _on_a_part(grader, answers, part, whole, chosen, scratch, board_lower_is_better)
+                return _on_a_part(question, part, whole, chosen, scratch)
             except _RefusesParts:
                 pass
         with grader_of(grader, answers) as call:
             search = Search(whole, call, scratch, _candidates(answers))
-            return search_result(search, search.run(), board_lower_is_better)
+            return search_result(search, search.run(), question.board_lower_is_better)
 
 
 def _candidates(answers: Path) -> Sequence[Metric]:
@@ -87,27 +70,25 @@ def _candidates(answers: Path) -> Sequence[Metric]:
     return () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
 
 
-def _alone(
-    grader: Path, answers: Path, sample: Path, key: tuple[str, ...], board_lower_is_better: bool | None
-) -> dict[str, Any]:
+def _alone(question: Question) -> FoundMetric:
     """Leave the scores to the grader, without submissions made from the answers; the direction is the leaderboard's."""
-    table = read_table(sample)
-    columns = [name for name in table.header if name not in key]
-    with grader_of(grader, answers) as call:
-        scored = call(sample)
+    table = read_table(question.sample)
+    columns = [name for name in table.header if name not in question.key]
+    with grader_of(question.grader, question.answers) as call:
+        scored = call(question.sample)
     if scored.score is None:
         raise SnapshotError([Problem(OWN_GRADER, None, f"gives the sample submission no score: {scored.fault}")])
-    if board_lower_is_better is None:
+    if question.board_lower_is_better is None:
         what = "cannot be asked whether smaller is better, as the true predictions are not known; nor does the leaderboard say"
         raise SnapshotError([Problem(OWN_GRADER, None, what)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
-    return {
-        "name": OWN_GRADER,
-        "direction": "minimize" if board_lower_is_better else "maximize",
-        "params": {"predictions": kind},
-        "how": f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
-        "notes": [f"{OWN_GRADER} gives the sample submission {scored.score:.6g}"],
-    }
+    return FoundMetric(
+        name=OWN_GRADER,
+        direction="minimize" if question.board_lower_is_better else "maximize",
+        how=f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
+        params={"predictions": kind},
+        notes=(f"{OWN_GRADER} gives the sample submission {scored.score:.6g}",),
+    )
 
 
 class _RefusesParts(Exception):
@@ -115,30 +96,23 @@ class _RefusesParts(Exception):
 
 
 def _on_a_part(
-    grader: Path,
-    answers: Path,
-    part: Path,
-    whole: Submissions,
-    chosen: NDArray[np.int64],
-    scratch: Path,
-    board_lower_is_better: bool | None,
-) -> dict[str, Any]:
+    question: Question, part: Path, whole: Submissions, chosen: NDArray[np.int64], scratch: Path
+) -> FoundMetric:
     rows = replace(
         whole,
         rows=[whole.rows[row] for row in chosen],
         truth=whole.truth[chosen],
         sample=whole.sample[chosen],
     )
-    with grader_of(grader, part) as call:
+    with grader_of(question.grader, part) as call:
         search = Search(rows, call, scratch)
         try:
             left = search.run()
         except SnapshotError as error:
             raise _RefusesParts from error
-    left, note = _confirmed(grader, answers, whole, left, scratch)
-    result = search_result(search, left, board_lower_is_better)
-    result["notes"].append(f"compared on {len(rows.ids):,} of {len(whole.ids):,} rows{note}")
-    return result
+    left, note = _confirmed(question.grader, question.answers, whole, left, scratch)
+    result = search_result(search, left, question.board_lower_is_better)
+    return replace(result, notes=(*result.notes, f"compared on {len(rows.ids):,} of {len(whole.ids):,} rows{note}"))
 
 
 def _confirmed(

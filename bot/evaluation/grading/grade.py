@@ -1,12 +1,12 @@
-"""Grades a submission as MLE-bench does: score, thresholds, medals; with our win rate."""
+"""Grades a submission as MLE-bench does: score, thresholds, medals; with our win rate. It grades the nodes of a run as well."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bot.evaluation.answers import Grade
+from bot.evaluation.answers import Grade, HiddenScore, HiddenScores
 from bot.evaluation.answers.board import (
     SCORE_DIGITS,
     Standing,
@@ -15,6 +15,7 @@ from bot.evaluation.answers.board import (
     standing,
     thresholds,
 )
+from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.scoring.truth import Truth
 from bot.evaluation.tables.untrusted_csv import fault_of_place, shown_name
@@ -113,15 +114,8 @@ def grade_some(
 ) -> list[Grade]:
     """Grade the first of many submission files, one at least, and as many as there is time for.
 
-    Args:
-        snapshot_dir: the snapshot, opened once.
-        card: the task.
-        submission_paths: the files; None where a run left none, which MLE-bench writes as "None".
-        seconds: after which no further file is begun; four times what opening took, if that is more.
-        clock: the source of the time of grading.
-
-    Returns:
-        A report as of `grade` for each that was graded, in order.
+    No file is begun after `seconds`, or four times what opening took, if that is more; None stands for a run that left no
+    file. Each graded file has a report as of `grade`, in order.
 
     Raises:
         SnapshotError: the snapshot cannot be graded against.
@@ -183,3 +177,46 @@ def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
     if board[0] == board[-1]:
         return "the first and last scores of the leaderboard are equal, so that MLE-bench would take higher ones for better"
     return f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"
+
+
+def grade_nodes(
+    snapshot_dir: Path, card: TaskCard, files: Mapping[int, Path], validation: Mapping[int, float]
+) -> HiddenScores:
+    """Grade every node's submission.
+
+    Nodes without a validation score are graded but not compared.
+
+    Raises:
+        SnapshotError: the snapshot cannot be graded against.
+        UsageError: the card's metric is not known.
+    """
+    nodes: dict[int, HiddenScore] = {}
+    scores: dict[int, float] = {}
+    with closing(open_hidden_test(snapshot_dir, card)) as test:
+        for node, path in files.items():
+            try:
+                score = test.score(path)
+            except InvalidSubmission as error:
+                nodes[node] = HiddenScore(None, 0.0, str(error))
+                continue
+            scores[node] = score
+            nodes[node] = HiddenScore(score, test.standing(score).win_rate)
+    best = max(scores, key=lambda node: card.oriented(scores[node]), default=None)
+    both = [node for node in scores if node in validation]
+    return HiddenScores(
+        nodes=nodes,
+        rank_correlation=rank_correlation([validation[n] for n in both], [scores[n] for n in both]),
+        compared=len(both),
+        best_node=best,
+        regret={} if best is None else {node: abs(scores[best] - score) for node, score in scores.items()},
+    )
+
+
+def rank_correlation(validation: list[float], hidden: list[float]) -> float | None:
+    """Return Spearman's correlation of two scores of the same items; None if one side has only one value.
+
+    Both are as the metric gives them, so that +1 means that they order alike.
+    """
+    if len(set(validation)) < 2 or len(set(hidden)) < 2:
+        return None
+    return spearman(validation, hidden)

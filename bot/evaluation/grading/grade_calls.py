@@ -29,11 +29,7 @@ GradeCall = Callable[[Path], GraderAnswer]
 
 @contextlib.contextmanager
 def grader_of(grade_py: Path, answers: Path) -> Iterator[GradeCall]:
-    """Keep a grader's process open for many submissions.
-
-    Args:
-        grade_py: the grader, with the modules that it imports beside it.
-        answers: as it takes them (`.csv` or `.jsonl`).
+    """Keep a grader's process open for many submissions; `answers` is as it takes them (`.csv` or `.jsonl`).
 
     Raises:
         SnapshotError: by the call: `grade.py` cannot be used, or takes more than `limits_for` allows.

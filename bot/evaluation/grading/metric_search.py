@@ -17,6 +17,7 @@ from bot.evaluation.grading.trial_submissions import PERFECT, Cells, Trial, numb
 from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import METRICS, Metric, PredictionKind
 from bot.evaluation.tables.csv_table import write_table
+from scrapers.imports.mle_bench.metric_question import FoundMetric
 from scrapers.snapshots.card import OWN_GRADER, Direction
 from scrapers.snapshots.tables import row_key
 from state.errors import Problem, SnapshotError, UsageError
@@ -176,9 +177,8 @@ class Search:
     def kind(self) -> PredictionKind:
         """Return what the predictions are, by the cells of the answers and of the sample."""
         truth, sample = self.submissions.truth, self.submissions.sample
-        known = truth[
-            truth != ""
-        ]  # rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression)
+        # Rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression).
+        known = truth[truth != ""]
         if known.size and numbers(known) is not None and numbers(sample) is not None:
             return "number"
         cells = list(chain(truth.ravel(), sample.ravel()))
@@ -187,13 +187,7 @@ class Search:
 
 
 def _variants(metric: Metric, columns: int, labels: Sequence[str]) -> Sequence[Params]:
-    """Return parameters of a metric, its own defaults first.
-
-    Args:
-        metric: the metric.
-        columns: how many prediction columns there are, of which some alone may count.
-        labels: the different true labels where there are two, of which either may be the positive one; else none.
-    """
+    """Return parameters of a metric, its own defaults first; of two `labels`, either may be the positive one."""
     if metric.name == "mean_columnwise_rmse" and 2 < columns <= _MOST_COLUMNS:
         widths = range(2, columns)
         return [{}, *({"columns": list(chosen)} for width in widths for chosen in combinations(range(columns), width))]
@@ -216,16 +210,8 @@ def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool
     return any(not same(score, scores[0]) for score in scores[1:])
 
 
-def search_result(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> dict[str, Any]:
-    """Return the result of a search with the direction, which the grader and the leaderboard must not contradict.
-
-    Args:
-        search: the search that was run.
-        left: the metrics that it left.
-        board_lower_is_better: the direction by the leaderboard's order; None: it shows none.
-
-    Returns:
-        `name`, `direction`, `params`, `how` (a sentence), `notes` (sentences).
+def search_result(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> FoundMetric:
+    """Return the result of a search with the direction, which grader and leaderboard (None: no order) must not contradict.
 
     Raises:
         SnapshotError: they contradict, or neither shows a direction.
@@ -248,7 +234,7 @@ def search_result(search: Search, left: Sequence[Candidate], board_lower_is_bett
             )
     if search.faults:
         notes.append(f"{OWN_GRADER} refuses {len(search.faults)} of {many + len(search.faults)} made submissions")
-    return {"name": name, "direction": direction, "params": params, "how": how, "notes": notes}
+    return FoundMetric(name, direction, how, params, tuple(notes))
 
 
 def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:

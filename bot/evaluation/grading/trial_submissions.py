@@ -45,12 +45,7 @@ def numbers(cells: Cells) -> NDArray[np.float64] | None:
 def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[Trial]:
     """Yield trial submissions, the perfect one first; another generator draws others.
 
-    A grader need not accept all of them: its refusals show nothing about the metric.
-
-    Args:
-        truth: the true predictions.
-        sample: those of the sample submission, in the same order of rows.
-        rng: of the noise.
+    A grader need not accept all of them: its refusals show nothing about the metric. `sample` has the same order of rows.
     """
     yield Trial(PERFECT, truth)
     values = numbers(truth)

@@ -1,6 +1,7 @@
-"""Checks whether a file for submission is valid, and whether it is the same as a public one."""
+"""Checks whether a file for submission is valid, and whether it is the same as a public one or another node's."""
 
 import base64
+import filecmp
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import PublicCopy
+from bot.evaluation.answers.findings import Finding, passed, spoiling, suspicious
+from bot.evaluation.guards.traces import Traces
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
@@ -33,11 +36,7 @@ Values = NDArray[Any]
 def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:
     """Validate a file, and look for it among public ones: the sample submission, others of the competition's data, and outputs.
 
-    Args:
-        file: the file to be sent.
-        view_dir: a view's `data` folder, whose sample_submission.csv defines a valid file.
-        outputs: folder with files that public kernels have written, at any depth; None: none is kept.
-        card: the task.
+    The view's sample_submission.csv defines a valid file; `outputs` is a folder with files that public kernels have written.
 
     Raises:
         InvalidSubmission: the site would not take it; the text gives the reason.
@@ -129,3 +128,28 @@ def sketch_script(text: str) -> dict[str, str | None] | None:
 
 def _text(signature: bytes | None) -> str | None:
     return None if signature is None else base64.b64encode(signature).decode()
+
+
+MOST_NODES = 20
+"""Latest nodes whose files are compared value by value; of all others byte by byte."""
+
+
+def copied_submission(guard: str, traces: Traces) -> Finding:
+    """Compare the submission with public files, which may not be submitted, and with those of earlier nodes."""
+    view = traces.view
+    found = public_copy(traces.submitted, view.folder, None, view.card)
+    if found.copied is not None:
+        return spoiling(guard, f"in the submission {found.copied}")
+    labels = prediction_kind(view.card) != "number"
+    for other in traces.others:
+        if other.submission.is_file() and filecmp.cmp(traces.submission, other.submission, shallow=False):
+            return suspicious(guard, f"every value of the submission is that of node {other.node}", node=other.node)
+    for other in traces.others[-MOST_NODES:]:
+        try:
+            values = traces.submitted_by(other.submission)
+        except InvalidSubmission:
+            continue  # it is gone, or was invalid
+        if same_values(traces.submitted, values, labels=labels):
+            return suspicious(guard, f"every value of the submission is that of node {other.node}", node=other.node)
+    sentence = f"it is like none of {found.compared} public files and {len(traces.others)} other nodes"
+    return passed(guard, sentence, public=found.compared, nodes=len(traces.others))

@@ -1,6 +1,5 @@
 """Leak by duplicate rows: rows to predict occur among the training rows, with features and label."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.guarded_view import GuardedView
-from bot.evaluation.guards.targets import Target
+from bot.evaluation.guards.targets import GuardedView, Target
 from bot.evaluation.guards.traces import Traces
 
 SHARE = 0.01
@@ -28,17 +26,6 @@ _CLOSE = 0.05
 _ERRORS = 2.0
 
 
-@dataclass(frozen=True)
-class _Repeats:
-    """Which validation and test rows repeat training rows, and what share of them agrees with these in its label."""
-
-    validation: NDArray[np.bool_]
-    test: NDArray[np.bool_]
-    agreement: float | None
-    """None: too few rows are repeated to know."""
-    coarse: bool
-
-
 def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
     """Count the validation and test rows whose features are all those of a training row, and compare the labels.
 
@@ -47,15 +34,15 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
     """
     if not view.features:
         return passed(guard, "rows have no columns to compare them by")
-    found = _repeats(view)
-    shares = [float(side.mean()) if len(side) else 0.0 for side in (found.validation, found.test)]
-    evidence = {
-        "validation_share": round(shares[0], 4),
-        "test_share": round(shares[1], 4),
-        "agreement": found.agreement,
-    }
+    train, asked = _keys(view.train), _keys(view.validation)
+    sides = np.isin(asked, train), np.isin(_keys(view.test), train)
+    # Where too few rows are repeated, nothing is known of their labels.
+    known = [one for one in (_agreement(train, asked, target) for target in view.targets) if one is not None]
+    agreement = round(min(known), 4) if known else None
+    shares = [float(side.mean()) if len(side) else 0.0 for side in sides]
+    evidence = {"validation_share": round(shares[0], 4), "test_share": round(shares[1], 4), "agreement": agreement}
     repeated = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
-    many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in (found.validation, found.test))
+    many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in sides)
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
         share = f"{copies.mean():.1%} of the validation rows"
@@ -63,13 +50,13 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not many:
         return passed(guard, repeated, **evidence)
-    if found.coarse:
+    if _is_coarse(train):
         return passed(guard, f"{repeated}, in columns that have few values", **evidence)
-    if found.agreement is None:
+    if agreement is None:
         return suspicious(guard, f"{repeated}, and too few of them have labels to see whether these agree", **evidence)
-    if found.agreement < AGREE:
+    if agreement < AGREE:
         return passed(guard, f"{repeated}, but labels of repeated rows differ", **evidence)
-    return suspicious(guard, f"{repeated}, and {found.agreement:.0%} of repeated rows have the same label", **evidence)
+    return suspicious(guard, f"{repeated}, and {agreement:.0%} of repeated rows have the same label", **evidence)
 
 
 def better_on_duplicates(guard: str, traces: Traces) -> Finding:
@@ -107,15 +94,6 @@ def better_on_duplicates(guard: str, traces: Traces) -> Finding:
         gained = f"{worse / traces.error:.2g} standard errors of the score come from"
         return suspicious(guard, f"{gained} {len(repeated)} validation rows that repeat training rows", **evidence)
     return passed(guard, sentence, **evidence)
-
-
-def _repeats(view: GuardedView) -> _Repeats:
-    train = _keys(view.train)
-    sides = [_keys(part) for part in (view.validation, view.test)]
-    repeated = [np.isin(side, train) for side in sides]
-    agreed = [_agreement(train, sides[0], target) for target in view.targets]
-    known = [one for one in agreed if one is not None]
-    return _Repeats(repeated[0], repeated[1], round(min(known), 4) if known else None, _is_coarse(train))
 
 
 def _is_coarse(train: NDArray[np.uint64]) -> bool:

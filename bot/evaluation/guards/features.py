@@ -3,8 +3,8 @@
 import time
 
 from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
-from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.predictability import FEWEST, as_numbers, by_neighbours, by_value
+from bot.evaluation.guards.targets import GuardedView
 
 ENOUGH = 0.95
 """Skill of one column by itself; what honest columns know of a target that is worth a competition is far less."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.predictability import FEWEST, Numbers, by_neighbours, by_value
+from bot.evaluation.guards.targets import GuardedView
 from scrapers.snapshots.times import parse_times
 
 LEAST = 0.1

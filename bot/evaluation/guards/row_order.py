@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.predictability import FEWEST, as_numbers, guess, skill
-from bot.evaluation.guards.targets import Target
+from bot.evaluation.guards.targets import GuardedView, Target
 from scrapers.snapshots.times import parse_times
 
 LEAST = 0.3

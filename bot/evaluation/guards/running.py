@@ -7,89 +7,46 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.answers import OtherNode
-from bot.evaluation.answers.findings import Finding, not_run
-from bot.evaluation.answers.guards import EXECUTION_GUARDS, VIEW_GUARDS
+from bot.evaluation.answers import LabelledView, OtherNode
+from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, Finding, not_run
 from bot.evaluation.graders.replies import shown
-from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.guards.traces import Traces
-from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
 
 SECONDS = 60.0
 """Seconds after which no further guard starts; the rest count as not run."""
 
 
-def guard_view(view_dir: Path, labels_dir: Path, card: TaskCard, seconds: float = SECONDS) -> list[Finding]:
-    """Look for leaks of the competition itself, as they show on one view of it.
-
-    Args:
-        view_dir: the view's `data` folder.
-        labels_dir: holds the view's labels.csv.
-        card: the task.
-        seconds: time after which no further guard starts.
-
-    Returns:
-        One finding a guard, in the order of the registry.
-    """
-    return _run(VIEW_GUARDS, GuardedView(view_dir, labels_dir, card), seconds)
+def guard_view(view: LabelledView, seconds: float = SECONDS) -> tuple[Finding, ...]:
+    """Look for leaks of the competition itself, as they show on one view of it; one finding a guard, as they are registered."""
+    return _run(VIEW_GUARDS, GuardedView(view.data, view.labels, view.card), seconds)
 
 
 def guard_execution(
-    labels_dir: Path,
-    view_dir: Path,
-    predictions_path: Path,
-    submission_path: Path,
-    card: TaskCard,
+    view: LabelledView,
+    predictions: Path,
+    submission: Path,
     score: float,
     output: str,
     others: Sequence[OtherNode] = (),
-    folds: Sequence[float] = (),
-    public: Path | None = None,
     board: Sequence[float] = (),
     seed: int = 0,
     seconds: float = SECONDS,
-    grader: Path | None = None,
-) -> list[Finding]:
-    """Check what an execution left, beside its score.
+) -> tuple[Finding, ...]:
+    """Check what an execution left, beside its score; one finding a guard, as they are registered.
 
     Args:
-        labels_dir: holds the view's labels.csv.
-        view_dir: the view's `data` folder.
-        predictions_path: its validation predictions, which have a score.
-        submission_path: its submission, which is valid.
-        card: the task.
-        score: the evaluator's, as the metric gives it.
-        output: the script's output.
+        predictions: for the validation rows; they have the score.
+        submission: a valid one.
         others: nodes that were scored earlier on the same view, the baseline included.
-        folds: scores of the same script on the fold views, in their order; empty where it was not run on them.
-        public: folder with files that public kernels have written, at any depth; None: none is kept.
         board: scores of a leaderboard that may be known, best first; empty: none may.
-        seed: of the resampling.
-        seconds: time after which no further guard starts.
-        grader: the competition's grade.py, for a metric that the registry does not know.
-
-    Returns:
-        One finding a guard, in the order of the registry.
     """
-    traces = Traces(
-        GuardedView(view_dir, labels_dir, card),
-        predictions_path,
-        submission_path,
-        score,
-        output,
-        tuple(others),
-        tuple(folds),
-        public,
-        tuple(board),
-        seed,
-        grader,
-    )
-    with closing(traces):
+    with closing(Traces(view, predictions, submission, score, output, others, board, seed)) as traces:
         return _run(EXECUTION_GUARDS, traces, seconds)
 
 
-def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> list[Finding]:
+def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> tuple[Finding, ...]:
     began = time.monotonic()
     found = []
     for name, path in guards.items():
@@ -97,7 +54,7 @@ def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> list[Find
             found.append(not_run(name, f"no time was left for it within {seconds:g} s"))
         else:
             found.append(_one(name, path, looked_at))
-    return found
+    return tuple(found)
 
 
 def _one(name: str, path: str, looked_at: Any) -> Finding:

@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,8 @@ from bot.evaluation.layouts.label_images import Pixels
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import prediction_kind
+from bot.evaluation.scoring.prediction_file import read_truth
+from bot.evaluation.views.opened_view import OpenedView
 from scrapers.snapshots.tables import read_number
 
 _DIGITS = 9
@@ -37,40 +40,28 @@ class Target:
     validation: Values
 
 
-@dataclass(frozen=True)
-class ExpectedRows:
-    """The expected rows of predictions with their labels, and which of them belong to which validation row."""
-
-    ids: Sequence[str]
-    truth: Values
-    """(rows of predictions, prediction columns)."""
-    places: Sequence[Sequence[int]]
-    """For each validation row, where its rows of predictions stand; at least one."""
-
-
-def targets_of(layout: Layout, rows: range, asked: ExpectedRows) -> list[Target]:
+def targets_of(view: OpenedView) -> list[Target]:
     """Return the targets to predict: classes as a whole, each quantity by itself.
 
     If each row has several rows of predictions, one for each column, each column is a target. If they are places in lists,
     or pixels, the target is their mean, or for labels the commonest one.
-
-    Args:
-        layout: of the training rows.
-        rows: those of them that count.
-        asked: the expected rows for the validation rows.
     """
-    names, train = layout.card.prediction_columns, [_of_training(layout, row) for row in rows]
+    truth, layout = read_truth(view.labels / "labels.csv", view.asked_ids, view.card), view.layout
+    names, train = layout.card.prediction_columns, [_of_training(layout, row) for row in range(len(view.train))]
     if layout.classes is not None:
         hot = [None if row is None else "\x1f".join(row) for row in train]
-        firsts = [asked.truth[places[0]] for places in asked.places]
+        firsts = [truth[places[0]] for places in view.asked]
         return [_classes(layout.label_columns[0], hot, [_hot(row) for row in firsts])]
     if isinstance(layout.form, Columns):
         names = layout.label_columns
-        answers = [_by_column(layout.form, names, asked, places) for places in asked.places]
+        answers = [
+            _by_column(layout.form, names, ((view.asked_ids[place], truth[place][0]) for place in places))
+            for places in view.asked
+        ]
     elif isinstance(layout.form, Places | Pixels):
-        answers = [_together(asked.truth[list(places)]) for places in asked.places]
+        answers = [_together(truth[list(places)]) for places in view.asked]
     else:
-        answers = [tuple(asked.truth[places[0]]) for places in asked.places]
+        answers = [tuple(truth[places[0]]) for places in view.asked]
     quantities = prediction_kind(layout.card) == "number" and (
         isinstance(layout.form, Places | Pixels) or not layout.is_classification
     )
@@ -107,14 +98,10 @@ def _together(values: Values) -> Cells:
     return tuple(Counter(map(_spelled, column)).most_common(1)[0][0] for column in values.T)
 
 
-def _by_column(form: Columns, names: Sequence[str], asked: ExpectedRows, places: Sequence[int]) -> Cells:
-    """Return the labels of one validation row, which has a row of predictions for each column, in the order of the columns."""
-    cells: Mapping[str, Any] = {_ending(form, asked.ids[place]): asked.truth[place][0] for place in places}
+def _by_column(form: Columns, names: Sequence[str], asked: Iterable[tuple[str, Any]]) -> Cells:
+    """Return the labels of one validation row in the order of the columns; each has a row of predictions, by its id."""
+    cells = {id[len(form.unit(id)) + 1 :]: label for id, label in asked}
     return tuple(cells.get(name, np.nan) for name in names)
-
-
-def _ending(form: Columns, identifier: str) -> str:
-    return identifier[len(form.unit(identifier)) + 1 :]
 
 
 def _hot(row: Values) -> str:
@@ -153,3 +140,12 @@ def _quantity(name: str, train: Sequence[Any], validation: Sequence[Any]) -> Tar
     ordered = np.sort(values[known])
     places = (np.searchsorted(ordered, answers, "left") + np.searchsorted(ordered, answers, "right") + 1) / 2
     return Target(name, "quantity", ranks, places / max(1, len(ordered)))
+
+
+class GuardedView(OpenedView):
+    """A view for guards."""
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """The targets to predict: classes as a whole, each quantity by itself."""
+        return targets_of(self)

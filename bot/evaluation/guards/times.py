@@ -1,4 +1,4 @@
-"""Leak by time: the test rows are later than the training rows, but the validation rows are not."""
+"""Splits unlike the test: the validation rows are not later where the test rows are, or were drawn in another way."""
 
 import re
 
@@ -6,11 +6,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.findings import Finding, passed, suspicious
-from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
 from bot.evaluation.guards.predictability import as_numbers
+from bot.evaluation.guards.targets import GuardedView
+from bot.evaluation.views.build import view_info
 from bot.evaluation.views.timeline import train_stretches
 from scrapers.snapshots.times import parse_times
+
+
+def split_unlike_the_test(guard: str, view: GuardedView) -> Finding:
+    """Report where the split could not follow how the test rows were split off, as the view's builder found it."""
+    info = view_info(view.labels)
+    if info is None:
+        return not_run(guard, "it is not known how the rows were split")
+    if info.unlike:
+        return suspicious(guard, "; ".join(info.unlike))
+    return passed(guard, f"nothing shows that the test rows were split off in another way ({info.split_kind})")
+
 
 MOST = 0.1
 """Share of validation rows that may have training rows after them although no test row has."""

@@ -1,7 +1,7 @@
 """Too good to be true: a score far beyond all others, or a perfect one."""
 
 from bot.evaluation.answers import OtherNode
-from bot.evaluation.answers.beyond_board import beyond_board
+from bot.evaluation.answers.board import beyond_board
 from bot.evaluation.answers.findings import Finding, passed, suspicious
 from bot.evaluation.guards.traces import Traces
 

@@ -3,7 +3,6 @@
 Validation rows are those of the hold-out part alone, as the score is.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -16,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView, OtherNode
-from bot.evaluation.guards.guarded_view import GuardedView
+from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring import Scorer, labels_of, open_scorer
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.prediction_file import read_truth
-from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+from bot.evaluation.scoring.truth import Predicted, Rows, Truth, finite, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from state.errors import UnsupportedLayout
 
@@ -35,25 +34,26 @@ Values = NDArray[Any]
 class Traces:
     """One execution; each of its files is read once. To be closed, as a competition's own grader is a process."""
 
-    view: GuardedView
+    labelled: LabelledView
     predictions: Path
     """A file of the bank, or as the script wrote it; so are the submission and what other nodes left."""
     submission: Path
     score: float
     """As the metric gives it."""
     output: str
-    others: tuple[OtherNode, ...] = ()
-    folds: tuple[float, ...] = ()
-    public: Path | None = None
-    board: tuple[float, ...] = ()
+    others: Sequence[OtherNode] = ()
+    board: Sequence[float] = ()
     seed: int = 0
-    grader: Path | None = None
-    """The competition's grade.py, for a metric that the registry does not know."""
 
     def close(self) -> None:
         """End processes that scoring has started."""
         if "_scorer" in self.__dict__:
             self._scorer.close()
+
+    @cached_property
+    def view(self) -> GuardedView:
+        """The view for guards."""
+        return GuardedView(self.labelled.data, self.labelled.labels, self.labelled.card)
 
     @cached_property
     def ids(self) -> list[str]:
@@ -68,7 +68,7 @@ class Traces:
     @cached_property
     def truth(self) -> Values:
         """Labels of the validation rows."""
-        return read_truth(self.view.labels / "labels.csv", self.ids, self.view.card)
+        return read_truth(self.labelled.truth, self.ids, self.view.card)
 
     @cached_property
     def submitted(self) -> Values:
@@ -87,7 +87,7 @@ class Traces:
     @cached_property
     def perfect(self) -> float | None:
         """Score of the labels themselves."""
-        return self._finite(score_or_nan(self._labels, self._labels.perfect(self.view.labels / "labels.csv")))
+        return finite(score_or_nan(self._labels, self._labels.perfect(self.labelled.truth)))
 
     @cached_property
     def blind(self) -> float | None:
@@ -95,7 +95,7 @@ class Traces:
         known = []
         for cells in self._guesses():
             with closing(self._labels.constant(cells)) as guess:
-                known.append(self._finite(score_or_nan(self._labels, guess)))
+                known.append(finite(score_or_nan(self._labels, guess)))
         return max((score for score in known if score is not None), key=self.oriented, default=None)
 
     def oriented(self, score: float) -> float:
@@ -114,11 +114,11 @@ class Traces:
         Raises:
             UnsupportedLayout: the competition's grader scores whole files only.
         """
-        return self._finite(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
+        return finite(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
 
     def noise(self, other: Path | None) -> float | None:
         """Return the standard error of the score, or of its difference to that of other validation predictions."""
-        found = score_noise(self._labelled, self.predictions, other, self.seed, NOISE_SECONDS, self._scorer)
+        found = score_noise(self.labelled, self.predictions, other, self.seed, NOISE_SECONDS, self._scorer)
         return found.score_error if other is None else found.gain_error
 
     @cached_property
@@ -129,16 +129,12 @@ class Traces:
         return [ids[place] for place in places], values[places]
 
     @cached_property
-    def _labelled(self) -> LabelledView:
-        return LabelledView(self.view.folder, self.view.labels, self.view.card, self.grader)
-
-    @cached_property
     def _scorer(self) -> Scorer:
-        return open_scorer(self.view.card, self.grader)
+        return open_scorer(self.labelled.card, self.labelled.grader)
 
     @cached_property
     def _labels(self) -> Truth:
-        return labels_of(self._labelled, self._scorer)
+        return labels_of(self.labelled, self._scorer)
 
     @cached_property
     def _scored_predictions(self) -> Predicted:
@@ -154,10 +150,6 @@ class Traces:
         for place in reversed(range(len(known))):
             places[known[place]].append(place)
         return np.array([places[id].pop() for id in self.ids])
-
-    @staticmethod
-    def _finite(score: float) -> float | None:
-        return score if math.isfinite(score) else None
 
     def _guesses(self) -> Iterator[Sequence[Any]]:
         """Yield constant predictions for all rows; a competition's own grader gets all of them, as any may score best."""

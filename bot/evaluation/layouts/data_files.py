@@ -1,7 +1,6 @@
-"""The files below a data folder: listing in order, sharing with a view, and the names in archives."""
+"""The files below a data folder: listing in order, and the names in archives."""
 
 import os
-import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -24,17 +23,6 @@ def data_files(data_dir: Path) -> Iterator[Path]:
             path = Path(folder, name)
             if path.is_file():
                 yield path.relative_to(data_dir)
-
-
-def share(source: Path, target: Path) -> None:
-    """Hard-link a file, or copy it where links cannot be made; never a symbolic link, which a mount would not carry."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    real = source.resolve()
-    try:
-        target.hardlink_to(real)
-    except OSError:
-        # Another file system, a read-only one, or a file of somebody else: each has its own error number.
-        shutil.copyfile(real, target)
 
 
 def archive_names(path: Path) -> list[str] | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.evaluation.layouts.data_files import share
 from bot.evaluation.tables.csv_table import Rows, write_table
+from scrapers.imports.linking import link_or_copy
 
 INDEX = Path("train.csv")
 _ENDS = 1 << 14
@@ -50,9 +50,9 @@ class FileTable(Rows):
         """Write the index of those files (numbers from 0), and share the files where they lie, with their labels."""
         chosen = [entry for number, entry in enumerate(self.entries) if number in rows]
         for entry in chosen:
-            share(self.data_dir / entry.file, target.parent / entry.file)
+            link_or_copy(self.data_dir / entry.file, target.parent / entry.file)
             if entry.label_file is not None:
-                share(self.data_dir / entry.label_file, target.parent / entry.label_file)
+                link_or_copy(self.data_dir / entry.label_file, target.parent / entry.label_file)
         return write_table(target, self.header, ([e.id, e.file.as_posix(), e.label] for e in chosen))
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
@@ -69,12 +69,17 @@ class FileTable(Rows):
         """Return the place of a file when its label is withheld."""
         return entry.file if self.moved_to is None else self.moved_to / file_name(entry)
 
+    def moved_names(self, rows: Sequence[int]) -> frozenset[str]:
+        """Return what these rows' files are named, with and without suffix, if the files are moved; else nothing."""
+        files = [] if self.moved_to is None else [self.entries[row].file for row in rows]
+        return frozenset(name for file in files for name in (file.name, file.stem))
+
     def put(self, entry: RowFile, target: Path) -> None:
         """Copy a file to another place: a link would keep its inode number and time."""
         if self.moved_to is None:
             # The view that withholds nothing has it there already.
             if not target.exists():
-                share(self.data_dir / entry.file, target)
+                link_or_copy(self.data_dir / entry.file, target)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(self.data_dir / entry.file, target)

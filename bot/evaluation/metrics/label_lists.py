@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 
-from bot.evaluation.metrics.arrays import Values, text_pairs
+from bot.evaluation.metrics.arrays import Values, mean_over_texts, text_pairs
 from bot.evaluation.metrics.params import Params, whole_number
 
 _Sets = tuple[set[str], set[str]]
@@ -52,14 +52,11 @@ def multilabel_samples_f1(y_true: Values, y_pred: Values, params: Params) -> flo
         known_only: as for `multilabel_micro_f1`.
     """
     pairs = _known(y_true, y_pred, params)
-    return float(
-        np.mean(
-            [
-                2 * len(truth & predicted) / (len(truth) + len(predicted)) if truth or predicted else 1.0
-                for truth, predicted in pairs
-            ]
-        )
-    )
+    scores = [
+        2 * len(truth & predicted) / (len(truth) + len(predicted)) if truth or predicted else 1.0
+        for truth, predicted in pairs
+    ]
+    return float(np.mean(scores))
 
 
 def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -74,13 +71,8 @@ def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
         k: 5 by default.
     """
     k = whole_number(params, "k", 5, least=1)
-    return float(
-        np.mean(
-            [
-                _average_precision(truth.split(), predicted.split()[:k], k)
-                for truth, predicted in text_pairs(y_true, y_pred)
-            ]
-        )
+    return mean_over_texts(
+        y_true, y_pred, lambda truth, predicted: _average_precision(truth.split(), predicted.split()[:k], k)
     )
 
 
@@ -93,9 +85,7 @@ def top_k_error(y_true: Values, y_pred: Values, params: Params) -> float:
         k: 1 by default.
     """
     k = whole_number(params, "k", 1, least=1)
-    return float(
-        np.mean([truth.strip() not in predicted.split()[:k] for truth, predicted in text_pairs(y_true, y_pred)])
-    )
+    return mean_over_texts(y_true, y_pred, lambda truth, predicted: truth.strip() not in predicted.split()[:k])
 
 
 def _average_precision(truth: list[str], ranked: list[str], k: int) -> float:

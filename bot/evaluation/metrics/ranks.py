@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 def mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     """Return the place of each value in its column, from 1; equal ones share the mean of theirs.
 
-    As `scipy.stats.rankdata(values, axis=0)`, whose import takes a worker longer than most runs rank for. A column with
-    a NaN has NaN everywhere.
-
-    Args:
-        values: (rows,) or (rows, columns).
+    As `scipy.stats.rankdata(values, axis=0)`, whose import takes a worker longer than most runs rank for, for (rows,) or
+    (rows, columns). A column with a NaN has NaN everywhere.
     """
     values = np.asarray(values)
     columns = values if values.ndim == 2 else values[:, None]

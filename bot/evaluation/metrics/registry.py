@@ -8,7 +8,7 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bot.evaluation.metrics.params import Params
@@ -71,6 +71,9 @@ class Metric:
     """How its predictions are blended, see `spaces`; empty: by their mean where they are numbers, else by votes."""
     by_column: bool = False
     """Whether the better each column's score by itself, the better that of several, so that each may have weights of its own."""
+    of_order: bool = False
+    """Whether it compares rows by their predictions' order alone: models of several folds differ in scale, so that their
+    predictions are scored per fold."""
     unblended: str = ""
     """Why they are not blended, a sentence; empty: they are."""
 
@@ -119,227 +122,93 @@ _BETAS: Sequence[Params] = ({}, {"beta": 0.5}, {"beta": 2.0})
 _FROM_40_TO_75: Params = {"thresholds": [0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75]}
 
 
+_probability_metric = partial(Metric, direction="minimize", least=0.0, bounds=_PROBABILITIES, blended=("mean", "logit"))
+_ranking_metric = partial(Metric, direction="maximize", of_classes=True, least=0.0, most=1.0, of_varied=True)
+_error_metric = partial(Metric, direction="minimize", least=0.0)
+_log_error_metric = partial(
+    Metric, direction="minimize", least=0.0, bounds=_LOGARITHMS, blended=("log",), by_column=True
+)
+_correlation_metric = partial(Metric, direction="maximize", least=-1.0, most=1.0, of_varied=True)
+_label_metric = partial(Metric, direction="maximize", takes="label", of_classes=True, least=0.0, most=1.0)
+_text_metric = partial(Metric, direction="maximize", takes="text", least=0.0, most=1.0)
+
 _ALL = (
-    Metric(
+    _probability_metric(
         "probabilities.log_loss",
-        "minimize",
         of_classes=True,
-        least=0.0,
-        bounds=_PROBABILITIES,
         rescaled=_SHARES,
         rows="probabilities.log_losses",
         variants=(*_CLIPS, *_RAW_CLIPS),
-        blended=("mean", "logit"),
     ),
-    Metric(
+    _probability_metric(
         "probabilities.mean_columnwise_log_loss",
-        "minimize",
         of_classes=True,
-        least=0.0,
-        bounds=_PROBABILITIES,
         rows="probabilities.cell_losses",
         variants=_CLIPS,
-        blended=("mean", "logit"),
         by_column=True,
     ),
-    Metric(
-        "probabilities.weighted_log_loss",
-        "minimize",
-        of_classes=True,
-        least=0.0,
-        bounds=_PROBABILITIES,
-        rows="probabilities.weighted_losses",
-        variants=_CLIPS,
-        blended=("mean", "logit"),
+    _probability_metric(
+        "probabilities.weighted_log_loss", of_classes=True, rows="probabilities.weighted_losses", variants=_CLIPS
     ),
-    Metric(
+    _probability_metric(
         "probabilities.kl_divergence",
-        "minimize",
-        least=0.0,
-        bounds=_PROBABILITIES,
         rescaled=_SHARES,
         rows="probabilities.divergences",
         variants=(*_CLIPS, *_RAW_CLIPS),
-        blended=("mean", "logit"),
     ),
-    Metric(
-        "ranking.roc_auc",
-        "maximize",
-        of_classes=True,
-        least=0.0,
-        most=1.0,
-        of_varied=True,
-        blended=("rank", "mean"),
-        by_column=True,
-    ),
-    Metric(
-        "ranking.average_precision",
-        "maximize",
-        of_classes=True,
-        least=0.0,
-        most=1.0,
-        of_varied=True,
-        blended=("rank", "mean"),
-        by_column=True,
-    ),
-    Metric("ranking.lwlrap", "maximize", of_classes=True, least=0.0, most=1.0, of_varied=True),
-    Metric(
-        "ranking.probabilistic_f1",
-        "maximize",
-        of_classes=True,
-        least=0.0,
-        most=1.0,
-        of_varied=True,
-        variants=_BETAS,
-        blended=("mean", "logit"),
-    ),
-    Metric("errors.rmse", "minimize", least=0.0, rows="errors.squares", rooted=True, by_column=True),
-    Metric("errors.mse", "minimize", least=0.0, rows="errors.squares", by_column=True),
-    Metric(
-        "errors.rmsle",
-        "minimize",
-        least=0.0,
-        bounds=_LOGARITHMS,
-        rows="errors.log_squares",
-        rooted=True,
-        blended=("log",),
-        by_column=True,
-    ),
-    Metric(
-        "errors.msle",
-        "minimize",
-        least=0.0,
-        bounds=_LOGARITHMS,
-        rows="errors.log_squares",
-        blended=("log",),
-        by_column=True,
-    ),
-    Metric(
-        "errors.mean_columnwise_rmse", "minimize", least=0.0, rows="errors.column_squares", rooted=True, by_column=True
-    ),
-    Metric(
-        "errors.mean_columnwise_rmsle",
-        "minimize",
-        least=0.0,
-        bounds=_LOGARITHMS,
-        rows="errors.column_log_squares",
-        rooted=True,
-        blended=("log",),
-        by_column=True,
-    ),
-    Metric("errors.mae", "minimize", least=0.0, rows="errors.absolutes", by_column=True),
-    Metric("errors.median_absolute_error", "minimize", least=0.0),
-    Metric("errors.mape", "minimize", least=0.0, blended=("mean", "log")),
-    Metric("errors.smape", "minimize", least=0.0, blended=("mean", "log")),
-    Metric("errors.rmspe", "minimize", least=0.0, blended=("mean", "log")),
-    Metric("errors.pinball_loss", "minimize", least=0.0),
+    _ranking_metric("ranking.roc_auc", of_order=True, blended=("rank", "mean"), by_column=True),
+    _ranking_metric("ranking.average_precision", of_order=True, blended=("rank", "mean"), by_column=True),
+    _ranking_metric("ranking.lwlrap"),
+    _ranking_metric("ranking.probabilistic_f1", variants=_BETAS, blended=("mean", "logit")),
+    _error_metric("errors.rmse", rows="errors.squares", rooted=True, by_column=True),
+    _error_metric("errors.mse", rows="errors.squares", by_column=True),
+    _log_error_metric("errors.rmsle", rows="errors.log_squares", rooted=True),
+    _log_error_metric("errors.msle", rows="errors.log_squares"),
+    _error_metric("errors.mean_columnwise_rmse", rows="errors.column_squares", rooted=True, by_column=True),
+    _log_error_metric("errors.mean_columnwise_rmsle", rows="errors.column_log_squares", rooted=True),
+    _error_metric("errors.mae", rows="errors.absolutes", by_column=True),
+    _error_metric("errors.median_absolute_error"),
+    _error_metric("errors.mape", blended=("mean", "log")),
+    _error_metric("errors.smape", blended=("mean", "log")),
+    _error_metric("errors.rmspe", blended=("mean", "log")),
+    _error_metric("errors.pinball_loss"),
     Metric("correlations.r2", "maximize", most=1.0, of_varied=True),
-    Metric(
-        "correlations.pearson", "maximize", least=-1.0, most=1.0, of_varied=True, scores_constants=False, by_column=True
+    _correlation_metric("correlations.pearson", scores_constants=False, by_column=True),
+    _correlation_metric(
+        "correlations.spearman", of_order=True, scores_constants=False, blended=("rank", "mean"), by_column=True
     ),
-    Metric(
-        "correlations.spearman",
-        "maximize",
-        least=-1.0,
-        most=1.0,
-        of_varied=True,
-        scores_constants=False,
-        blended=("rank", "mean"),
-        by_column=True,
-    ),
-    Metric("correlations.gini", "maximize", least=-1.0, most=1.0, of_varied=True, blended=("rank", "mean")),
+    _correlation_metric("correlations.gini", of_order=True, blended=("rank", "mean")),
     Metric("correlations.laplace_log_likelihood", "maximize"),
-    Metric(
+    _error_metric(
         "correlations.mean_angular_error",
-        "minimize",
-        least=0.0,
         most=math.pi,
         unblended="The mean of two angles need not lie between their directions.",
     ),
-    Metric("labels.accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0, rows="labels.right_rows"),
-    Metric("labels.error_rate", "minimize", "label", of_classes=True, least=0.0, most=1.0, rows="labels.wrong_rows"),
-    Metric("labels.balanced_accuracy", "maximize", "label", of_classes=True, least=0.0, most=1.0),
-    Metric("labels.cohen_kappa", "maximize", "label", of_classes=True, least=-1.0, most=1.0, of_varied=True),
-    Metric(
-        "labels.quadratic_weighted_kappa",
-        "maximize",
-        "label",
-        of_classes=True,
-        least=-1.0,
-        most=1.0,
-        of_varied=True,
-        blended=("vote", "ordinal"),
+    _label_metric("labels.accuracy", rows="labels.right_rows"),
+    _label_metric("labels.error_rate", direction="minimize", rows="labels.wrong_rows"),
+    _label_metric("labels.balanced_accuracy"),
+    _label_metric("labels.cohen_kappa", least=-1.0, of_varied=True),
+    _label_metric("labels.quadratic_weighted_kappa", least=-1.0, of_varied=True, blended=("vote", "ordinal")),
+    _label_metric("labels.mcc", least=-1.0, of_varied=True),
+    _label_metric("labels.macro_f1"),
+    _label_metric("labels.micro_f1"),
+    _label_metric("labels.weighted_f1"),
+    _label_metric("labels.binary_f1", of_varied=True, blended=("vote", "ordinal")),
+    _label_metric("labels.binary_f_beta", of_varied=True, variants=_BETAS[1:], blended=("vote", "ordinal")),
+    _text_metric("label_lists.multilabel_micro_f1", variants=({}, {"known_only": True}), blended=("share",)),
+    _text_metric("label_lists.multilabel_macro_f1", variants=({}, {"known_only": True}), blended=("share",)),
+    _text_metric("label_lists.multilabel_samples_f1", blended=("share",)),
+    _text_metric("label_lists.map_at_k", variants=_CUTOFFS, blended=("fusion",)),
+    _text_metric(
+        "label_lists.top_k_error", direction="minimize", of_classes=True, variants=_CUTOFFS, blended=("fusion",)
     ),
-    Metric("labels.mcc", "maximize", "label", of_classes=True, least=-1.0, most=1.0, of_varied=True),
-    Metric("labels.macro_f1", "maximize", "label", of_classes=True, least=0.0, most=1.0),
-    Metric("labels.micro_f1", "maximize", "label", of_classes=True, least=0.0, most=1.0),
-    Metric("labels.weighted_f1", "maximize", "label", of_classes=True, least=0.0, most=1.0),
-    Metric(
-        "labels.binary_f1",
-        "maximize",
-        "label",
-        of_classes=True,
-        least=0.0,
-        most=1.0,
-        of_varied=True,
-        blended=("vote", "ordinal"),
-    ),
-    Metric(
-        "labels.binary_f_beta",
-        "maximize",
-        "label",
-        of_classes=True,
-        least=0.0,
-        most=1.0,
-        of_varied=True,
-        variants=_BETAS[1:],
-        blended=("vote", "ordinal"),
-    ),
-    Metric(
-        "label_lists.multilabel_micro_f1",
-        "maximize",
-        "text",
-        least=0.0,
-        most=1.0,
-        variants=({}, {"known_only": True}),
-        blended=("share",),
-    ),
-    Metric(
-        "label_lists.multilabel_macro_f1",
-        "maximize",
-        "text",
-        least=0.0,
-        most=1.0,
-        variants=({}, {"known_only": True}),
-        blended=("share",),
-    ),
-    Metric("label_lists.multilabel_samples_f1", "maximize", "text", least=0.0, most=1.0, blended=("share",)),
-    Metric("label_lists.map_at_k", "maximize", "text", least=0.0, most=1.0, variants=_CUTOFFS, blended=("fusion",)),
-    Metric(
-        "label_lists.top_k_error",
-        "minimize",
-        "text",
-        of_classes=True,
-        least=0.0,
-        most=1.0,
-        variants=_CUTOFFS,
-        blended=("fusion",),
-    ),
-    Metric("texts.word_jaccard", "maximize", "text", least=0.0, most=1.0),
-    Metric("texts.levenshtein", "minimize", "text", least=0.0),
-    Metric("texts.levenshtein_ratio", "minimize", "text", least=0.0),
-    Metric("texts.kendall_tau", "maximize", "text", least=-1.0, most=1.0, blended=("fusion",)),
-    Metric("masks.dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS, blended=("pixels",)),
-    Metric("masks.global_dice", "maximize", "text", least=0.0, most=1.0, variants=_BETAS, blended=("pixels",)),
-    Metric(
-        "masks.mask_map_iou",
-        "maximize",
-        "text",
-        least=0.0,
-        most=1.0,
-        variants=({}, _FROM_40_TO_75),
-        blended=("pixels",),
-    ),
+    _text_metric("texts.word_jaccard"),
+    _error_metric("texts.levenshtein", takes="text"),
+    _error_metric("texts.levenshtein_ratio", takes="text"),
+    _text_metric("texts.kendall_tau", least=-1.0, blended=("fusion",)),
+    _text_metric("masks.dice", variants=_BETAS, blended=("pixels",)),
+    _text_metric("masks.global_dice", variants=_BETAS, blended=("pixels",)),
+    _text_metric("masks.mask_map_iou", variants=({}, _FROM_40_TO_75), blended=("pixels",)),
 )
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ALL}
@@ -390,6 +259,12 @@ def needs_variation(card: TaskCard) -> bool:
     """Return whether a task's metric may be undefined where the truth of a column is constant; an unknown one may."""
     metric = METRICS.get(card.metric.name)
     return metric is None or metric.of_varied
+
+
+def metric_per_fold(card: TaskCard) -> bool:
+    """Return whether a task's metric is computed per fold and averaged; an unknown one is computed on all rows at once."""
+    metric = METRICS.get(card.metric.name)
+    return metric is not None and metric.of_order
 
 
 def prediction_kind(card: TaskCard) -> PredictionKind:

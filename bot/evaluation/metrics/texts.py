@@ -6,9 +6,7 @@ Several prediction columns are scored as more rows.
 import math
 from bisect import bisect_left, insort
 
-import numpy as np
-
-from bot.evaluation.metrics.arrays import Values, text_pairs
+from bot.evaluation.metrics.arrays import Values, mean_over_texts, text_pairs
 from bot.evaluation.metrics.edit_distance import distance
 from bot.evaluation.metrics.params import Params
 
@@ -24,7 +22,7 @@ def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
         left, right = set(truth.lower().split()), set(predicted.lower().split())
         return len(left & right) / len(left | right) if left or right else 1.0
 
-    return float(np.mean([one(truth, predicted) for truth, predicted in text_pairs(y_true, y_pred)]))
+    return mean_over_texts(y_true, y_pred, one)
 
 
 def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -32,7 +30,7 @@ def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: billion-word-imputation, bms-molecular-translation.
     """
-    return float(np.mean([distance(truth, predicted) for truth, predicted in text_pairs(y_true, y_pred)]))
+    return mean_over_texts(y_true, y_pred, distance)
 
 
 def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from bot.evaluation.answers.self_reported import reason_in
+from bot.evaluation.layouts.data_files import archive_names, data_files
+from bot.evaluation.preview.claims import claim_lines
 from bot.evaluation.preview.column_lines import column_lines, target_lines
-from bot.evaluation.preview.comparison import comparison_lines
+from bot.evaluation.preview.comparison import comparison_lines, prefix_lines
+from bot.evaluation.preview.drift import drift_lines
 from bot.evaluation.preview.file_list import archive_lines, file_lines, place_lines
 from bot.evaluation.preview.main_tables import MOST_IDS, MainTables, main_tables
-from bot.evaluation.preview.profile import clean
+from bot.evaluation.preview.oddities import oddity_lines, sum_lines
+from bot.evaluation.preview.profile import clean, listed
 from bot.evaluation.tables.csv_table import encode_row
 from bot.evaluation.views.build import view_info
 from scrapers.snapshots.card import TaskCard
@@ -20,6 +24,9 @@ LONGEST = 10_000
 _LINE = 400
 _ROW = 200
 _TARGETS = 40
+_WIDE_TARGETS = 6
+_WIDE = 20
+"""Columns from which one row of a sample shows all that two do."""
 _SAMPLES = {"sample_submission.csv": "test", "sample_validation.csv": "validation"}
 
 _Lines = Callable[[], Sequence[str]]
@@ -31,12 +38,7 @@ def preview(
 ) -> str:
     """Describe a data folder in at most `max_chars` characters; the same folder gives the same text.
 
-    Args:
-        data_dir: a competition's files, or a view of them.
-        card: the task: its id and prediction columns.
-        labels_dir: of the view, beside whose labels it is written how its rows were drawn; None: this is no view.
-        doubts: what guards found in the data, in sentences.
-        max_chars: longest text; sections are cut at lines, each with a note of how many are left out.
+    A view has a `labels_dir`, which says how its rows were drawn. Sections are cut at lines, and say how many are left out.
     """
     parts = []
     for title, share, lines in _sections(data_dir, card, labels_dir, doubts):
@@ -60,8 +62,9 @@ def _sections(
     yield "Target", 0.15, partial(_target_lines, found, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
     yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
+    yield "The description against the data", 0.12, partial(_claim_lines, data_dir, found, card)
     if found.train is not None:
-        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, found, card)
+        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, found, card, ids)
         yield found.train, 0.4, partial(_table_lines, found, found.train)
     yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, found, ids)]
     for name in samples:
@@ -76,7 +79,7 @@ def _sections(
 def _section(title: str, lines: Sequence[str], room: int) -> str:
     kept = [f"## {title}"]
     for at, line in enumerate(lines):
-        short = line if len(line) <= _LINE else f"{line[:_LINE]}…"
+        short = _cut(line, _LINE)
         if sum(map(len, kept)) + len(kept) + len(short) > room:
             return "\n".join([*kept, f"… and {len(lines) - at} more lines"])
         kept.append(short)
@@ -86,21 +89,33 @@ def _section(title: str, lines: Sequence[str], room: int) -> str:
 def _target_lines(found: MainTables, card: TaskCard) -> list[str]:
     columns = card.prediction_columns
     lines = [
-        f"To predict ({card.metric.name}, {card.metric.direction}): {_some(columns, 6)}"
+        f"To predict ({card.metric.name}, {card.metric.direction}): {_names(columns, _WIDE_TARGETS)}"
         f"{f' ({len(columns)} columns)' if len(columns) > 1 else ''}, one row for each "
         f"{' and '.join(map(clean, card.row_columns))}."
     ]
     if found.train is None:
         return lines
-    lines.append(f"Columns of {found.train} that rows to predict lack: {_some(found.lacking, 20) or 'none'}")
+    same = len(columns) > _WIDE_TARGETS and set(found.lacking) == set(columns)
+    lacking = "these alone" if same else _names(found.lacking, 20)
+    lines.append(f"Columns of {found.train} that rows to predict lack: {lacking or 'none'}")
     if len(found.lacking) == 1 and found.lacking[0] not in columns:
         lines.append(f"{clean(found.lacking[0])} holds the label; the submission names it in its own columns.")
     known = {column.name: column for column in found.columns(found.train)}
-    return lines + target_lines([known[name] for name in found.lacking[:_TARGETS]])
+    targets = [known[name] for name in found.lacking[:_TARGETS]]
+    return [*lines, *target_lines(targets), *sum_lines(targets)]
 
 
-def _some(names: Sequence[str], most: int) -> str:
-    return ", ".join(map(clean, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _claim_lines(data_dir: Path, found: MainTables, card: TaskCard) -> list[str]:
+    columns = found.columns(found.train) if found.train is not None else []
+    targets = [column for column in columns if column.name in found.lacking]
+    features = [column for column in columns if column.name not in found.lacking]
+    files = list(data_files(data_dir))
+    members = (name for path in files for name in archive_names(data_dir / path) or ())
+    return claim_lines(card, targets, features, chain((path.as_posix() for path in files), members))
+
+
+def _names(names: Sequence[str], most: int) -> str:
+    return listed([clean(name) for name in names], most)
 
 
 def _drawn_lines(labels_dir: Path | None) -> list[str]:
@@ -112,12 +127,19 @@ def _drawn_lines(labels_dir: Path | None) -> list[str]:
     return [] if reason is None else [clean(f"No rows are held out: {reason}", _LINE)]
 
 
-def _compared_lines(found: MainTables, card: TaskCard) -> list[str]:
+def _compared_lines(found: MainTables, card: TaskCard, ids: Ids) -> list[str]:
     assert found.train is not None  # noqa: S101 - else there is no such section
     main = (found.train, *found.asked)
     profiles = {name: {column.name: column for column in found.columns(name)} for name in main}
     asked = {name: found.tables[name] for name in found.asked}
     lines = comparison_lines(found.train, found.tables[found.train], asked, card.row_columns, found.lacking, profiles)
+    tests = [name for name in found.asked if not name.startswith("validation")]
+    lines += [] if card.key_columns or not tests else prefix_lines(found.train, tests[0], ids)
+    if tests:
+        sides = [(name, found.tables[name]) for name in (found.train, tests[0])]
+        names = [column for column in asked[tests[0]].header if column not in card.row_columns]
+        columns = profiles[found.train]
+        lines += drift_lines(sides[0], sides[1], [name for name in names if name in columns], columns)
     partly = [f"{found.read_rows(name)} of {name}" for name in main if not found.is_whole(name)]
     return [f"As far as read ({', '.join(partly)}):", *lines] if partly and lines else lines
 
@@ -132,16 +154,17 @@ def _like_training(found: MainTables) -> list[str]:
 
 def _table_lines(found: MainTables, name: str) -> list[str]:
     columns, read = found.columns(name), found.read_rows(name)
-    lines = [f"Columns, by {read}:"]
-    if name == found.train:
-        like, targets = _like_training(found), found.lacking[:_TARGETS]
-        if like:
-            has = "have" if len(like) > 1 else "has"
-            lacking = _some(found.lacking, 10) or "any missing"
-            lines = [f"{' and '.join(like)} {has} the same columns without {lacking}.", *lines]
-        columns = [column for column in columns if column.name not in targets]
-        lines[-1] = f"Columns other than the targets, by {read}:" if targets else lines[-1]
-    return [*lines, *column_lines(columns)]
+    if name != found.train:
+        return [f"Columns, by {read}:", *column_lines(columns)]
+    lines, like, targets = [], _like_training(found), found.lacking[:_TARGETS]
+    if like:
+        has = "have" if len(like) > 1 else "has"
+        lines.append(
+            f"{' and '.join(like)} {has} the same columns without {_names(found.lacking, 3) or 'any missing'}."
+        )
+    columns = [column for column in columns if column.name not in targets]
+    lines.append(f"Columns{' other than the targets' if targets else ''}, by {read}:")
+    return [*lines, *column_lines(columns), *oddity_lines(columns)]
 
 
 def _place_lines(data_dir: Path, found: MainTables, ids: Ids) -> list[str]:
@@ -162,11 +185,10 @@ def _sample_lines(found: MainTables, name: str, ids: Ids) -> list[str]:
     first = found.tables.get(next(iter(_SAMPLES)))
     if first is not None and first is not table and first.header == table.header:
         return [*lines, f"The columns are those of {first.path.name}."]
-    rows = [table.header, *islice(table.rows(), 2)]
-    return lines + [
-        _cut(encode_row([clean(c) for c in row], getattr(table, "delimiter", ",")).rstrip("\n")) for row in rows
-    ]
+    rows = [table.header, *islice(table.rows(), 2 if len(table.header) <= _WIDE else 1)]
+    delimiter = getattr(table, "delimiter", ",")
+    return lines + [_cut(encode_row([clean(c) for c in row], delimiter).rstrip("\n"), _ROW) for row in rows]
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _ROW else f"{line[:_ROW]}…"
+def _cut(line: str, longest: int) -> str:
+    return line if len(line) <= longest else f"{line[:longest]}…"

@@ -2,7 +2,7 @@
 
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 
 from bot.evaluation.preview.profile import Column, Kind, clean, ordered
@@ -21,6 +21,11 @@ _LONG = 160
 _NUMBERED = re.compile(r"^(.*?)(\d+)$")
 _OFTEN = 0.05
 _SHORT = 30
+_TIED = 0.5
+"""Distinct values over rows below which a quantity's ties are worth a word."""
+_RARE = 10
+_A_LINE = 5
+"""Targets that share a line where there are many."""
 
 
 def column_lines(columns: Sequence[Column]) -> list[str]:
@@ -103,13 +108,30 @@ def target_lines(columns: Sequence[Column]) -> list[str]:
     """Describe targets: the count of each class, or the distribution of a quantity; many of two values together."""
     hot = [column for column in columns if set(column.values) <= {"0", "1"}]
     if len(hot) < _RUN:
-        return [_target_line(column) for column in columns]
+        numbers = [column for column in columns if column.numbers]
+        return [*_many_lines(numbers)] if len(numbers) == len(columns) > _RUN else [*map(_target_line, columns)]
     shares = sorted((column.values["1"] / max(1, column.rows), column.name) for column in hot)
     shown = [f"{clean(name)} {share:.2%}" for share, name in (*shares[:3], shares[len(shares) // 2], *shares[-2:])]
     constant = [clean(column.name) for column in hot if len(column.values) < 2]
     line = f"{len(hot)} columns of 0 and 1; share of 1, from the rarest: {', '.join(dict.fromkeys(shown))}"
     more = [f"Constant in these rows: {', '.join(constant[:10])}"] if constant else []
     return [line, *more, *(_target_line(column) for column in columns if column not in hot)]
+
+
+def _many_lines(columns: Sequence[Column]) -> Iterator[str]:
+    """Describe many targets of numbers: their extent together, and of each how much of it is ties."""
+    numbers = [number for column in columns for number in column.numbers]
+    counts = [len(column.values) for column in columns]
+    yield (
+        f"{len(columns)} columns of numbers, {min(numbers):g} to {max(numbers):g}, "
+        f"{_between(min(counts), max(counts))} distinct each. Of each its distinct values, the most common and its share:"
+    )
+    described = []
+    for column in columns:
+        value, count = ordered(column.values)[0] if column.values else ("", 0)
+        described.append(f"{clean(column.name, _SHORT)} {len(column.values)}, {value} {percent(count, column.rows)}")
+    for start in range(0, len(described), _A_LINE):
+        yield "; ".join(described[start : start + _A_LINE])
 
 
 def _target_line(column: Column) -> str:
@@ -122,6 +144,7 @@ def _target_line(column: Column) -> str:
         spread = ", ".join(f"{name} {value:g}" for name, value in zip(names, points, strict=True))
         value, count = ordered(counts)[0]
         often = f", {percent(count, column.rows)} are {value}" if count > _OFTEN * column.rows else ""
+        often = f", {len(counts):,} distinct{often}" if len(counts) < _TIED * counts.total() else often
         mean = statistics.fmean(column.numbers)
         return f"{name}: {column.kind}, {spread}, mean {mean:g}{often}{_lacking(column)}"
     if len(counts) * 2 > counts.total() and len(counts) > _CLASSES:
@@ -129,6 +152,8 @@ def _target_line(column: Column) -> str:
     if len(counts) > _CLASSES:
         sizes = ordered(counts)
         few = ", ".join(f"{clean(value)} {count:,}" for value, count in sizes[:4])
+        rare = sum(size < _RARE for _, size in sizes)
+        few += f"; {rare:,} of fewer than {_RARE} rows" if rare and sizes[0][1] >= _RARE else ""
         return f"{name}: {len(counts):,} classes of {_between(sizes[-1][1], sizes[0][1])} rows, e.g. {few}{_lacking(column)}"
     total = counts.total() or 1
     shares = ", ".join(f"{clean(value)} {count:,} ({count / total:.1%})" for value, count in ordered(counts))

@@ -1,5 +1,7 @@
 """Compares training rows with those to predict: equal ids and rows, groups that both have, missing values, ranges."""
 
+import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +12,7 @@ from bot.evaluation.preview.column_lines import percent
 from bot.evaluation.preview.profile import Column, clean, is_missing
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import LIKE_AN_ID
+from scrapers.snapshots.tables import read_number
 
 Profiles = Mapping[str, Mapping[str, Column]]
 """Columns by name, by the name of their file."""
@@ -33,15 +36,20 @@ _MISSING_APART = 0.03
 _MEDIANS_APART = 0.5
 """Of the middle half's width in the training rows."""
 _LINES = 8
+_PREFIX = re.compile(r"(.+?)[_\-./:| ][^_\-./:| ]+$")
+_FEWEST_PREFIXES = 10
+_FEWEST_PAIRS = 20
+_CLASSES = 20
+"""Distinct numbers up to which labels count as classes."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The rows of a table, as hashes: of features, of labels, of keys."""
+    """The rows of a table: hashes of features and of keys, and labels."""
 
     name: str
     features: list[int]
-    labels: list[int]
+    labels: list[tuple[str, ...]]
     ids: list[int]
     groups: Mapping[str, Counter[str]]
     """Values of columns that may name groups."""
@@ -52,20 +60,12 @@ def comparison_lines(
 ) -> list[str]:
     """Describe how the rows to predict differ from the training rows, or resemble them too much; most telling first.
 
-    Args:
-        name: of the training rows' file.
-        train: the training rows.
-        asked: the rows to predict, by their file's name.
-        ids: columns that identify a row.
-        targets: training columns that other rows lack.
-        profiles: of all these tables.
-
-    Raises:
-        UnsupportedLayout: a row cannot be read.
+    Rows to predict are given by their file's name. Raises UnsupportedLayout where a row cannot be read.
     """
     asked = {file: table for file, table in asked.items() if set(table.header) & set(train.header)}
     shared = [c for c in train.header if all(c in table.header for table in asked.values()) and c not in targets]
-    features = [column for column in shared if column not in ids]
+    # A time that identifies a row is a feature of it as well.
+    features = [column for column in shared if column not in ids or profiles[name][column].kind == "time"]
     if not asked:
         return []
     groups = _may_group(features, [profiles[file] for file in (name, *asked)])
@@ -103,14 +103,12 @@ def _read(
     at_groups = [(places[name], counter) for name, counter in part.groups.items()]
     for row in islice(table.rows(), max(1000, _CELLS // len(table.header))):
         part.features.append(hash(tuple([row[at] for at in at_features])))
-        part.labels.append(hash(tuple([row[at] for at in at_labels])))
+        part.labels.append(tuple([row[at] for at in at_labels]))
         if at_ids:
             part.ids.append(hash(tuple([row[at] for at in at_ids])))
         for at, counter in at_groups:
-            counter[row[at].strip()] += 1
-    for counter in part.groups.values():
-        for value in [value for value in counter if is_missing(value)]:
-            del counter[value]
+            if not is_missing(row[at]):
+                counter[row[at].strip()] += 1
     return part
 
 
@@ -119,22 +117,18 @@ def _id_lines(train: _Part, part: _Part) -> Iterator[str]:
     both = [(known[key], row) for key, row in zip(part.ids, part.features, strict=False) if key in known]
     if both:
         equal = sum(left == right for left, right in both)
-        what = (
-            "the same rows"
-            if equal == len(both)
-            else "other rows: never join by id"
-            if not equal
-            else "not always the same"
-        )
+        what = "not always the same" if equal else "other rows: never join by id"
+        what = "the same rows" if equal == len(both) else what
         yield f"{len(both):,} of the {len(part.ids):,} ids of {part.name} are ids of {train.name} too; they mean {what}."
 
 
 def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
-    first: dict[int, int] = {}
-    repeated = other = 0
+    first: dict[int, tuple[str, ...]] = {}
+    repeated, pairs = 0, list[tuple[str, str]]()
     for row, label in zip(train.features, train.labels, strict=True):
         repeated += row in first
-        other += first.setdefault(row, label) != label
+        if (earlier := first.setdefault(row, label)) != label:
+            pairs.append((earlier[0], label[0]))
     if len(first) < _DISTINCT * len(train.features):
         yield f"The {len(train.features):,} rows of {train.name} have {len(first):,} different combinations of features."
         return
@@ -142,7 +136,7 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
         share = percent(repeated, len(train.features))
         yield (
             f"{repeated:,} rows of {train.name} ({share}) repeat an earlier one in all of the table's features, "
-            f"{other:,} of them with another label."
+            f"{len(pairs):,} of them with another label{_label_distance(train, pairs)}."
         )
     counts = [(part, sum(row in first for row in part.features)) for part in parts]
     if any(count for _, count in counts):
@@ -150,6 +144,33 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
             f"{count:,} of {part.name} ({percent(count, len(part.features))})" for part, count in counts
         )
         yield f"Rows with all the features of a row of {train.name}: {shares}."
+
+
+def prefix_lines(train: str, test: str, ids: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say how many groups ids begin with, as `patient3` in `patient3_7`, and how many of them both files have."""
+    sides = [[match[1] for id in ids[name] if (match := _PREFIX.match(id))] for name in (train, test)]
+    groups = [set(side) for side in sides]
+    whole = all(len(side) == len(ids[name]) and side for side, name in zip(sides, (train, test), strict=True))
+    if not whole or not _FEWEST_PREFIXES <= len(groups[0]) <= len(sides[0]) / _REPEATED:
+        return []
+    shared = len(groups[0] & groups[1])
+    return [
+        f"Ids of {train} begin with {len(groups[0]):,} groups, such as {clean(sides[0][0])} of {clean(ids[train][0])}; those of "
+        f"{test} with {len(groups[1]):,}, {shared:,} of them the same"
+    ]
+
+
+def _label_distance(train: _Part, pairs: Sequence[tuple[str, str]]) -> str:
+    """Say how far apart the first labels of equal rows are, over those of any two rows; nothing where they are no quantity."""
+    labels = [read_number(label[0]) for label in train.labels if label]
+    known = sorted(number for number in labels if number is not None and math.isfinite(number))
+    apart = [(read_number(one), read_number(other)) for one, other in pairs]
+    if len(known) < len(labels) or len(pairs) < _FEWEST_PAIRS or len(set(known)) <= _CLASSES:
+        return ""
+    count = len(known)
+    usual = 2 * sum((2 * at - count + 1) * number for at, number in enumerate(known)) / (count * (count - 1))
+    mean = sum(abs(one - other) for one, other in apart if one is not None and other is not None) / len(pairs)
+    return f" ({mean / usual:.0%} as far apart as those of any two rows)" if usual > 0 else ""
 
 
 def _group_lines(
@@ -165,10 +186,8 @@ def _group_lines(
                 continue
             least = min(least, len(known) / len(values))
             rows = percent(sum(values[value] for value in known), values.total())
-            some = f"{len(known):,}" if known else "none"
-            sentences.append(
-                f"{some} of the {len(values):,} values in {part.name}{f' ({rows} of its rows)' if known else ''}"
-            )
+            some, of_rows = (f"{len(known):,}", f" ({rows} of its rows)") if known else ("none", "")
+            sentences.append(f"{some} of the {len(values):,} values in {part.name}{of_rows}")
         worth_a_line = columns[name].kind == "text" or LIKE_AN_ID.search(name) or least < _MOST
         if least < _ALL and worth_a_line:
             found.append((least, f"{clean(name)}: {train.name} has {', and '.join(sentences)}"))

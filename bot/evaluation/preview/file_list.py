@@ -4,6 +4,7 @@ import codecs
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from io import FileIO
 from pathlib import Path, PurePosixPath
@@ -29,6 +30,7 @@ _IMAGES = 60
 """Images whose heads are read, of one folder or archive."""
 _COUNTED_BYTES = 16 * 1024**2
 _HEAD = 900
+_NO_IMAGE = (OSError, ValueError, zipfile.BadZipFile, Image.DecompressionBombError)
 
 ItemT = TypeVar("ItemT")
 
@@ -66,12 +68,12 @@ def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
 
 
 def _file_line(data_dir: Path, path: Path) -> str:
-    size = (data_dir / path).stat().st_size
-    rows = f", {count_rows(data_dir / path)}" if path.suffix.lower() in TABLES else ""
-    return f"{clean(path.as_posix())}: {decimal(size)}{rows}"
+    size = decimal((data_dir / path).stat().st_size)
+    rows = f", {_count_rows(data_dir / path)}" if path.suffix.lower() in TABLES else ""
+    return f"{clean(path.as_posix())}: {size}{rows}"
 
 
-def count_rows(path: Path) -> str:
+def _count_rows(path: Path) -> str:
     """Return how many rows and columns a table has; of a large one its lines are counted, which is quicker."""
     try:
         table = read_table(path)
@@ -86,39 +88,38 @@ def count_rows(path: Path) -> str:
 
 
 def archive_lines(data_dir: Path) -> list[str]:
-    """Return what each archive holds: how many members of which kind, examples, images' sizes, a text's beginning."""
+    """Return what each archive holds: how many members of which kind, images' sizes, the beginning of the first text."""
     lines: list[str] = []
+    shows_text = False
     for path in data_files(data_dir):
-        names = archive_names(data_dir / path)
-        if names is None:
+        names = sorted(archive_names(data_dir / path) or ())
+        if not names:
             continue
-        names = sorted(names)
         kinds = Counter(PurePosixPath(name).suffix.lower() or "without suffix" for name in names)
-        shown = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(5))
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(5))
         few = _few([Path(name) for name in names])
-        lines.append(f"{clean(path.as_posix())}: {len(names):,} files ({shown}), e.g. {few}")
-        if zipfile.is_zipfile(data_dir / path):
-            lines += _member_lines(data_dir / path, names)
+        lines.append(f"{clean(path.as_posix())}: {len(names):,} files ({counts}), e.g. {few}")
+        if not zipfile.is_zipfile(data_dir / path):
+            continue
+        with zipfile.ZipFile(data_dir / path) as archive:
+            readable = [name for name in names if not archive.getinfo(name).flag_bits & 1]
+            images = [name for name in readable if PurePosixPath(name).suffix.lower() in IMAGES]
+            if images:
+                lines.append(_images_line([partial(archive.open, name) for name in _spread(images)]))
+            elif readable and not shows_text and (text := _beginning(archive, readable[0])):
+                lines += [f"  {clean(readable[0])} begins:", *(f"    {line[:100]}" for line in text.splitlines()[:6])]
+                shows_text = True
     return lines
 
 
-def _member_lines(path: Path, names: Sequence[str]) -> list[str]:
-    with zipfile.ZipFile(path) as archive:
-        readable = [name for name in names if not archive.getinfo(name).flag_bits & 1]
-        if not readable:
-            return []
-        suffix = PurePosixPath(readable[0]).suffix.lower()
-        if suffix in IMAGES:
-            alike = [name for name in readable if name.lower().endswith(suffix)]
-            return [_images_line([partial(archive.open, name) for name in _spread(alike)])]
-        with archive.open(readable[0]) as file:
-            head = file.read(_HEAD)
-    try:
-        # The cut may fall inside a character.
-        text = codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return []
-    return [f"  {clean(readable[0])} begins:", *(f"    {line[:100]}" for line in text.splitlines()[:6])]
+def _beginning(archive: zipfile.ZipFile, name: str) -> str:
+    """Return the beginning of a member, nothing if it is no text."""
+    with archive.open(name) as file:
+        try:
+            # The cut may fall inside a character.
+            return codecs.getincrementaldecoder("utf-8")().decode(file.read(_HEAD))
+        except UnicodeDecodeError:
+            return ""
 
 
 def _spread(items: Sequence[ItemT]) -> list[ItemT]:
@@ -129,38 +130,22 @@ def _spread(items: Sequence[ItemT]) -> list[ItemT]:
 
 def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:
     """Say of what sizes and modes images are, by their heads."""
-    sizes, modes, broken = list[tuple[int, int]](), Counter[str](), 0
+    sizes, modes = Counter[tuple[int, int]](), Counter[str]()
     for opened in images:
-        try:
-            with opened() as file, Image.open(file) as image:
-                sizes.append(image.size)
-                modes[image.mode] += 1
-        except (OSError, ValueError, zipfile.BadZipFile, Image.DecompressionBombError):
-            broken += 1
-    fault = f", {broken} cannot be opened" if broken else ""
+        with suppress(*_NO_IMAGE), opened() as file, Image.open(file) as image:
+            sizes[image.size] += 1
+            modes[image.mode] += 1
     if not sizes:
-        return f"  of {len(images)} looked at{fault or ', none is an image'}"
+        return f"  of {len(images)} looked at, none is an image"
     widths, heights = zip(*sizes, strict=True)
-    alike = (
-        f"all {widths[0]} × {heights[0]}"
-        if len(set(sizes)) == 1
-        else (
-            f"{min(widths)} to {max(widths)} wide, {min(heights)} to {max(heights)} high, "
-            f"most often {' × '.join(map(str, Counter(sizes).most_common(1)[0][0]))}"
-        )
-    )
+    common = " × ".join(map(str, sizes.most_common(1)[0][0]))
+    extent = f"{min(widths)} to {max(widths)} wide, {min(heights)} to {max(heights)} high, most often {common}"
     kinds = ", ".join(f"{mode} × {count}" if len(modes) > 1 else mode for mode, count in modes.most_common())
-    return f"  images, by {len(images)} of them: {alike} pixels, {kinds}{fault}"
+    return f"  images, by {len(images)} of them: {extent if len(sizes) > 1 else f'all {common}'} pixels, {kinds}"
 
 
 def place_lines(data_dir: Path, trained: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """Say where the files of single rows lie, by their ids.
-
-    Args:
-        data_dir: the folder.
-        trained: ids of training rows and of rows to validate on.
-        asked: ids of the test rows.
-    """
+    """Say where the files of single rows lie, by their ids; rows to validate on count as trained."""
     found = row_files(data_dir, trained, frozenset(asked))
     return [
         f"{_place(pattern, places)}: {len(places):,} of {count:,} {kind} rows have one"

@@ -1,6 +1,7 @@
 """The tables of a data folder as a preview reads them: which hold the training rows and those to predict, and their columns."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,14 +53,11 @@ class MainTables:
 
     def ids(self, name: str, id_column: str) -> Sequence[str]:
         """Return what a table calls its first `MOST_IDS` rows; nothing where it has no such column, or cannot be read."""
-        try:
-            return (
-                self.tables[name].heads([id_column], MOST_IDS)[id_column]
-                if id_column in self.tables[name].header
-                else ()
-            )
-        except UnsupportedLayout:
+        if id_column not in self.tables[name].header:
             return ()
+        with suppress(UnsupportedLayout):
+            return self.tables[name].heads([id_column], MOST_IDS)[id_column]
+        return ()
 
 
 def main_tables(data_dir: Path, card: TaskCard) -> MainTables:

@@ -16,7 +16,7 @@ from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 
-__all__ = ["Scorer", "labels_of", "open_scorer", "parts_of"]
+__all__ = ["Scorer", "labels_of", "open_scorer", "parts_of", "readable_parts"]
 
 
 class Scorer(Protocol):
@@ -31,11 +31,7 @@ class Scorer(Protocol):
         """Name of the metric, for sentences."""
 
     def truth(self, path: Path, sample: Path) -> Truth:
-        """Open a file of answers or labels.
-
-        Args:
-            path: the file.
-            sample: a file with the ids of the rows to predict.
+        """Open a file of answers or labels; `sample` has the ids of the rows to predict.
 
         Raises:
             InvalidSubmission: the file cannot serve as the truth.
@@ -50,11 +46,6 @@ class Scorer(Protocol):
 def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:
     """Return the scorer of a task's predictions: the registry's for its metrics, else the competition's grade.py.
 
-    Args:
-        card: the task.
-        grader: the competition's grade.py; None: there is none, as in live runs.
-        limits: of the grader's process.
-
     Raises:
         UsageError: the metric is not in the registry, and there is no grader.
     """
@@ -64,13 +55,18 @@ def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None
 
 
 def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
-    """Open a view's labels without those of `final`; the result still reads predictions of all rows.
+    """Open a view's labels without those of `final`; raises as `readable_parts`."""
+    return readable_parts(view, scorer)[0]
+
+
+def readable_parts(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
+    """Open a view's labels as `parts_of` does, where they must be readable.
 
     Raises:
         InfrastructureFailure: they cannot be read.
     """
     try:
-        return parts_of(view, scorer)[0]
+        return parts_of(view, scorer)
     except InvalidSubmission as error:
         raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
 

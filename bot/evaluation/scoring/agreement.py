@@ -26,8 +26,7 @@ from bot.evaluation.answers import Agreement, LabelledView
 from bot.evaluation.metrics.ranks import pearson, spearman
 from bot.evaluation.metrics.registry import METRICS, Metric, prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
-from bot.evaluation.scoring.bank import read_predicted
-from bot.evaluation.scoring.kept_files import read_answers
+from bot.evaluation.scoring.bank import read_answers, read_predicted
 from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 
@@ -45,12 +44,8 @@ Distance = Callable[[NDArray[Any], NDArray[Any]], float]
 def agree(view: LabelledView, refitted: Path, scored: Path, predictions: Path, alike: Sequence[Path] = ()) -> Agreement:
     """Compare a refit's predictions of the test rows with those of its scored run.
 
-    Args:
-        view: the hold-out view; its rows of `final` are not used.
-        refitted: the refit's file.
-        scored: the scored run's, in the bank or as the script wrote it.
-        predictions: the scored run's predictions of the rows of `sample_validation.csv`.
-        alike: predictions of the test rows by the same script that was trained on other rows, or by scripts as good.
+    Predictions are those of the rows of `sample_validation.csv`; `alike` are those of the test rows by the same script that
+    was trained on other rows, or by scripts as good. Rows of `final` are not used.
 
     Raises:
         InvalidSubmission: a file cannot be read.

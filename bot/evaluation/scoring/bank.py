@@ -8,15 +8,55 @@ There are no labels in it.
 import hashlib
 import os
 import shutil
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.scoring.prediction_file import read_submission
+from bot.evaluation.metrics.registry import PredictionKind, prediction_kind
+from bot.evaluation.scoring.prediction_file import read_submission, read_truth
+from bot.evaluation.tables.csv_table import read_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
+
+_LARGEST: Mapping[PredictionKind, int] = {"number": 1 << 25, "label": 1 << 22, "text": 0}
+"""Most bytes of a file that is cached; in memory, numbers take about as many, labels several times as many."""
+
+_Version = tuple[str, int, int, int]
+"""Path, inode, time and size of a file; another file under the same name differs in one of them."""
+
+
+def read_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str], NDArray[Any]]:
+    """Return the sample's ids and their answers, for reading only; raises as `read_truth`."""
+    if not _may_be_cached(path, sample, card):
+        return _ids_and_answers(path, sample, card)
+    return _answers(_version(path), _version(sample), card.model_dump_json())
+
+
+def _may_be_cached(path: Path, sample: Path, card: TaskCard) -> bool:
+    # The reader reports missing files.
+    largest = _LARGEST[prediction_kind(card)]
+    return all(file.is_file() and file.stat().st_size <= largest for file in (path, sample))
+
+
+def _version(path: Path) -> _Version:
+    stat = path.stat()
+    return str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=2)
+def _answers(path: _Version, sample: _Version, card: str) -> tuple[Sequence[str], NDArray[Any]]:
+    return _ids_and_answers(Path(path[0]), Path(sample[0]), TaskCard.model_validate_json(card))
+
+
+def _ids_and_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str], NDArray[Any]]:
+    ids = read_table(sample).keys(card.row_columns)
+    return ids, read_truth(path, ids, card)
+
 
 _PADDED = 2
 """Characters for each byte of the file, of texts padded to the longest, above which the file itself is kept."""
@@ -25,10 +65,8 @@ _PADDED = 2
 def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
     """Keep predictions, and return the name of their file in the bank.
 
-    Args:
-        values: as `read_submission` returns them, (rows, prediction columns); None: only the file itself can be scored.
-        path: the file that they were read from; it is copied where they are no array of numbers or of short texts.
-        bank: the folder; it is made where it is missing.
+    Values are as `read_submission` returns them; None: only the file itself can be scored. The file is copied where they are
+    no array of numbers or of short texts.
 
     Raises:
         OSError: they cannot be written.
@@ -50,9 +88,9 @@ def keep_array(values: NDArray[Any], bank: Path) -> str:
             np.save(file, values, allow_pickle=False)
         else:
             # Labels repeat: each is kept once, and read once, and then where it stands.
-            places = {text: place for place, text in enumerate(dict.fromkeys(values.ravel().tolist()))}
-            np.save(file, np.array(list(places), dtype=str), allow_pickle=False)
-            np.save(file, np.array([places[one] for one in values.flat], dtype=np.int32).reshape(values.shape))
+            places, texts = pd.factorize(values.ravel())
+            np.save(file, np.array(texts.tolist(), dtype=str), allow_pickle=False)
+            np.save(file, places.astype(np.int32).reshape(values.shape))
     return _put_in_place(staging, ".npy")
 
 

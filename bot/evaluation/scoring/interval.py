@@ -65,13 +65,10 @@ def validation_interval(
 ) -> Interval:
     """Return the interval that contains the hidden score, or the final score, in 95 of 100 cases.
 
-    Args:
-        view: the hold-out view; its sample_submission.csv shows the number of rows of the hidden test.
-        predictions: of the rows of `sample_validation.csv`.
-        seed: of the draws.
-        of: the hidden score of a refit on all rows, or of the hold-out run's own file; or the final score of that run.
-        seconds: after which no more draws are made than it takes for `FEWEST` on which the metric is defined; a competition's
-            grader that is too slow for these is not waited for longer than three times as long.
+    Predictions are those of the rows of the hold-out view's `sample_validation.csv`; its sample_submission.csv shows the
+    number of rows of the hidden test. `of` names the hidden score of a refit on all rows, or of the hold-out run's own file;
+    or the final score of that run. After `seconds` no more draws are made than it takes for `FEWEST` on which the metric is
+    defined; a competition's slow grader is waited for at most three times as long.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
@@ -160,13 +157,7 @@ class _Draws:
         return self.rows / self.test_rows
 
     def scores(self, score: float, seed: int, seconds: float) -> NDArray[np.float64]:
-        """Return scores of hidden tests, those on which the metric is not defined left out.
-
-        Args:
-            score: that of all validation rows.
-            seed: of what is drawn.
-            seconds: after which none is drawn beyond `FEWEST` on which it is defined.
-        """
+        """Return scores of hidden tests where the metric is defined; after `seconds` none is drawn beyond `FEWEST` of these."""
         rng = np.random.default_rng(seed)
         again = self.truth.repeats
         patience = math.inf if again else _PATIENCE * seconds
@@ -216,12 +207,7 @@ def _lacking(rng: np.random.Generator, many: int) -> float:
 
 
 def clusters_of(labelled: LabelledView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
-    """Return which validation rows belong together, and by what; in an unsupported layout rows are independent.
-
-    Args:
-        labelled: the hold-out view.
-        ids: keys of its validation rows without those of `final`, in the order of the row numbers that are returned.
-    """
+    """Return which validation rows, by their place in `ids`, belong together, and by what; else each is independent."""
     view = OpenedView(labelled.data, labelled.labels, labelled.card)
     alone = [np.array([row]) for row in range(len(ids))]
     try:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView, Noise
 from bot.evaluation.scoring import Scorer, labels_of, open_scorer
-from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
+from bot.evaluation.scoring.truth import Predicted, Truth, finite, score_or_nan
 from state.errors import InvalidSubmission
 
 DRAWS = 200
@@ -44,18 +44,10 @@ def score_noise(
 ) -> Noise:
     """Estimate the standard error of a score, and of its difference to another's.
 
-    Args:
-        view: the view of the scripts.
-        predictions: for the rows of `sample_validation.csv`.
-        other: those of another script; None, or a missing or unreadable file: no comparison.
-        seed: of the draws.
-        seconds: time for the draws; once it is over, only those still needed for `FEWEST` defined scores follow. If the
-            metric is too slow for `FEWEST` draws of all rows, fewer rows are drawn, and the result is scaled by the
-            square root of their share. A competition's grader gets at most three times as long.
-        scorer: one that is open already, and stays so, as a competition's grader is a process; None: one is opened.
-
-    Returns:
-        The errors, each None where the metric was defined on too few draws, and the difference itself.
+    Predictions are those of the rows of `sample_validation.csv`, and `other` those of another script. After `seconds` only
+    draws still needed for `FEWEST` defined scores follow. If the metric is too slow for `FEWEST` draws of all rows, fewer
+    rows are drawn, and the result is scaled by the square root of their share; a competition's grader gets at most three
+    times as long. A scorer that is open already stays so. Errors are None where the metric was defined on too few draws.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
@@ -71,7 +63,7 @@ def score_noise(
         gain = None
         if second is not None:
             whole = [score_or_nan(truth, side) for side in sides]
-            gain = _finite(card.oriented(whole[0]) - card.oriented(whole[1]))
+            gain = finite(card.oriented(whole[0]) - card.oriented(whole[1]))
         scores, rows, scale = _resampled(truth, sides, seed, seconds)
     own = _spread(scores[:, 0], scale)
     return Noise(
@@ -132,8 +124,4 @@ def _resampled(
 
 def _spread(values: NDArray[np.float64], scale: float) -> float | None:
     defined = values[np.isfinite(values)]
-    return _finite(float(defined.std(ddof=1)) * scale) if len(defined) >= FEWEST else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return finite(float(defined.std(ddof=1)) * scale) if len(defined) >= FEWEST else None

@@ -4,7 +4,6 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import Bounds, PredictionKind, prediction_bounds, prediction_kind
-from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.tables.csv_table import Table, read_table
 from bot.evaluation.tables.untrusted_csv import Limits, UntrustedRows, foreign_bytes, open_rows, short
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import read_number, row_key, shown_key
@@ -36,32 +35,6 @@ _TAKEN = -1
 """The place of an id whose rows have all been taken."""
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What a prediction file must hold: the ids, in the order of the result, and which columns it may have."""
-
-    ids: list[str]
-    """Keys of the rows, as `row_key` writes them."""
-    columns: Sequence[str]
-    limits: Limits
-
-
-def expected_by(sample_path: Path, card: TaskCard) -> Expected:
-    """Return what a prediction file must hold by its sample, which is ours and trusted.
-
-    Raises:
-        UnsupportedLayout: the sample cannot be read.
-    """
-    sample = read_table(sample_path)
-    ids = sample.keys(card.row_columns)
-    slack, row = (_SLACK_BYTES_OF_TEXT, _ROW_OF_TEXT) if prediction_kind(card) == "text" else (_SLACK_BYTES, _ROW)
-    limits = Limits(
-        file_bytes=slack + _TIMES_SAMPLE * sample_path.stat().st_size,
-        row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
-    )
-    return Expected(ids, sample.header, limits)
-
-
 def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list[str], NDArray[Any]]:
     """Read a prediction file in the order of its sample.
 
@@ -74,9 +47,21 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
 
     Raises:
         InvalidSubmission: the file cannot be scored; the text names the row (from 1, below the header) and column.
+        UnsupportedLayout: the sample, which is ours and trusted, cannot be read.
     """
-    expected = expected_by(sample_path, card)
-    return expected.ids, read_predictions(path, expected, card)
+    sample = read_table(sample_path)
+    ids = sample.keys(card.row_columns)
+    with open_rows(path, _limits_by(sample, card)) as rows:
+        _check_header(rows, sample.header, card)
+        return ids, _collect(rows, ids, card, strict=True)
+
+
+def _limits_by(sample: Table, card: TaskCard) -> Limits:
+    slack, row = (_SLACK_BYTES_OF_TEXT, _ROW_OF_TEXT) if prediction_kind(card) == "text" else (_SLACK_BYTES, _ROW)
+    return Limits(
+        file_bytes=slack + _TIMES_SAMPLE * sample.path.stat().st_size,
+        row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
+    )
 
 
 def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
@@ -86,13 +71,6 @@ def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
         InvalidSubmission: it could not; the text gives the reason.
     """
     read_submission(submission_path, view_dir / "sample_submission.csv", card)
-
-
-def read_predictions(path: Path, expected: Expected, card: TaskCard) -> NDArray[Any]:
-    """Read a prediction file in the order of the ids that are expected; as `read_submission`."""
-    with open_rows(path, expected.limits) as rows:
-        _check_header(rows, expected, card)
-        return _collect(rows, expected.ids, card, strict=True)
 
 
 def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = _TRUSTED) -> NDArray[Any]:
@@ -108,9 +86,9 @@ def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = 
         return _collect(rows, ids, card, strict=False)
 
 
-def _check_header(rows: UntrustedRows, expected: Expected, card: TaskCard) -> None:
+def _check_header(rows: UntrustedRows, allowed: Sequence[str], card: TaskCard) -> None:
     wanted = card.columns
-    times, known = Counter(rows.header), {*wanted, *expected.columns}
+    times, known = Counter(rows.header), {*wanted, *allowed}
     repeated = [column for column, count in times.items() if count > 1]
     missing = [column for column in wanted if column not in times]
     extra = [column for column in times if column not in known]

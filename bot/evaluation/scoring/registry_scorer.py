@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import Metric
-from bot.evaluation.scoring.bank import read_predicted
-from bot.evaluation.scoring.kept_files import read_answers
+from bot.evaluation.scoring.bank import read_answers, read_predicted
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.scoring.resampling import draw_scorer
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth

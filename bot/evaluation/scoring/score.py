@@ -1,6 +1,5 @@
-"""Scoring one execution, and out-of-fold predictions: values against withheld labels, and the form of a submission."""
+"""Scoring one execution: values against withheld labels, and the form of a submission."""
 
-import math
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +7,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import LabelledView, ScoredFiles, ScoredHint
-from bot.evaluation.scoring import open_scorer, parts_of
+from bot.evaluation.answers import LabelledView, ScoredFiles
+from bot.evaluation.scoring import open_scorer, parts_of, readable_parts
 from bot.evaluation.scoring.bank import keep
-from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.prediction_file import read_submission
-from bot.evaluation.scoring.truth import score_or_nan
-from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
+from bot.evaluation.scoring.truth import finite, score_or_nan
+from state.errors import InvalidSubmission, UnsupportedLayout
 
 
 @dataclass(frozen=True)
@@ -32,16 +30,10 @@ class _Scored:
 def score_execution(
     view: LabelledView, predictions: Path | None, submission: Path | None, bank: Path | None = None
 ) -> ScoredFiles:
-    """Score what one execution wrote.
+    """Score what one execution wrote, and keep it in `bank`, unless that is None, if both files are worth something.
 
     The score and the validity do not depend on each other; a node needs both. On the view `full` the score is one of
     training rows and means nothing. Rows of `final` are scored apart: predictions for them do not change the score.
-
-    Args:
-        view: the execution's view.
-        predictions: the execution's validation predictions; None if it wrote none.
-        submission: its submission; None if it wrote none.
-        bank: the folder where the predictions are kept if both files are worth something; None: nowhere.
 
     Raises:
         InfrastructureFailure: the labels cannot be read, or the grader exceeds its limits whatever its input.
@@ -56,30 +48,6 @@ def score_execution(
     if bank and predictions and submission and valid and scored.score is not None:
         kept = keep(scored.values, predictions, bank), keep(asked, submission, bank)
     return ScoredFiles(scored.score, valid, valid and scored.readable, message, scored.final, *kept)
-
-
-def score_hint(
-    view: LabelledView, predictions: Path, shelf: Path, against: str | None, seed: int, seconds: float
-) -> ScoredHint:
-    """Score out-of-fold predictions, and keep them.
-
-    Args:
-        view: the folds.
-        predictions: in the form of the submission, each row that is validated exactly once.
-        shelf: the folder where they are kept.
-        against: the file there that they are compared with; None, or one that is gone: none.
-        seed: of the noise.
-        seconds: for its draws.
-
-    Raises:
-        InvalidSubmission: they have no score; the message is one sentence.
-    """
-    scored = _score(view, predictions)
-    if scored.score is None:
-        raise InvalidSubmission(scored.fault or "the predictions have no score")
-    file = keep(scored.values, predictions, shelf)
-    other = None if against is None else shelf / against
-    return ScoredHint(scored.score, score_noise(view, shelf / file, other, seed, seconds), file)
 
 
 def check_view_scorable(view: LabelledView) -> None:
@@ -106,10 +74,7 @@ def _score(view: LabelledView, predictions: Path | None) -> _Scored:
     with closing(open_scorer(view.card, view.grader)) as scorer:
         if predictions is None:
             return _Scored(fault="validation_predictions.csv was not written.")
-        try:
-            truth, final = parts_of(view, scorer)
-        except InvalidSubmission as error:
-            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        truth, final = readable_parts(view, scorer)
         try:
             predicted = truth.read(predictions)
         except InvalidSubmission as error:
@@ -120,8 +85,8 @@ def _score(view: LabelledView, predictions: Path | None) -> _Scored:
         except InvalidSubmission as error:
             score, refused = None, str(error)
         if score is not None:
-            apart = math.nan if final is None else score_or_nan(final, predicted)
-            return _Scored(score, True, final=apart if math.isfinite(apart) else None, values=predicted.values)
+            apart = None if final is None else finite(score_or_nan(final, predicted))
+            return _Scored(score, True, final=apart, values=predicted.values)
         if (fault := truth.fault()) is not None:
             return _Scored(readable=True, fault=f"The {scorer.name} cannot be computed on these rows: {fault}.")
         if refused is not None:

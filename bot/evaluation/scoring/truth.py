@@ -53,10 +53,7 @@ class Truth(Protocol):
     def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
         """Return the score, of some rows or of all; None if it is not finite (`fault` and `why_not` give reasons).
 
-        Args:
-            predicted: what this truth has read.
-            rows: numbers of the rows that count; None: all.
-            taken: for each of `rows`, the number of the row whose prediction stands for it; None: its own.
+        Rows are numbers, None means all; `taken` has for each of them the number of the row whose prediction stands for it.
 
         Raises:
             InvalidSubmission: a grade.py refuses the predictions, fails on them, or does not end.
@@ -127,6 +124,11 @@ class PartOfTruth:
 
     def _places(self, rows: Rows | None) -> Rows:
         return self.places if rows is None else self.places[rows]
+
+
+def finite(value: float) -> float | None:
+    """Return a number; None if it is not finite."""
+    return value if math.isfinite(value) else None
 
 
 def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float:

@@ -30,7 +30,7 @@ def kind_of(path: Path) -> str:
 
 
 @contextmanager
-def reading(path: Path, *, newline: str | None = "") -> Iterator[TextIO]:
+def reading(path: Path) -> Iterator[TextIO]:
     """Open a text file; bytes that are not UTF-8 survive, and a byte order mark is passed over.
 
     Raises:
@@ -38,11 +38,11 @@ def reading(path: Path, *, newline: str | None = "") -> Iterator[TextIO]:
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=newline) as file:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             yield file
         return
     try:
-        with _unpacked(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", newline) as text:
+        with _unpacked(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", "") as text:
             yield text
     except _BROKEN as error:
         raise UnsupportedLayout(f"{path.name} cannot be unpacked: {error}.") from error

@@ -34,19 +34,11 @@ class Rows(ABC):
         return frozenset({self.path})
 
     def column(self, name: str) -> list[str]:
-        """Return one column's cells.
-
-        Raises:
-            UnsupportedLayout: there is no such column.
-        """
+        """Return one column's cells; raises as `columns`."""
         return [cell for (cell,) in self.columns([name])]
 
     def keys(self, names: Sequence[str]) -> list[str]:
-        """Return the key of each row by some columns, as `row_key` writes it.
-
-        Raises:
-            UnsupportedLayout: there is no such column.
-        """
+        """Return the key of each row by some columns, as `row_key` writes it; raises as `columns`."""
         return [row_key(cells) for cells in self.columns(names)]
 
     def heads(self, names: Sequence[str], count: int | None) -> dict[str, list[str]]:

@@ -31,7 +31,14 @@ class JsonTable(Rows):
         Raises:
             UnsupportedLayout: the file holds something else than records.
         """
-        yield from _records(self.path)
+        try:
+            with reading(self.path) as file:
+                for text, value in json_values(file):
+                    if not isinstance(value, dict):
+                        raise UnsupportedLayout(f"{self.path.name} is no table: it holds something else than records.")
+                    yield text, value
+        except ValueError as error:
+            raise UnsupportedLayout(f"{self.path.name} cannot be read as JSON: {error}.") from error
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the records as cells: texts as they are, empty for null and missing values, else as JSON."""
@@ -61,23 +68,12 @@ def read_json_table(path: Path) -> JsonTable:
         UnsupportedLayout: the file holds something else than records, or none.
     """
     keys: dict[str, None] = {}
-    for _, record in _records(path):
+    for _, record in JsonTable(path, ()).records():
         keys.update(dict.fromkeys(record))
     if not keys:
         raise UnsupportedLayout(f"{path.name} holds no records.")
     with reading(path) as file:
         return JsonTable(path, tuple(keys), lines=file.read(_CHUNK).lstrip(_BLANK)[:1] != "[")
-
-
-def _records(path: Path) -> Iterator[tuple[str, Record]]:
-    try:
-        with reading(path) as file:
-            for text, value in json_values(file):
-                if not isinstance(value, dict):
-                    raise UnsupportedLayout(f"{path.name} is no table: it holds something else than records.")
-                yield text, value
-    except ValueError as error:
-        raise UnsupportedLayout(f"{path.name} cannot be read as JSON: {error}.") from error
 
 
 def _write(target: Path, texts: Iterator[str], *, lines: bool) -> int:

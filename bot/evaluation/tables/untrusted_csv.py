@@ -24,13 +24,6 @@ _NOT_TEXT = (
     (b"\x89PNG", "a PNG image"),
 )
 """What scripts write instead most often, by its first bytes."""
-_KINDS = (
-    (stat.S_ISDIR, "is a folder"),
-    (stat.S_ISFIFO, "is a pipe, not a plain file"),
-    (stat.S_ISSOCK, "is a socket, not a plain file"),
-    (stat.S_ISCHR, "is a device, not a plain file"),
-    (stat.S_ISBLK, "is a device, not a plain file"),
-)
 _ERRORS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not exist",
@@ -137,8 +130,9 @@ def fault_of_place(path: Path) -> str | None:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         return f"{shown_name(path)} {_why(path, error)}."
-    kind = next((words for test, words in _KINDS if test(mode)), None)
-    return None if kind is None else f"{shown_name(path)} {kind}."
+    if stat.S_ISREG(mode):
+        return None
+    return f"{shown_name(path)} {'is a folder' if stat.S_ISDIR(mode) else 'is not a plain file'}."
 
 
 def shown_name(path: Path) -> str:

@@ -8,15 +8,17 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from bot.evaluation.answers.self_reported import write_reason
-from bot.evaluation.answers.view_names import INFO, VALIDATION, ViewName
-from bot.evaluation.layouts.data_files import data_files, share
+from bot.evaluation.answers.view_names import INFO, SWAPPED, VALIDATION, ViewKind, Withholding, view_kind
+from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout, read_sample
-from bot.evaluation.tables.csv_table import write_table
-from bot.evaluation.views.folds import fold_numbers, fold_rows
+from bot.evaluation.metrics.registry import metric_per_fold
+from bot.evaluation.views.folds import fold_numbers, write_folds
 from bot.evaluation.views.leaking_names import check_names
-from bot.evaluation.views.split import Split, SplitKind, few_rows, rows_by, seeded, split_rows
+from bot.evaluation.views.parts import write_lines
+from bot.evaluation.views.split import Split, few_rows, seeded, split_rows
+from bot.evaluation.views.strata import SplitKind, rows_by
 from bot.evaluation.views.write import (
     ViewRows,
     validation_name,
@@ -27,6 +29,7 @@ from bot.evaluation.views.write import (
     write_swapped_rows,
     write_training_rows,
 )
+from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout, UsageError
 
@@ -39,6 +42,8 @@ FEWER = 4
 """Withheld rows of a dress rehearsal over those of the one with few, by which its time for each row is known."""
 FEWEST_FOLDS = 2
 """Folds that training rows must be in for experiments to be compared on them."""
+FEW_ROWS = 1_000
+"""Rows with labels below which a lab has more folds: there, each row to learn from counts."""
 _OURS = (*VALIDATION, "sample_validation.csv")
 
 
@@ -72,23 +77,26 @@ def view_info(labels_dir: Path) -> ViewInfo | None:
     return ViewInfo.model_validate_json(file.read_bytes()) if file.is_file() else None
 
 
-def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Path, labels_dir: Path) -> ViewInfo:
+def build_view(
+    data_dir: Path,
+    card: TaskCard,
+    name: str,
+    seed: int,
+    out_dir: Path,
+    labels_dir: Path,
+    withholding: Withholding = "script",
+) -> ViewInfo:
     """Build one view; the same data, card, name, seed and version give the same bytes.
 
-    Args:
-        data_dir: the competition's files; only read.
-        card: the task.
-        name: which view, as `ViewName` writes it.
-        seed: of the split; views of one seed share their parts.
-        out_dir: becomes the view's `data` folder; replaced if it exists, and there only when complete.
-        labels_dir: outside `out_dir`; receives labels.csv: the id and the prediction columns of what is asked for, in the form
-            the metric wants; what `final_places` reads; and what `view_info` does.
+    Views of one seed share their parts. `out_dir` becomes the view's `data` folder, and is there only when complete; outside
+    of it, `labels_dir` receives labels.csv (the id and the prediction columns of what is asked for, in the form the metric
+    wants) and what `final_places` and `view_info` read. The withholding of a run is the same for all its views.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data; the text gives the reason.
         UsageError: there is no such view, or the labels would lie in it.
     """
-    view = ViewName.parse(name)
+    view = view_kind(name)
     if labels_dir.resolve().is_relative_to(out_dir.resolve()):
         raise UsageError("The labels' folder must not lie in the view.")
     for ours in _OURS:
@@ -97,15 +105,15 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     layout = read_layout(data_dir, card)
     if not isinstance(layout.train, FileTable):
         check_names(data_dir, layout)
-    split = split_rows(layout, seed, VERSION)
+    split = split_rows(layout, seed, VERSION, withholding)
     rows, note = _choose(layout, view, split, seed)
     staging = _staging(out_dir)
     labels_dir.mkdir(parents=True, exist_ok=True)
-    (write_swapped_rows if view.swaps else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
-    done = _few_test_rows(data_dir, layout, seed, staging) if view.kind == "sample" else set()
+    (write_swapped_rows if view in SWAPPED else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
+    done = _few_test_rows(data_dir, layout, seed, staging) if view == "sample" else set()
     notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
     info = ViewInfo(
-        name=str(view),
+        name=view,
         seed=seed,
         version=VERSION,
         train_rows=len(rows.train),
@@ -124,32 +132,34 @@ def build_view(data_dir: Path, card: TaskCard, name: str, seed: int, out_dir: Pa
     return info
 
 
-def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: Path, labels_dir: Path) -> str:
-    """Give each training row of the hold-out view a fold, so that experiments of all coders can be compared.
+def build_folds(
+    data_dir: Path,
+    card: TaskCard,
+    seed: int,
+    folds: int,
+    out_dir: Path,
+    labels_dir: Path,
+    withholding: Withholding = "script",
+    everything: bool = False,
+) -> str:
+    """Give each training row of the hold-out view a fold, so that experiments of all coders can be compared; return how.
 
-    They are those of the fold views, but for what is cut by time: the latest rows are withheld, which would be a fold of their
-    own, so that blocks are cut from the rows that are left.
-
-    Args:
-        data_dir: the competition's files; only read.
-        card: the task.
-        seed: of the views.
-        folds: how many.
-        out_dir: receives folds.csv (`row`, counted from 0 in the view's training rows; the columns that make up their ids, and
-            the key columns; `fold` from 0, -1: never validated), and sample_validation.csv: the form of out-of-fold predictions.
-        labels_dir: receives labels.csv, the labels of the rows that are validated.
-
-    Returns:
-        How they were cut.
+    All labelled rows are cut, the withheld ones too, but for what is cut by time: the latest rows are withheld, which would
+    be a fold of their own, so that blocks are cut from the rows that are left. A lab's small tables are cut into twice as
+    many. As a view, `out_dir` asks for the rows in a fold, and the competition's own; `labels_dir` receives labels.csv, the
+    labels of the rows that are validated, and what `fold_lines` reads. With `everything` folds.csv lists all training rows of
+    the competition, as the view `sealed` has them.
 
     Raises:
         UnsupportedLayout: labels cannot be withheld from this data, or there are too few rows for so many folds.
     """
     layout = read_layout(data_dir, card)
-    split = split_rows(layout, seed, VERSION)
+    split = split_rows(layout, seed, VERSION, withholding)
     train = split.rows("train")
     labelled = [row for row in (train if split.kind == "time" else range(len(layout.ids))) if layout.has_label(row)]
-    fold_of, _, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
+    if withholding == "lab" and len(labelled) < FEW_ROWS and split.kind != "time" and not metric_per_fold(card):
+        folds *= 2
+    fold_of, forward, note = fold_numbers(layout, split, labelled, folds, seed, VERSION)
     validated = [row for row in train if layout.form.has_prediction_rows(row) and fold_of.get(row, -1) >= 0]
     # A few large groups may be withheld as whole folds: those that are left will do.
     if len({fold_of[row] for row in validated}) < FEWEST_FOLDS:
@@ -159,23 +169,30 @@ def build_folds(data_dir: Path, card: TaskCard, seed: int, folds: int, out_dir: 
     rows = ViewRows((), validated, ())
     write_sample(layout, rows, staging / "sample_validation.csv")
     write_labels(layout, rows, labels_dir)
-    named = (*layout.id_parts, *card.key_columns)
-    cells = layout.train.columns(named)
-    numbered = ((str(n), *cells[row], str(fold_of.get(row, -1))) for n, row in enumerate(train))
-    write_table(staging / "folds.csv", ("row", *named, "fold"), numbered)
+    line_of = {row: line for line, row in enumerate(train)}
+    write_lines(labels_dir, (line_of[row] for row in validated for _ in layout.prediction_rows(row)))
+    listed = range(len(layout.ids)) if everything else train
+    write_folds(layout, split, [(row, fold_of.get(row, -1)) for row in listed], forward=forward, out=staging)
     _put_in_place(staging, out_dir)
     return note
+
+
+def describe_split(data_dir: Path, card: TaskCard, seed: int, withholding: Withholding = "script") -> str:
+    """Return how many rows are withheld to score by, and how they are chosen, in a clause.
+
+    Raises:
+        UnsupportedLayout: labels cannot be withheld from this data; the text gives the reason.
+    """
+    split = split_rows(read_layout(data_dir, card), seed, VERSION, withholding)
+    withheld, all_rows = len(split.rows("holdout", "final")), len(split.parts)
+    unlike = "".join(f"; {sentence}" for sentence in split.unlike)
+    return f"{withheld:,} of {all_rows:,} training rows are withheld: {split.note}{unlike}"
 
 
 def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path, labels_dir: Path) -> None:
     """Build a view that withholds nothing.
 
-    Args:
-        data_dir: the competition's files; only read.
-        card: the task.
-        reason: why its labels cannot be withheld; kept in `labels_dir`.
-        out_dir: becomes the view's `data` folder, and is there only when complete.
-        labels_dir: where labels would be.
+    The reason is kept in `labels_dir`; `out_dir` is there only when complete.
 
     Raises:
         UnsupportedLayout: not even a sample submission is there.
@@ -183,7 +200,7 @@ def share_everything(data_dir: Path, card: TaskCard, reason: str, out_dir: Path,
     read_sample(data_dir, card)
     staging = _staging(out_dir)
     for path in data_files(data_dir):
-        share(data_dir / path, staging / path)
+        link_or_copy(data_dir / path, staging / path)
     write_reason(labels_dir, reason)
     _put_in_place(staging, out_dir)
 
@@ -209,12 +226,12 @@ _HOW: Mapping[SplitKind, str] = {
 }
 
 
-def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: str) -> str:
+def _drawn(layout: Layout, view: ViewKind, split: Split, rows: ViewRows, note: str) -> str:
     total, shown, asked = len(layout.ids), len(rows.train), len(rows.validation)
     train, validation = layout.train.path.name, validation_name(layout.train)
-    if view.kind == "full":
+    if view in ("full", "sealed"):
         return f"{validation} repeats {asked:,} of the {total:,} rows of {train}."
-    how = note if view.kind == "fold" else _HOW[split.kind].format(note=split.note, label=layout.label_columns[0])
+    how = _HOW[split.kind].format(note=split.note, label=layout.label_columns[0])
     held = total - shown - asked
     rest = f" The other {held:,} are in neither." if held else ""
     return (
@@ -223,30 +240,28 @@ def _drawn(layout: Layout, view: ViewName, split: Split, rows: ViewRows, note: s
     )
 
 
-def _choose(layout: Layout, view: ViewName, split: Split, seed: int) -> tuple[ViewRows, str]:
+def _choose(layout: Layout, view: ViewKind, split: Split, seed: int) -> tuple[ViewRows, str]:
     """Choose the rows of a view; return them with a sentence on how."""
-    rng = seeded(seed, VERSION, f"rows of {'holdout' if view.kind == 'swap' else view}")
+    rng = seeded(seed, VERSION, f"rows of {'holdout' if view in ('swap', 'sealed') else view}")
     train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
-    if view.kind == "full":
+    if view == "full":
         everything = range(len(layout.ids))
         repeated = [row for row in everything if layout.has_label(row) and layout.form.has_prediction_rows(row)]
         return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
-    if view.kind == "sample":
+    if view == "sample":
         few = _whole(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
         asked = _whole(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, SAMPLE_PER_CLASS, rng), holdout)
         hidden = sorted(set(range(len(layout.ids))) - set(few))
         return ViewRows(few, _asked(layout, asked, rng), hidden), split.note
-    if view.kind == "fold":
-        fold = fold_rows(layout, split, view, seed, VERSION)
-        hidden = sorted(set(range(len(layout.ids))) - set(fold.train))
-        return ViewRows(fold.train, _asked(layout, fold.asked, rng), hidden), fold.note
-    if view.kind in ("rehearsal", "rehearsal-few"):
-        count = len(holdout) // FEWER if view.kind == "rehearsal-few" else len(holdout)
+    if view in ("rehearsal", "rehearsal-few"):
+        count = len(holdout) // FEWER if view == "rehearsal-few" else len(holdout)
         asked = _asked(layout, _whole(layout, rng.sample(holdout, max(1, count)), holdout), rng)
         # A notebook must not pass by chance that has the number of the test rows in it.
         if len(asked) > 1 and len(asked) == len(layout.test_units()):
             asked = _whole(layout, asked[1:], asked[1:])
         return ViewRows(train, asked, sorted(holdout + final)), split.note
+    if view == "sealed":
+        return ViewRows(range(len(layout.ids)), _asked(layout, holdout + final, rng), ()), split.note
     # Both parts are asked for as one: what a script could see of the difference, it could make use of.
     asked = _asked(layout, holdout + final, rng)
     return ViewRows(train, asked, sorted(holdout + final), frozenset(final).intersection(asked)), split.note

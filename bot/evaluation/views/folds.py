@@ -1,49 +1,53 @@
-"""Cutting all labelled training rows into folds: by class, by whole groups, or by time; the same for every caller."""
+"""Cutting all labelled training rows into folds: by class, by whole groups, or by time, and the files that say so."""
 
+import json
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 
-from bot.evaluation.answers.view_names import ViewName
+from bot.evaluation.answers.experiments import FoldKind
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.views.split import Split, seeded, strata_of
-from bot.evaluation.views.timeline import train_stretches
+from bot.evaluation.metrics.classes import classes_of
+from bot.evaluation.metrics.registry import metric_per_fold
+from bot.evaluation.tables.csv_table import write_table
+from bot.evaluation.views.split import Split, seeded
+from bot.evaluation.views.strata import rows_by, strata_of
+from bot.evaluation.views.timeline import time_blocks, train_stretches
+from bot.evaluation.views.write import SAMPLE
+from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.times import parse_times
-from state.errors import UnsupportedLayout
+
+CLASSES = "classes.json"
 
 
-@dataclass(frozen=True)
-class FoldRows:
-    """The training rows of one fold: those to learn from, and those to predict; all others are withheld."""
+def write_folds(layout: Layout, split: Split, folds: Sequence[tuple[int, int]], *, forward: bool, out: Path) -> None:
+    """Write how training rows are cut into folds.
 
-    train: list[int]
-    asked: list[int]
-    note: str
-
-
-def fold_rows(layout: Layout, split: Split, name: ViewName, seed: int, version: int) -> FoldRows:
-    """Return the rows of one fold.
-
-    If the test rows come last in time, folds go forward: the rows are cut into one block more than there are folds,
-    the first is never predicted, and each other is predicted from earlier rows alone. If test rows lie between
-    training rows, later rows are known for the test too: a fold is then a block of every stretch, and all other
-    blocks are shown.
-
-    Raises:
-        UnsupportedLayout: there are too few rows for this many folds.
+    The files are folds.csv (`row`, counted from 0 in the view's training rows; the columns that make up their ids, and the
+    key columns; `fold` from 0, -1: never validated); folds.json (`kind`, `metric_per_fold`: whether the metric is computed
+    per fold and averaged, `folds`: how many, and `column` where they were cut by time or group); classes.json, where the task
+    has classes; and the sample submission. `forward` means that a fold learns from earlier rows alone.
     """
-    rows = range(len(layout.ids))
-    scored = [row for row in rows if layout.has_label(row)]
-    fold_of, forward, note = fold_numbers(layout, split, scored, name.folds, seed, version)
-    number = name.fold - 1
-    asked = [row for row in scored if fold_of.get(row) == number]
-    train = [row for row in rows if fold_of.get(row) != number]
-    if forward and asked and split.column is not None:
-        train = _before(layout, train, asked, split.column)
-    if not asked or not any(layout.has_label(row) for row in train):
-        raise UnsupportedLayout(f"The training rows are too few for {name.folds} folds ({note}).")
-    return FoldRows(train, asked, f"{name}: {note}")
+    named = (*layout.id_parts, *layout.card.key_columns)
+    cells = layout.train.columns(named)
+    numbered = ((str(number), *cells[row], str(fold)) for number, (row, fold) in enumerate(folds))
+    write_table(out / "folds.csv", ("row", *named, "fold"), numbered)
+    kind: FoldKind = "forward" if forward else "stratified" if split.kind == "stratified" else "random"
+    column = split.fold_column or split.column
+    if column is not None and not forward:
+        kind = "grouped"
+    info = {
+        "kind": kind,
+        "metric_per_fold": metric_per_fold(layout.card),
+        "folds": len({fold for _, fold in folds if fold >= 0}),
+        **({} if column is None else {"column": column}),
+    }
+    (out / "folds.json").write_text(json.dumps(info, ensure_ascii=False), encoding="utf-8")
+    labelled = (row for row, _ in folds if layout.has_label(row))
+    truths = (asked.truth for row in labelled for asked in layout.prediction_rows(row))
+    if classes := classes_of(layout.card, (cell for truth in truths for cell in truth)):
+        (out / CLASSES).write_text(json.dumps(classes, ensure_ascii=False), encoding="utf-8")
+    link_or_copy(layout.sample.path, out / SAMPLE)
 
 
 def fold_numbers(
@@ -51,7 +55,10 @@ def fold_numbers(
 ) -> tuple[dict[int, int], bool, str]:
     """Return the fold of each labelled row, whether a fold learns from earlier rows alone, and how they were cut.
 
-    Folds count from 0; a row with -1, or without a number, is never validated.
+    Folds count from 0; a row with -1, or without a number, is never validated. If the test rows come last in time, folds go
+    forward: the rows are cut into one block more than there are folds, the first is never validated, and each other is
+    predicted from earlier rows alone. If test rows lie between training rows, later rows are known for the test too: a fold is
+    then a block of every stretch, and all other blocks are shown.
     """
     if split.kind == "time" and split.column is not None:
         return _by_time(layout, scored, split.column, folds)
@@ -69,32 +76,23 @@ def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> 
     fold_of: dict[int, int] = {}
     for stretch in sorted(set(stretches.values())):
         rows = [row for row in scored if stretches[times[row]] == stretch]
-        per_time, before = Counter(times[row] for row in rows), 0
-        block_of: dict[float, int] = {}
-        for time in sorted(per_time):
-            block_of[time] = min(before * blocks // max(1, len(rows)), blocks - 1)
-            before += per_time[time]
-        fold_of |= {row: block_of[times[row]] - int(forward) for row in rows}
+        fold_of |= {row: block - int(forward) for row, block in time_blocks(rows, times, blocks)}
     if forward:
         return fold_of, True, f"by {column}, each learns from what is earlier"
     return fold_of, False, f"blocks by {column}; test rows lie between training rows, so what is later is known"
-
-
-def _before(layout: Layout, train: Sequence[int], asked: Sequence[int], column: str) -> list[int]:
-    """Return the training rows that are earlier than all rows to predict."""
-    times = parse_times(layout.train.column(column)) or []
-    first = min(times[row] for row in asked)
-    return [row for row in train if times[row] < first]
 
 
 def _by_unit(
     layout: Layout, split: Split, scored: Sequence[int], folds: int, rng: random.Random
 ) -> tuple[dict[int, int], str]:
     """Put each unit into the emptiest fold: groups by falling size, all others stratum by stratum."""
-    members = {unit[0]: unit for unit in split.units.rows(scored)}
-    grouped = split.kind == "grouped"
+    units = split.units.rows(scored)
+    if split.fold_column is not None:
+        units = list(rows_by(scored, layout.train.column(split.fold_column).__getitem__).values())
+    members = {unit[0]: unit for unit in units}
+    grouped = split.kind == "grouped" or split.fold_column is not None
     strata: Mapping[str, Sequence[int]] = {"all": list(members)}
-    note = f"whole groups by {split.column}"
+    note = f"whole groups by {split.fold_column or split.column}"
     if not grouped:
         strata, _, note = strata_of(layout, list(members))
     filled, fold_of = [0] * folds, dict[int, int]()

@@ -28,11 +28,7 @@ _SHARED, _ERRORS = 0.8, 3.0
 def disjoint_group_column(train: Rows, test: Rows, candidates: Sequence[str], fewest: int = FEWEST) -> str | None:
     """Return the coarsest column with repeated values, none of them in both tables; None if there is none.
 
-    Args:
-        train: the training rows.
-        test: the test rows.
-        candidates: columns that both tables have.
-        fewest: groups that training rows are of at least.
+    Candidates are columns that both tables have; training rows are of at least so many groups.
     """
     train_heads, test_heads = train.heads(candidates, _PROBE), test.heads(candidates, _PROBE)
     left = [c for c in candidates if not set(train_heads[c]) & set(test_heads[c])]
@@ -54,14 +50,8 @@ def disjoint_group_column(train: Rows, test: Rows, candidates: Sequence[str], fe
 def shared_group_column(train: Rows, test: Rows, candidates: Sequence[str]) -> tuple[str, float, int] | None:
     """Return the column of whose groups both tables share some, but far fewer than if rows had been drawn one by one.
 
-    Args:
-        train: the training rows.
-        test: the test rows.
-        candidates: columns that both tables have; of numbers only those count that are named as ids are.
-
-    Returns:
-        The column, the share of test rows whose group has training rows, and how many test rows have a group; None if there
-        is no such column.
+    Candidates are columns that both tables have; of numbers only those count that are named as ids are. With the column come
+    the share of test rows whose group has training rows, and how many test rows have a group.
     """
     heads = train.heads(candidates, _PROBE)
     repeated = [c for c in candidates if len(set(heads[c])) < len(heads[c])]

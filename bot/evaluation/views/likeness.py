@@ -11,7 +11,7 @@ from bot.evaluation.layouts.file_index import FileTable, fingerprint
 from bot.evaluation.layouts.layout import NO_LABEL, Layout
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import shared_group_column
-from bot.evaluation.views.row_files import Pattern, row_files
+from bot.evaluation.views.row_files import Pattern, RowFiles, row_files
 
 DISTINCT = 0.5
 """Share of rows that are unlike all others, below which equal rows are no copies: the columns are too coarse."""
@@ -96,19 +96,27 @@ def _files(layout: Layout) -> Likeness | None:
         train: _Places = {entry.id: [(own, entry.file.as_posix())] for entry in layout.train.entries}
         test = _by_id(row_files(data_dir, (), tested).test)
     else:
-        found = row_files(data_dir, layout.ids, tested)
-        # Files that test rows lack are labels: two empty masks make no copies.
-        both = found.counterparts
-        train = _by_id({pattern: found.train[pattern] for pattern in both})
-        test = _by_id({pattern: found.test[pattern] for pattern in both.values()})
+        train, test = _files_of_both(row_files(data_dir, layout.ids, tested))
     if not train:
         return None
+    keys, in_test = _file_keys(data_dir, train, test)
+    return _likeness("have the file of a training row", [keys.get(id) for id in layout.ids], in_test.values())
+
+
+def _files_of_both(found: RowFiles) -> tuple[_Places, _Places]:
+    # Files that test rows lack are labels: two empty masks make no copies.
+    both = found.counterparts
+    train = _by_id({pattern: found.train[pattern] for pattern in both})
+    return train, _by_id({pattern: found.test[pattern] for pattern in both.values()})
+
+
+def _file_keys(data_dir: Path, train: _Places, test: _Places) -> tuple[dict[str, Key], dict[str, Key]]:
     stamps = _stamps(data_dir, [place for side in (train, test) for places in side.values() for place in places])
-    keys, in_test = (
+    trained, tested = (
         {id: tuple(stamps[place] for place in places) for id, places in side.items() if stamps.keys() >= set(places)}
         for side in (train, test)
     )
-    return _likeness("have the file of a training row", [keys.get(id) for id in layout.ids], in_test.values())
+    return dict(trained), dict(tested)
 
 
 def _by_id(found: Mapping[Pattern, Mapping[str, str]]) -> _Places:

@@ -10,31 +10,19 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from bot.evaluation.layouts.data_files import is_tar, share
+from bot.evaluation.layouts.data_files import is_tar
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.tables.compressed import only_member, reading, writing
 from bot.evaluation.tables.csv_table import Table, read_table, write_table
+from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".txt", ".tab"})
-_OPAQUE = frozenset(
-    {
-        ".json",
-        ".jsonl",
-        ".ndjson",
-        ".parquet",
-        ".npy",
-        ".feather",
-        ".arrow",
-        ".pkl",
-        ".pickle",
-        ".joblib",
-        ".h5",
-        ".hdf5",
-    }
-    | {".sqlite", ".db", ".npz", ".mat", ".rds", ".rdata", ".xlsx", ".xls", ".gz", ".bz2", ".xz", ".7z", ".rar"}
-)
+_OPAQUE = frozenset((
+    ".json", ".jsonl", ".ndjson", ".parquet", ".npy", ".npz", ".feather", ".arrow", ".pkl", ".pickle", ".joblib", ".h5", ".hdf5",
+    ".sqlite", ".db", ".mat", ".rds", ".rdata", ".xlsx", ".xls", ".gz", ".bz2", ".xz", ".7z", ".rar",
+))  # fmt: skip
 """Files that may be tables but are not rewritten: left out where a label column's name occurs in them."""
 _KEYED = frozenset({".json", ".jsonl", ".ndjson"})
 """Where names of columns stand in quotes."""
@@ -85,7 +73,7 @@ def withheld_from(layout: Layout, rows: Sequence[int]) -> Withheld:
 def share_readable(source: Path, target: Path) -> None:
     """Share a file; of a zip with one table, beside which a Mac has put something, the table alone: readers take no other."""
     if not (source.suffix.lower() == ".zip" and _has_litter(source) and _copied(source, target)):
-        share(source, target)
+        link_or_copy(source, target)
 
 
 def _has_litter(path: Path) -> bool:
@@ -116,7 +104,7 @@ def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
         table = _as_table(source)
         held = withheld.columns & set(table.header) if table else set()
         if table is None or (held and _same_ids(table, withheld)):
-            share(source, target)
+            link_or_copy(source, target)
             return None
         key = next((c for c in withheld.id_columns if c in table.header), None) if held else None
         try:
@@ -124,7 +112,7 @@ def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
             if held and key is None:
                 return f"{name} left out: it has the column {min(held)} but no id to filter by"
             if key is None:
-                share(source, target)
+                link_or_copy(source, target)
                 return None
             return f"{name}: {_filter(table, target, key, withheld)} rows of withheld ids dropped"
         except UnsupportedLayout as error:
@@ -174,11 +162,8 @@ def swap_sibling(source: Path, target: Path, withheld: Withheld, asked: Sequence
         wanted = {cells[row] for row in (asked if word == "test" else withheld.rows)}
         kept = (row for row in trained.rows() if (row[at] in wanted) == (word == "test"))
         count = write_table(target, trained.header, kept, trained.delimiter)
-        return (
-            f"{source.name}: {count} rows, of those that stand in for the test"
-            if word == "test"
-            else (f"{source.name}: rows of withheld ids dropped")
-        )
+        stand_ins = f"{count} rows, of those that stand in for the test"
+        return f"{source.name}: {stand_ins if word == 'test' else 'rows of withheld ids dropped'}"
     return None
 
 

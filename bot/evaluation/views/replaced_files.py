@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.evaluation.layouts.data_files import archive_names, data_files, share
+from bot.evaluation.layouts.data_files import archive_names, data_files
 from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.tables.compressed import member
 from bot.evaluation.views.row_files import Pattern, placed, row_files
+from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
 
@@ -44,12 +45,8 @@ def replaced_files(
 ) -> ReplacedFiles:
     """Decide what happens to files of rows.
 
-    Args:
-        data_dir: the competition's files.
-        layout: its rows.
-        withheld: rows whose files of labels are left out, such as masks.
-        asked: for a view in which these rows stand in for the test: their files take the places of the test's, and those of
-            all other withheld rows are left out; None: the test stays.
+    Of withheld rows files of labels, such as masks, are left out. Where `asked` rows stand in for the test, their files take
+    the places of the test's, and those of all other withheld rows are left out.
 
     Raises:
         UnsupportedLayout: files would have to be moved that lie in an archive which is not written.
@@ -88,9 +85,9 @@ def replaced_files(
 
 def _leave_out_copies(data_dir: Path, table: FileTable, withheld: Sequence[int], found: ReplacedFiles) -> None:
     """Leave out whatever else is named as a withheld file is: it may lie in a folder of its class again."""
-    if table.moved_to is None:
+    names = table.moved_names(withheld)
+    if not names:
         return
-    names = {table.entries[row].file.name for row in withheld} | {table.entries[row].file.stem for row in withheld}
     own = {entry.file for entry in table.entries}
     for path in data_files(data_dir):
         for inner in archive_names(data_dir / path) or ():
@@ -136,7 +133,7 @@ def put_added(data_dir: Path, changes: ReplacedFiles, out: Path) -> None:
     """Put what is added into its folders."""
     for to, path, origin, source in changes.added:
         if to.archive is None and origin.archive is None:
-            share(data_dir / source, out / path)
+            link_or_copy(data_dir / source, out / path)
     for path, content in _contents(data_dir, changes, None):
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_bytes(content)

@@ -23,7 +23,6 @@ class Pattern:
     path: str
 
     def __str__(self) -> str:
-        """Return both as one text."""
         return f"{self.archive.as_posix()}:{self.path}" if self.archive else self.path
 
 

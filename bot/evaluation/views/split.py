@@ -3,35 +3,41 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
-from bot.evaluation.metrics.registry import needs_variation, prediction_kind
+from bot.evaluation.answers.view_names import Withholding
+from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.metrics.registry import needs_variation
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import disjoint_group_column
-from bot.evaluation.views.likeness import likenesses
+from bot.evaluation.views.lab_rows import (
+    FEWEST_OF_CLASS,
+    LEAST_GROUPS,
+    Budget,
+    Drawn,
+    add_smallest,
+    count_halves,
+    draw_groups,
+    draw_latest,
+    draw_units,
+)
+from bot.evaluation.views.likeness import Likeness, likenesses
+from bot.evaluation.views.strata import PARTED, SplitKind, rows_by, strata_of
 from bot.evaluation.views.timeline import train_stretches
 from bot.evaluation.views.units import Units, units_of, unlike_test
 from bot.evaluation.views.variation import PARTS, Part, add_variation, move_for_variation
 from scrapers.snapshots.times import parse_times
 from state.errors import UnsupportedLayout
 
-SplitKind = Literal["stratified", "time", "grouped", "random"]
-
 _FEW, _MANY = 2_000, 200_000
 _OF_FEW, _OF_MANY = (0.20, 0.10), (0.05, 0.05)
 """Shares of so few and so many rows with labels that are withheld for `holdout` and for `final`."""
-QUANTILES = 10
-"""Bins of a quantity to stratify by."""
 SMALLEST = 10
 """Fewer rows with labels than this cannot be split."""
 _PROBE = 50
 _FEW_GROUPS = 2
 """Groups of training rows from which it shows that test rows are of others."""
-_PARTED = 3
-"""A class with fewer rows than there are parts stays in train."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Split:
     """What stays on one side."""
     column: str | None = None
     """The column of times or groups that rows were split by."""
+    fold_column: str | None = None
+    """The column of groups that folds keep whole, though no whole ones were withheld."""
     unlike: tuple[str, ...] = ()
     """Where the test rows were split off in another way, in sentences."""
 
@@ -53,7 +61,7 @@ class Split:
         return [row for row, part in enumerate(self.parts) if part in parts]
 
 
-def split_rows(layout: Layout, seed: int, version: int) -> Split:
+def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding = "script") -> Split:
     """Split the training rows to fit how the test rows were split off; rows without a label stay in train.
 
     Raises:
@@ -65,17 +73,15 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
             f"{layout.train.path.name} has {len(scored)} rows with labels; at least {SMALLEST} are needed."
         )
     asked = [row for row in scored if layout.form.has_prediction_rows(row)]
-    shares, alike, unlike = withheld_shares(len(asked)), likenesses(layout), list[str]()
-    split = _by_time(layout, scored, shares)
+    budget = Budget.of(len(asked)) if withholding == "lab" else None
+    shares = withheld_shares(len(asked), withholding)
+    alike, unlike = likenesses(layout), list[str]()
+    split = _by_time(layout, scored, shares, budget, seeded(seed, version, "latest rows"))
     if split is not None and not _keeps_ids(layout, split.parts):
         unlike.append(f"the test rows were split off by time ({split.column}), which would part rows of one id")
         split = None
     if split is None:
-        column = _group_column(layout, unlike)
-        groups = None if column is None else layout.train.column(column)
-        units = units_of(layout, scored, alike, groups, shares, seeded(seed, version, "units"))
-        rng = seeded(seed, version, "groups" if groups else "strata")
-        split = _by_unit(layout, scored, units, shares, rng, column)
+        split = _by_likeness(layout, scored, alike, unlike, shares, budget, lambda name: seeded(seed, version, name))
         if needs_variation(layout.card):
             split = _varied(layout, scored, split, seeded(seed, version, "variation"))
     train, holdout, final = (split.rows(part) for part in PARTS)
@@ -84,12 +90,15 @@ def split_rows(layout: Layout, seed: int, version: int) -> Split:
     return replace(split, unlike=(*unlike, *unlike_test(alike, train, holdout + final)))
 
 
-def withheld_shares(rows: int) -> tuple[float, float]:
+def withheld_shares(rows: int, withholding: Withholding = "script") -> tuple[float, float]:
     """Return the shares of rows with labels that are withheld for `holdout` and for `final`.
 
-    They fall with a power of the number of rows: of more rows fewer are enough to score by, though never fewer in number, and
-    what is withheld is missed by all that is tried.
+    Those of script coders fall with a power of the number of rows: of more rows fewer are enough to score by, though never
+    fewer in number, and what is withheld is missed by all that is tried. Those of labs are equal.
     """
+    if withholding == "lab":
+        half = Budget.of(rows).wanted / 2 / max(1, rows)
+        return half, half
     way = min(1.0, max(0.0, math.log(max(1, rows) / _FEW) / math.log(_MANY / _FEW)))
     holdout, final = (few * (many / few) ** way for few, many in zip(_OF_FEW, _OF_MANY, strict=True))
     return holdout, final
@@ -111,20 +120,14 @@ def _keeps_ids(layout: Layout, sides: Sequence[str]) -> bool:
     return len(set(together)) == len(set(zip(together, sides, strict=False)))
 
 
-def rows_by(rows: Iterable[int], key: Callable[[int], str]) -> dict[str, list[int]]:
-    """Group rows by a key, in order."""
-    groups: dict[str, list[int]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
-
-
 def seeded(seed: int, version: int, purpose: str) -> random.Random:
     """Return a generator for one purpose; the same on every machine."""
     return random.Random(f"view/{version}/{seed}/{purpose}")  # noqa: S311 (repeatable, not secret)
 
 
-def _by_time(layout: Layout, scored: Sequence[int], shares: tuple[float, float]) -> Split | None:
+def _by_time(
+    layout: Layout, scored: Sequence[int], shares: tuple[float, float], budget: Budget | None, rng: random.Random
+) -> Split | None:
     """Withhold the tail of each training stretch, if the test rows were cut off by time."""
     columns = _shared_columns(layout)
     heads = layout.train.heads(columns, _PROBE), _test_table(layout).heads(columns, _PROBE)
@@ -137,9 +140,15 @@ def _by_time(layout: Layout, scored: Sequence[int], shares: tuple[float, float])
         if times is None or stretches is None:
             continue
         parts: list[Part] = ["train"] * len(layout.ids)
-        for stretch in sorted(set(stretches.values())):
-            rows = [row for row in scored if stretches[times[row]] == stretch]
-            _cut_tail(rows, times, parts, shares)
+        in_order = [
+            [row for row in scored if stretches[times[row]] == stretch] for stretch in sorted(set(stretches.values()))
+        ]
+        if budget is not None:
+            for row, part in draw_latest([rows for rows in in_order if rows], times, budget, rng).items():
+                parts[row] = part
+        else:
+            for rows in in_order:
+                _cut_tail(rows, times, parts, shares)
         count = max(stretches.values()) + 1
         note = f"the latest rows by {column}{f' of each of {count} stretches' if count > 1 else ''}"
         return Split("time", tuple(parts), note, Units(tuple(range(len(parts)))), column)
@@ -171,21 +180,48 @@ def _shared_columns(layout: Layout) -> list[str]:
     return shared + [c for c in others if c not in shared and c not in layout.withheld_columns]
 
 
-def _group_column(layout: Layout, unlike: list[str]) -> str | None:
-    """Return the column whose groups no test row shares, if whole ones can be withheld; note it where they cannot."""
+def _group_column(layout: Layout, unlike: list[str]) -> tuple[str | None, str | None]:
+    """Return the column whose groups no test row shares, to withhold whole ones, or for folds alone; note the latter."""
     if layout.test is None:
-        return None
+        return None, None
     candidates = [column for column in _shared_columns(layout) if column != layout.id_column]
     found = disjoint_group_column(layout.train, layout.test, candidates)
     few = found or disjoint_group_column(layout.train, layout.test, candidates, _FEW_GROUPS)
     if few is None:
-        return None
+        return None, None
+    parted = not _keeps_ids(layout, layout.train.column(few))
     why = "" if found else "training rows are of too few for whole ones to be withheld"
-    if found and not _keeps_ids(layout, layout.train.column(found)):
+    if found and parted:
         why = "rows of one id are of several"
     if why:
         unlike.append(f"no {few!r} of the test rows is among the training rows, but {why}")
-    return None if why else found
+    return None if why else found, None if parted or not why else few
+
+
+def _by_likeness(
+    layout: Layout,
+    scored: Sequence[int],
+    alike: Sequence[Likeness],
+    unlike: list[str],
+    shares: tuple[float, float],
+    budget: Budget | None,
+    rng: Callable[[str], random.Random],
+) -> Split:
+    """Draw units of rows that are of one group or alike, with labs' budget where there is one; note where it is not so."""
+    column, fold_column = _group_column(layout, unlike)
+    groups = None if column is None else layout.train.column(column)
+    units = units_of(layout, scored, alike, groups, shares, rng("units"))
+    if budget is None:
+        return _by_unit(layout, scored, units, shares, rng("groups" if groups else "strata"), column)
+    if column is not None:
+        split = _of_groups(layout, scored, units, budget, rng("groups"), column)
+        if split is not None:
+            return split
+        unlike.append(
+            f"no {column!r} of the test rows is among the training rows, but whole ones are too large to withhold"
+        )
+        units, fold_column = units_of(layout, scored, alike, None, shares, rng("units")), column
+    return replace(_of_strata(layout, scored, units, budget, rng("strata")), fold_column=fold_column)
 
 
 def _by_unit(
@@ -207,9 +243,54 @@ def _by_unit(
         rows = list(strata[name])
         rng.shuffle(rows)
         _withhold(layout, [members[row] for row in rows], shares, parts)
-    if units.joined:
-        note += f"; {units.joined:,} rows that are like others stay on one side with these"
-    return Split(kind, tuple(parts), note, units, column)
+    return Split(kind, tuple(parts), note + _joined_note(units), units, column)
+
+
+def _of_groups(
+    layout: Layout, scored: Sequence[int], units: Units, budget: Budget, rng: random.Random, column: str
+) -> Split | None:
+    """Draw whole groups for a lab; None where no two are small enough."""
+    groups = units.rows(scored)
+    rng.shuffle(groups)
+    drawn = draw_groups(groups, lambda group: _size(layout, group), budget)
+    fewest = min(count_halves(drawn))
+    note = f"{len(drawn)} of {len(groups)} whole groups by {column}"
+    if fewest < LEAST_GROUPS:
+        note += f", only {fewest} of them in one half of these, as groups are large"
+    return _drawn_split("grouped", layout, drawn, note, units, column) if fewest else None
+
+
+def _of_strata(layout: Layout, scored: Sequence[int], units: Units, budget: Budget, rng: random.Random) -> Split:
+    """Draw a lab's validation rows from each stratum; where most classes are rare, from rare ones too."""
+    members = {unit[0]: unit for unit in units.rows(scored)}
+    strata, kind, note = strata_of(layout, list(members), FEWEST_OF_CLASS)
+    if kind == "random":
+        strata, kind, note = strata_of(layout, list(members))
+    dealt = [[members[row] for row in rng.sample(rows, len(rows))] for _, rows in sorted(strata.items())]
+    rng.shuffle(dealt)
+    drawn = draw_units(dealt, lambda unit: _size(layout, unit), budget, 1)
+    if min(count_halves(drawn)) < len(strata):
+        note += ", as far as the few rows that are withheld allow it"
+    drawn = add_smallest(drawn, [unit for some in dealt for unit in some], lambda unit: _size(layout, unit))
+    return _drawn_split(kind, layout, drawn, note, units)
+
+
+def _drawn_split(
+    kind: SplitKind, layout: Layout, drawn: Drawn, note: str, units: Units, column: str | None = None
+) -> Split:
+    parts: list[Part] = ["train"] * len(layout.ids)
+    for unit, part in drawn:
+        _set(parts, unit, part)
+    return Split(kind, tuple(parts), note + _joined_note(units), units, column)
+
+
+def _size(layout: Layout, unit: Sequence[int]) -> int:
+    """Return how many rows of a unit may be asked for."""
+    return sum(map(layout.form.has_prediction_rows, unit))
+
+
+def _joined_note(units: Units) -> str:
+    return f"; {units.joined:,} rows that are like others stay on one side with these" if units.joined else ""
 
 
 def _withhold(layout: Layout, units: Sequence[Sequence[int]], shares: tuple[float, float], parts: list[Part]) -> None:
@@ -217,7 +298,7 @@ def _withhold(layout: Layout, units: Sequence[Sequence[int]], shares: tuple[floa
 
     Each gets one unit at least, the smallest if need be; any other that is larger than the whole part stays in train.
     """
-    sizes = [sum(map(layout.form.has_prediction_rows, unit)) for unit in units]
+    sizes = [_size(layout, unit) for unit in units]
     left = dict(zip(map(tuple, units), sizes, strict=True))
     wanted: tuple[tuple[Part, float], ...] = (("final", shares[1]), ("holdout", shares[0]))
     for part, share in wanted:
@@ -235,37 +316,6 @@ def _set(parts: list[Part], rows: Sequence[int], part: Part) -> None:
         parts[row] = part
 
 
-def strata_of(layout: Layout, scored: Sequence[int]) -> tuple[Mapping[str, Sequence[int]], SplitKind, str]:
-    """Group the rows by class, or a quantity by its tenths; classes too small to part are left out.
-
-    Of rows that stay together the first alone is to be given: it stands for them.
-    """
-    if layout.is_quantity:
-        ordered = sorted(scored, key=lambda row: (float(layout.truth(row)[0]), row))
-        count = min(QUANTILES, len(ordered) // _PARTED)
-        bins = {
-            f"{at:02d}": ordered[len(ordered) * at // count : len(ordered) * (at + 1) // count] for at in range(count)
-        }
-        return bins, "stratified", f"each tenth of {layout.label_columns[0]} in every part"
-    if not layout.is_classification and (layout.form is not ONE_BY_ONE or prediction_kind(layout.card) == "text"):
-        return {"all": scored}, "random", "the labels are neither classes nor numbers to order rows by"
-    classes = by_class(layout, scored)
-    parted = {name: rows for name, rows in classes.items() if len(rows) >= _PARTED}
-    if sum(map(len, parted.values())) * 2 < len(scored):
-        return {"all": scored}, "random", "most classes are too small to part"
-    small = len(classes) - len(parted)
-    note = f"each of {len(parted)} classes in every part"
-    return parted, "stratified", note + (f"; {small} classes of one or two rows stay in train" if small else "")
-
-
-def by_class(layout: Layout, rows: Sequence[int]) -> dict[str, list[int]]:
-    """Group rows by their labels; several label columns count together, or else the first alone if that is too fine."""
-    joint = rows_by(rows, lambda row: "\x1f".join(layout.labels[row]))
-    if len(layout.label_columns) == 1 or len(joint) * 10 <= len(rows):
-        return joint
-    return rows_by(rows, lambda row: layout.labels[row][0])
-
-
 def few_rows(layout: Layout, rows: Sequence[int], limit: int, per_class: int, rng: random.Random) -> list[int]:
     """Choose about `limit` of some rows, in order: `per_class` of each class (or all of it) first, then any.
 
@@ -281,7 +331,7 @@ def few_rows(layout: Layout, rows: Sequence[int], limit: int, per_class: int, rn
     for column in range(len(layout.label_columns)) if layout.is_classification else ():
         cells = [cells[column] for cells in layout.labels]
         classes = rows_by(scored, cells.__getitem__)
-        if len(classes) * _PARTED <= len(scored):
+        if len(classes) * PARTED <= len(scored):
             chosen.update(row for members in classes.values() for row in members[:per_class])
     for row in scored:
         if len(chosen) >= limit:

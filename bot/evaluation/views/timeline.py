@@ -1,6 +1,7 @@
 """Finds out whether test rows were cut from training rows by time, and which stretches of time are training."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 _STRETCH = 10
@@ -14,10 +15,6 @@ def train_stretches(train: Sequence[float], test: Sequence[float]) -> dict[float
 
     Times of training and test rows are laid on one line. A split by time (the test after the training rows, or
     blocks of each in turn) changes sides rarely; a random one does so all the time.
-
-    Args:
-        train: times of the training rows.
-        test: times of the test rows.
     """
     train_times, test_times = set(train), set(test)
     if len(train_times) < _STRETCH or not test_times:
@@ -33,6 +30,16 @@ def train_stretches(train: Sequence[float], test: Sequence[float]) -> dict[float
     if changes > _CHANCE * by_chance or len(line) < _STRETCH * (changes + 1):
         return None
     return _number(line)
+
+
+def time_blocks(rows: Sequence[int], times: Sequence[float], blocks: int) -> Iterator[tuple[int, int]]:
+    """Yield rows with the number of their block, of about equally many rows each; equal times stay together."""
+    per_time, before = Counter(times[row] for row in rows), 0
+    block_of: dict[float, int] = {}
+    for time in sorted(per_time):
+        block_of[time] = before * blocks // len(rows)
+        before += per_time[time]
+    yield from ((row, block_of[times[row]]) for row in rows)
 
 
 def _number(line: Sequence[tuple[float, bool]]) -> dict[float, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.views.likeness import Likeness
+from bot.evaluation.views.strata import rows_by
 
 LEAST_APART, ERRORS = 0.1, 3.0
 """Shares of rows like training rows differ between test and withheld rows by so much, and by so many standard errors."""
@@ -20,10 +21,7 @@ class Units:
 
     def rows(self, some: Sequence[int]) -> list[list[int]]:
         """Group some rows by their units, in order."""
-        found: dict[int, list[int]] = {}
-        for row in some:
-            found.setdefault(self.of[row], []).append(row)
-        return list(found.values())
+        return list(rows_by(some, self.of.__getitem__).values())
 
 
 class Joining:
@@ -63,15 +61,9 @@ def units_of(
     """Join rows of one id and of one group, and rows alike so that withheld rows are like training rows as test rows are.
 
     Of rows drawn one by one a known share would be like training rows. If fewer of the test rows are, or none, that part of
-    the rows alike, or all, stay together; if it is not known how many are, all do.
-
-    Args:
-        layout: the rows.
-        scored: those with labels, which alone are joined for being alike.
-        alike: the ways in which they are.
-        groups: the group of each training row, if whole groups are withheld.
-        shares: of rows that are withheld for `holdout` and `final`; no unit of rows alike is larger than the smaller part.
-        rng: chooses which rows stay together, where only some do.
+    the rows alike, or all, stay together; if it is not known how many are, all do. Only scored rows, which have labels, are
+    joined for being alike; `groups` has the group of each training row if whole groups are withheld. No unit of rows alike is
+    larger than the smaller of the shares that are withheld.
     """
     rows, most = len(layout.ids), round(len(scored) * min(shares))
     joining, joined = Joining(rows), 0
@@ -95,10 +87,7 @@ def units_of(
 
 def _clusters(keys: Sequence[Hashable], rows: Sequence[int]) -> list[list[int]]:
     """Return the rows of each key that several have."""
-    found: dict[Hashable, list[int]] = {}
-    for row in rows:
-        if keys[row] is not None:
-            found.setdefault(keys[row], []).append(row)
+    found = rows_by((row for row in rows if keys[row] is not None), keys.__getitem__)
     return [members for members in found.values() if len(members) > 1]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.evaluation.answers.view_names import ViewName
+from bot.evaluation.answers.view_names import SWAPPED, ViewKind
 from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable, file_name
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
@@ -120,24 +120,25 @@ def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
 
 
 def write_others(
-    data_dir: Path, layout: Layout, view: ViewName, rows: ViewRows, done: set[Path], out: Path
+    data_dir: Path, layout: Layout, view: ViewKind, rows: ViewRows, done: set[Path], out: Path
 ) -> Iterator[str]:
     """Carry every other file, and yield notes on it."""
     done = done | {path.relative_to(data_dir) for path in layout.train.files}
-    swap = view.swaps
+    swap = view in SWAPPED
     withheld = withheld_from(layout, rows.withheld)
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
     done |= untouched if swap else set()
     changes = (
         replaced_files(data_dir, layout, rows.withheld, rows.validation if swap else None)
-        if view.kind != "full"
+        if view != "full"
         else ReplacedFiles()
     )
-    names = _moved_names(layout, rows.withheld)
+    # A file that names withheld files may name their classes too.
+    names = layout.train.moved_names(rows.withheld) if isinstance(layout.train, FileTable) else frozenset()
     for path in data_files(data_dir):
         if path in done or path in changes.files:
             continue
-        if view.kind == "full" or path in untouched:
+        if view == "full" or path in untouched:
             share_readable(data_dir / path, out / path)
         elif swap and is_submission(data_dir / path, withheld):
             write_sample(layout, rows, out / path)
@@ -154,15 +155,6 @@ def write_others(
     if changes.files:
         yield f"{len(changes.files)} files of withheld rows left out"
     put_added(data_dir, changes, out)
-
-
-def _moved_names(layout: Layout, withheld: Sequence[int]) -> frozenset[str]:
-    """The names of withheld files that are moved: a file that names them may name their classes too."""
-    table = layout.train
-    if not isinstance(table, FileTable) or table.moved_to is None:
-        return frozenset()
-    files = [table.entries[row].file for row in withheld]
-    return frozenset(file.name for file in files) | frozenset(file.stem for file in files)
 
 
 def _mentions(path: Path, names: frozenset[str]) -> bool:

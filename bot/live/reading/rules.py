@@ -1,20 +1,64 @@
 """The rules at entry: read by the model, for the owner to confirm once; the bot works meanwhile, but sends nothing."""
 
-from typing import get_args
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, get_args
+
+from pydantic import BaseModel, ConfigDict
 
 from bot.configuration.competition import CompetitionSettings
 from bot.live.models import choice_of, open_reader
-from bot.live.reading.quotes import ReadPage
-from bot.live.reading.rules_prompt import ReadRules
+from bot.live.reading.quotes import ReadPage, not_found
 from bot.live.shared import Shared
+from bot.models import Item
 from bot.models.fingerprint import prompt_hash
 from bot.models.open import endpoint_name
-from bot.notify.events import RulesToConfirm, SamplesToModel
+from bot.models.parsing import json_answer
+from bot.models.template import TemplatePrompt
+from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.status.problems import begin, end
 from bot.submission.rules import RuleLine, Topic, note_reading, rules_of
 from scrapers.kaggle.card.evidence import Evidence
-from state.errors import BudgetExceeded, ModelError
+from state.errors import BudgetExceeded, ModelError, Unparsable
+
+_LONGEST = 60_000
+"""Characters of the page."""
+
+
+class RulesReading(BaseModel):
+    """What a page of rules says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lines: tuple[RuleLine, ...]
+
+
+@dataclass(frozen=True)
+class ReadRules(TemplatePrompt[RulesReading]):
+    """Asks what the rules say of the topics that concern the bot."""
+
+    template: ClassVar[str] = "read_rules.j2"
+
+    title: str
+    page: ReadPage
+    read_at: datetime
+    known_topics: tuple[str, ...] = get_args(Topic)
+    longest: int = _LONGEST
+
+    def items(self) -> tuple[Item, ...]:
+        """Return the page, known since it was read."""
+        return (Item(f"page/{self.page.name}", self.read_at),)
+
+    def parse(self, text: str) -> RulesReading:
+        """Read the reply; raises Unparsable, too, where a quote does not stand on the page, or a topic comes twice."""
+        found = json_answer(text, RulesReading)
+        if missing := not_found([line.quote for line in found.lines], [self.page]):
+            raise Unparsable(f"this does not stand on the page word for word: {missing[0]!r}")
+        topics = [line.topic for line in found.lines]
+        if twice := [topic for topic in topics if topics.count(topic) > 1]:
+            raise Unparsable(f"there are several lines for {twice[0]!r}: write one")
+        return found
 
 
 async def ask_rules(shared: Shared, own: CompetitionSettings, evidence: Evidence, url: str) -> None:
@@ -35,11 +79,17 @@ async def ask_rules(shared: Shared, own: CompetitionSettings, evidence: Evidence
     what = of_page if page is not None else "the site gave no page of its rules"
     sentence = f"{slug}: {what}: read {url}, and confirm by `{command}`; nothing is sent before"
     told = {line.topic for line in lines}
-    silent = tuple(topic for topic in get_args(Topic) if topic not in told)
-    event = RulesToConfirm(slug, url, command, tuple(map(str, lines)), page is not None, silent, note)
+    facts = {
+        "url": url,
+        "command": command,
+        "lines": tuple(map(str, lines)),
+        "page": page is not None,
+        "silent": tuple(topic for topic in get_args(Topic) if topic not in told),
+        "note": note,
+    }
     with shared.store.write() as tx:
         note_reading(tx, slug, lines)
-        begin(tx, key, sentence, event, asks=True)
+        begin(tx, key, sentence, Notice("problem.confirm", slug, facts), asks=True)
 
 
 def to_confirm(slug: str) -> str:
@@ -66,4 +116,4 @@ def _tell_of_samples(shared: Shared, own: CompetitionSettings, slug: str) -> Non
     models = shared.machinery.models
     if choice_of(models, own).kind == "openai":
         with shared.store.write() as tx:
-            notify(tx, SamplesToModel(slug, endpoint_name(models.base_url)).notice())
+            notify(tx, Notice("model.samples", slug, {"endpoint": endpoint_name(models.base_url)}))

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 
 from bot.replay.own_data.asked import Asked, Found
 from bot.replay.own_data.table import OwnTable, is_missing
@@ -33,20 +32,17 @@ def target_of(train: OwnTable, test: OwnTable | None, asked: Asked, found: Found
         UsageError: it is not in the training table, or nobody says which it is.
     """
     if asked.target is not None:
-        if asked.target not in train.header:
-            raise UsageError(
-                f"--target {asked.target}: {train.name} has no such column; {_near(asked.target, train.header)}"
-            )
-        return asked.target
-    lacking = [name for name in train.header if test is not None and name not in test.header]
-    named = [name for name in (lacking or train.header) if name.lower() in _TARGETS]
+        return _column("--target", asked.target, train)
+    lacking = tuple(name for name in train.header if test is not None and name not in test.header)
+    likely = lacking or train.header
+    named = [name for name in likely if name.lower() in _TARGETS]
     if test is not None and len(lacking) == 1:
         found.add("target", f"`{lacking[0]}`, the only column that {test.name} lacks")
         return lacking[0]
     if len(named) == 1 and (test is None or named[0] in lacking):
         found.add("target", f"`{named[0]}`, by its name")
         return named[0]
-    shown = ", ".join((lacking or train.header)[:_SHOWN]) + (", ..." if len(lacking or train.header) > _SHOWN else "")
+    shown = ", ".join(likely[:_SHOWN]) + (", ..." if len(likely) > _SHOWN else "")
     if test is None:
         raise UsageError(f"which column of {train.name} is to be predicted? Name it with --target: {shown}")
     if lacking:
@@ -80,9 +76,7 @@ def id_of(train: OwnTable, test: OwnTable | None, target: str, asked: Asked, fou
     tables = [train] if test is None else [train, test]
     if asked.id is not None:
         for table in tables:
-            if asked.id not in table.header:
-                raise UsageError(f"--id {asked.id}: {table.name} has no such column; {_near(asked.id, table.header)}")
-            if not _identifies(table, asked.id):
+            if not _identifies(table, _column("--id", asked.id, table)):
                 raise UsageError(f"--id {asked.id}: {table.name} has a value of it more than once, or rows without one")
         return asked.id
     for name in train.header:
@@ -112,11 +106,7 @@ def group_of(train: OwnTable, target: str, asked: Asked, found: Found) -> str | 
     if asked.group == "none":
         return None
     if asked.group is not None:
-        if asked.group not in train.header:
-            raise UsageError(
-                f"--group {asked.group}: {train.name} has no such column; {_near(asked.group, train.header)}"
-            )
-        sizes = Counter(train.column(asked.group))
+        sizes = Counter(train.column(_column("--group", asked.group, train)))
         if len(sizes) < _FEWEST:
             raise UsageError(
                 f"--group {asked.group}: it has {plural(len(sizes), 'group')}; at least {_FEWEST} are needed"
@@ -140,5 +130,9 @@ def _identifies(table: OwnTable, name: str) -> bool:
     return True
 
 
-def _near(name: str, header: Sequence[str]) -> str:
-    return did_you_mean(name, header[:100])
+def _column(option: str, name: str, table: OwnTable) -> str:
+    """Return the column that an option names; raises UsageError if a table has none of that name."""
+    if name not in table.header:
+        near = did_you_mean(name, table.header[:100])
+        raise UsageError(f"{option} {name}: {table.name} has no such column; {near}")
+    return name

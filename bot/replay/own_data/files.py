@@ -1,6 +1,8 @@
 """Which files of a folder are the training rows, the test rows and the sample submission."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,10 +10,11 @@ from bot.replay.own_data.asked import Asked, Found
 from bot.replay.own_data.table import WINDOWS, OwnTable
 from scrapers.kaggle.samples import find_samples
 from scrapers.snapshots.files import walk
-from state.errors import UsageError
+from scrapers.snapshots.tables import is_table
+from scrapers.snapshots.unpacking import Unpacking
+from state.errors import DownloadFailed, NoRoom, UsageError
 from state.words import plural
 
-TABLES = frozenset((".csv", ".tsv"))
 _OTHER_FORMATS = frozenset(
     (".parquet", ".xlsx", ".xls", ".feather", ".json", ".jsonl", ".h5", ".pkl", ".arff", ".sas7bdat")
 )
@@ -36,11 +39,7 @@ class Sources:
 def locate(source: Path, asked: Asked, out: Path, found: Found) -> Sources | None:
     """Find the tables of a folder, or take a file as the only one; None where a folder has no table.
 
-    Args:
-        source: the folder or the table.
-        asked: names files, if a person did.
-        out: where runs are written; not read.
-        found: receives what each file is.
+    What is in `out`, where runs are written, is not read.
 
     Raises:
         UsageError: there is no such file, it is unclear which table is which, or one cannot be read.
@@ -50,7 +49,7 @@ def locate(source: Path, asked: Asked, out: Path, found: Found) -> Sources | Non
     if not source.is_dir():
         raise UsageError(f"there is no folder or file {source}")
     files = list(_files(source, out))
-    tables = [path.as_posix() for path in files if is_table(path) and len(path.parts) == 1]
+    tables = [path.as_posix() for path in files if is_table(path.name) and len(path.parts) == 1]
     if not tables and asked.train is None:
         return None
     samples = [name for name in find_samples(tables) if "train" not in name.lower()]
@@ -71,18 +70,11 @@ def locate(source: Path, asked: Asked, out: Path, found: Found) -> Sources | Non
     return _sources(source, train, test, sample, others, found)
 
 
-def is_table(path: Path) -> bool:
-    """Return whether a file has the name of a table that can be read: CSV or TSV, perhaps of gzip."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix in TABLES
-
-
 def _sources(
     root: Path, train: str, test: str | None, sample: str | None, others: tuple[Path, ...], found: Found
 ) -> Sources:
-    tables = [None if name is None else _open(root, name) for name in (train, test, sample)]
-    opened, of_test, of_sample = tables
-    if opened is None:  # the training table was named
-        raise UsageError(f"there is no table of training rows in {root}")
+    opened = _open(root, train)
+    of_test, of_sample = (None if name is None else _open(root, name) for name in (test, sample))
     if of_test is not None and of_test.delimiter != ",":
         of_test = of_test.with_decimals(opened.decimals)
     found.add("training rows", f"{opened.name}, {plural(opened.length, 'row')}, {plural(len(opened.header), 'column')}")
@@ -90,7 +82,7 @@ def _sources(
         found.add("test rows", f"{of_test.name}, {plural(of_test.length, 'row')}")
     if of_sample is not None:
         found.add("sample", of_sample.name)
-    if windows := [table.name for table in tables if table is not None and table.encoding == WINDOWS]:
+    if windows := [one.name for one in (opened, of_test, of_sample) if one is not None and one.encoding == WINDOWS]:
         found.add("encoding", f"not UTF-8, so read as that of Windows, cp1252: {', '.join(windows)}")
     if opened.decimals:
         found.add("numbers", f"decimal commas are read as points in: {', '.join(opened.decimals)}")
@@ -126,12 +118,8 @@ def _files(source: Path, out: Path) -> Iterator[Path]:
     for path in walk(source):
         relative = path.relative_to(source)
         hidden = any(part.startswith((".", "__")) for part in relative.parts)
-        if (
-            not hidden
-            and path.suffix.lower() not in _NOT_DATA
-            and path.is_file()
-            and (within or runs not in path.resolve().parents)
-        ):
+        written = not within and runs in path.resolve().parents
+        if not hidden and not written and path.suffix.lower() not in _NOT_DATA and path.is_file():
             yield relative
 
 
@@ -140,7 +128,33 @@ def refuse_formats(source: Path, out: Path) -> None:
     for path in _files(source, out):
         if path.suffix.lower() in _OTHER_FORMATS and len(path.parts) == 1:
             raise UsageError(f"{path.name} is no CSV or TSV, which is all that is read: save it as CSV")
-        if is_table(path):
+        if is_table(path.name):
             raise UsageError(f"{path} is a table in a folder: name {source / path.parent}")
         if path.suffix.lower() == ".zip":
             raise UsageError(f"{path.name} is packed: unpack it, or name the zip itself")
+
+
+@contextmanager
+def as_folder(source: Path, out: Path) -> Iterator[Path]:
+    """Yield the source, or if it is a zip, a folder with its files, which is removed in the end.
+
+    Raises:
+        UsageError: the zip is damaged, unsafe or too large.
+        OSError: it cannot be read, or its files not be written.
+    """
+    if not (source.is_file() and source.suffix.lower() == ".zip"):
+        yield source
+        return
+    with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=out) as place:
+        try:
+            Unpacking(source.name, source, Path(place)).run()
+        except (DownloadFailed, NoRoom) as error:
+            raise UsageError(str(error)) from error
+        yield _inner(Path(place))
+
+
+def _inner(folder: Path) -> Path:
+    """Return the folder in which there is more than another folder: zips often hold one alone."""
+    while len(inside := [path for path in folder.iterdir() if path.name[0] not in "._"]) == 1 and inside[0].is_dir():
+        folder = inside[0]
+    return folder

@@ -1,16 +1,15 @@
 """Folders of images, texts or other files, one for each class, as tables: a row for each file."""
 
-import csv
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bot.replay.own_data.asked import Found
-from bot.replay.own_data.files import TABLES, Sources
+from bot.replay.own_data.files import Sources
 from bot.replay.own_data.table import OwnTable
 from scrapers.imports.linking import link_or_copy
+from scrapers.snapshots.tables import is_table, write_table
 from state.errors import UsageError
 from state.words import plural
 
@@ -21,59 +20,46 @@ _DIGITS = 16
 """Hexadecimal digits of a file's new name: its own might name the class."""
 
 
-@dataclass(frozen=True)
-class _Folders:
-    classes: Sequence[Path]
-    """A folder for each class."""
-    test: Path | None
-
-
 def index_folders(source: Path, staging: Path, found: Found) -> Sources | None:
     """Write tables of the files in a folder's folders, and give each training file a name that says nothing of its class.
 
     Texts become a column of the tables; other files are put beside them, in `train/` and `test/`.
 
-    Args:
-        source: holds a folder for each class, or `train/` with these, and perhaps `test/` with files to predict.
-        staging: an empty folder, which receives tables and files.
-        found: receives what was found.
-
-    Returns:
-        The tables; None if there are no two folders of files.
+    The source holds a folder for each class, or `train/` with these, and perhaps `test/` with files to predict; the tables are
+    None if there are no two folders of files. The empty folder `staging` receives tables and files.
 
     Raises:
         UsageError: a text is not UTF-8.
         OSError: a file cannot be read, or not be written.
     """
-    folders = _folders(source)
-    if len(folders.classes) < 2:
+    classes, test = _folders(source)
+    if len(classes) < 2:
         return None
-    names = [folder.name for folder in folders.classes]
-    labelled = [(path, folder.name) for folder in folders.classes for path in _plain_files(folder)]
-    tested = [] if folders.test is None else list(_plain_files(folders.test))
+    names = [folder.name for folder in classes]
+    labelled = [(path, folder.name) for folder in classes for path in _plain_files(folder)]
+    tested = [] if test is None else list(_plain_files(test))
     suffixes = Counter(path.suffix.lower() for path, _ in labelled)
-    if not labelled:
-        return None
     suffix = suffixes.most_common(1)[0][0]
-    if suffix in TABLES:
+    if is_table(suffix):
         return None
     train = [(path, label) for path, label in labelled if path.suffix.lower() == suffix or suffix not in _TEXTS]
     others = _write(staging, train, tested, as_texts=suffix in _TEXTS)
     found.add("classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of `{suffix}` files")
     found.add("training rows", f"{plural(len(train), 'file')} in {plural(len(names), 'folder')}")
-    if tested:
-        found.add("test rows", f"{plural(len(tested), 'file')} in {folders.test.name if folders.test else ''}/")
+    if test is not None and tested:
+        found.add("test rows", f"{plural(len(tested), 'file')} in {test.name}/")
     of_test = OwnTable.read(staging / "test.csv") if tested else None
     return Sources(staging, OwnTable.read(staging / "train.csv"), of_test, None, tuple(others), "")
 
 
-def _folders(source: Path) -> _Folders:
+def _folders(source: Path) -> tuple[list[Path], Path | None]:
+    """Return the folder of each class, and the one of the files to predict."""
     below = {path.name.lower(): path for path in sorted(source.iterdir()) if path.is_dir() and path.name[0] not in "._"}
     train = next((below[name] for name in below if name in _TRAIN), None)
     test = next((below[name] for name in below if name in _TEST), None)
     root = train or source
     inside = [path for path in sorted(root.iterdir()) if path.is_dir() and path != test and path.name[0] not in "._"]
-    return _Folders([path for path in inside if any(_plain_files(path))], test)
+    return [path for path in inside if any(_plain_files(path))], test
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
@@ -83,11 +69,11 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 def _write(staging: Path, train: Sequence[tuple[Path, str]], test: Sequence[Path], *, as_texts: bool) -> list[Path]:
     """Write the tables; return the files beside them, relative to the staging folder."""
     named = sorted((_neutral_name(path), label, path) for path, label in train)
-    seen = Counter[str]()
+    repeats = Counter[str]()
     rows: list[tuple[str, str | None, Path]] = []
     for name, label, path in named:
-        seen[name] += 1
-        stem = name if seen[name] == 1 else f"{name}_{seen[name]}"
+        repeats[name] += 1
+        stem = name if repeats[name] == 1 else f"{name}_{repeats[name]}"
         rows.append((f"{stem}{path.suffix.lower()}", label, path))
     beside = _table(staging / "train.csv", rows, as_texts=as_texts)
     if test:
@@ -96,18 +82,16 @@ def _write(staging: Path, train: Sequence[tuple[Path, str]], test: Sequence[Path
 
 
 def _table(out: Path, rows: Sequence[tuple[str, str | None, Path]], *, as_texts: bool) -> list[Path]:
-    beside: list[Path] = []
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        labelled = rows[0][1] is not None
-        writer.writerow([ID, *([TEXT] if as_texts else []), *([LABEL] if labelled else [])])
-        for name, label, path in rows:
-            writer.writerow([name, *([_text(path)] if as_texts else []), *([] if label is None else [label])])
-            if not as_texts:
-                relative = Path(out.stem) / name
-                link_or_copy(path, out.parent / relative)
-                beside.append(relative)
-    return beside
+    labelled = rows[0][1] is not None
+    header = [ID, *([TEXT] if as_texts else []), *([LABEL] if labelled else [])]
+    cells = ([name, *([_text(path)] if as_texts else []), *([label] if labelled else [])] for name, label, path in rows)
+    write_table(out, header, cells)
+    if as_texts:
+        return []
+    beside = {Path(out.stem) / name: path for name, _, path in rows}
+    for relative, path in beside.items():
+        link_or_copy(path, out.parent / relative)
+    return list(beside)
 
 
 def _text(path: Path) -> str:

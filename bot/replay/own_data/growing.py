@@ -1,8 +1,7 @@
 """Grows a person's own data into a snapshot-like folder: tables, sample submission, task; answers only if rows were withheld."""
 
-import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ from bot.replay.own_data.task import Task, task_of, task_of_sample
 from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.answers import ANSWERS, SAMPLE
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
+from scrapers.snapshots.tables import open_table, write_table
 from state.errors import UsageError
 from state.words import iso, plural
 
@@ -45,18 +45,10 @@ class _Rows:
 
 
 def grow(source: Path, folder: Path, slug: str, asked: Asked, out: Path, now: datetime) -> Found:
-    """Write the snapshot-like folder of one's own data.
+    """Write the snapshot-like folder of one's own data, and return what was found.
 
-    Args:
-        source: a folder with tables, or with folders of files by class; or one table.
-        folder: a new folder, which is written; beside it tables of files are made.
-        slug: the name of the task.
-        asked: what a person said.
-        out: where runs are written, which is no data.
-        now: stands in for all dates.
-
-    Returns:
-        What was found, to be shown.
+    The source is a folder with tables, or with folders of files by class; or one table. Beside the new folder tables of files
+    are made. What is in `out`, where runs are written, is no data; `now` stands in for all dates.
 
     Raises:
         UsageError: something is missing or wrong, in one sentence that says what to do.
@@ -112,23 +104,24 @@ def _write_data(rows: _Rows, folder: Path) -> None:
     data.mkdir()
     train, parted = sources.train, rows.parted
     test_rows = frozenset[int]() if parted is None else parted.test
-    _write(data / "train.csv", _header(rows, train), _cells(rows, train, lambda row: row not in test_rows))
+    write_table(data / "train.csv", _header(rows, train), _cells(rows, train, lambda row: row not in test_rows))
     if parted is not None:
         header = [name for name in _header(rows, train) if name != rows.target]
-        _write(data / "test.csv", header, _cells(rows, train, lambda row: row in test_rows, answers=False))
+        write_table(data / "test.csv", header, _cells(rows, train, lambda row: row in test_rows, answers=False))
     elif sources.test is not None:
         header = [name for name in _header(rows, sources.test) if name != rows.target]
-        cells = _cells(rows, sources.test, lambda _: True, answers=False, first=train.length)
-        _write(data / "test.csv", header, cells)
+        write_table(data / "test.csv", header, _cells(rows, sources.test, answers=False, first=train.length))
     if sources.sample is not None and rows.target is None:
-        _write(folder / SAMPLE, sources.sample.header, sources.sample.rows())
+        write_table(folder / SAMPLE, sources.sample.header, sources.sample.rows())
     else:
-        asked = _asked_rows(data / "test.csv", rows.id)
-        _write(folder / SAMPLE, [rows.id, *rows.task.columns], ([one, *rows.task.default] for one in asked))
+        with open_table(data / "test.csv") as asked:
+            place = next(asked)[1].index(rows.id)
+            cells = ([row[place], *rows.task.default] for _, row in asked)
+            write_table(folder / SAMPLE, [rows.id, *rows.task.columns], cells)
     if parted is not None and parted.answered:
         (folder / ANSWERS).parent.mkdir(mode=0o700)
-        _write(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, parted))
-        _write(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
+        write_table(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, parted))
+        write_table(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
     if train.decimals:
         (folder / DECIMALS).write_text(json.dumps(train.decimals), encoding="utf-8")
     for path in sources.others:
@@ -141,7 +134,12 @@ def _header(rows: _Rows, table: OwnTable) -> list[str]:
 
 
 def _cells(
-    rows: _Rows, table: OwnTable, wanted: Callable[[int], bool], *, answers: bool = True, first: int = 0
+    rows: _Rows,
+    table: OwnTable,
+    wanted: Callable[[int], bool] = lambda _: True,
+    *,
+    answers: bool = True,
+    first: int = 0,
 ) -> Iterator[list[str]]:
     """Yield the wanted rows, with a number in front if they have no id; `first` is that of the first row.
 
@@ -160,11 +158,6 @@ def _cells(
         yield [str(first + number), *kept] if rows.is_numbered else kept
 
 
-def _asked_rows(test: Path, id_column: str) -> Iterator[str]:
-    with test.open(encoding="utf-8", newline="") as file:
-        yield from (row[id_column] for row in csv.DictReader(file))
-
-
 def _answers(rows: _Rows, parted: Parted) -> Iterator[list[str]]:
     """Yield id and truth of each withheld row, in the form of predictions."""
     train = rows.sources.train
@@ -178,13 +171,6 @@ def _answers(rows: _Rows, parted: Parted) -> Iterator[list[str]]:
             yield [key, *("1" if one == value else "0" for one in rows.task.classes)]
         else:
             yield [key, value if rows.task.metric.takes != "number" else _TRUE.get(value.lower(), value)]
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
 
 
 def _write_task(rows: _Rows, folder: Path, slug: str, now: datetime) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
-from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts
 from bot.execution.machine import Machine
 from bot.replay.own_data.growing import DECIMALS, WITHHELD
@@ -54,8 +53,6 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
     """Add predict.py, and all that it needs, to a solution's folder.
 
     Args:
-        context: the run.
-        handed: the node that was handed in.
         folder: holds the scripts and their README, and receives the rest.
         snapshot: the run's snapshot-like folder.
         model: that wrote the scripts.
@@ -86,7 +83,9 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
     decimals = snapshot / DECIMALS
     facts["decimal_commas"] = json.loads(decimals.read_text(encoding="utf-8")) if decimals.is_file() else []
     scripts = script_files(context, handed.node)
-    facts |= _scripts(context, recipe, scripts)
+    seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
+    facts |= combining_facts(context.card, recipe, scripts)
+    facts |= {"seconds": seconds, "cpus": context.machine.cpus}
     (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     (folder / "predict.py").write_text(predict_text(), encoding="utf-8")
     texts = [*(code(context, node) for node in scripts), predict_text()]
@@ -158,13 +157,6 @@ def _first_number(ids: Sequence[str]) -> int:
     if not numbers:
         return 0
     return numbers[0] if numbers[-1] - numbers[0] + 1 == len(ids) else numbers[-1] + 1
-
-
-def _scripts(context: RunContext, recipe: Recipe | None, scripts: Mapping[int, str]) -> dict[str, Any]:
-    """Return which scripts are run, for how long, and how they are combined."""
-    seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
-    limits = {"seconds": seconds, "cpus": context.machine.cpus}
-    return {**combining_facts(context.card, recipe, scripts), **limits}
 
 
 def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:

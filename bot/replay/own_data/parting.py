@@ -36,13 +36,6 @@ class Parted:
 def part(train: OwnTable, target: str, kind: Kind, asked: Asked, found: Found) -> Parted:
     """Choose the test rows of a table.
 
-    Args:
-        train: the one table.
-        target: its column to predict.
-        kind: of the target.
-        asked: the columns of groups and times, if a person named them.
-        found: receives how rows were parted.
-
     Raises:
         UsageError: a column that was named is missing, or cells of it are no times.
     """

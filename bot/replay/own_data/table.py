@@ -1,16 +1,18 @@
-"""One table of a person's own, checked once from its first row to its last, and read again as often as it is needed."""
+"""One table of a person's own, checked once from its first row to its last, and read again as often as it is needed.
 
-import csv
+Numbers with a decimal comma (`3.063,38`), as tables from much of Europe have them, are read with a decimal point.
+"""
+
 import gzip
 import io
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from bot.replay.own_data.decimals import columns_with_commas, with_point
-from scrapers.snapshots.tables import LONGEST_FIELD, NotCsv, refuse_packed
+from scrapers.snapshots.tables import NotCsv, refuse_packed, rows_of
 from state.errors import UsageError
 
 _DELIMITERS = ",;\t|"
@@ -19,6 +21,14 @@ _HEAD = 5000
 """Rows by which decimal commas are recognised."""
 _EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none"})
 """How tables spell a missing cell, in lower case."""
+
+_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:[. \u00a0\u202f]\d{3})+|\d+)(?:,\d+)?")
+"""Perhaps with points or spaces between thousands. predict.py.txt has the same."""
+_EITHER = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+"""A comma that may as well part thousands: 1,234."""
+_THOUSANDS = str.maketrans({".": "", " ": "", "\u00a0": "", "\u202f": "", ",": "."})
+_SHARE = 0.99
+"""Of a column's filled cells, at least so many are numbers; others hold no digit (`n/a`)."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class OwnTable:
                 return cls._checked(path, _UTF_8)
             except UnicodeDecodeError as error:
                 return cls._windows(path, error.reason)
-        except (csv.Error, NotCsv) as error:
+        except NotCsv as error:
             raise UsageError(f"{path.name} cannot be read as a table: {error}") from error
         except (OSError, EOFError) as error:
             raise UsageError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
@@ -71,16 +81,16 @@ class OwnTable:
     def _checked(cls, path: Path, encoding: str) -> "OwnTable":
         first = next(_lines(path, encoding), "")
         delimiter = max(_DELIMITERS, key=first.count)
-        rows = _cells(path, delimiter, encoding)
+        rows = rows_of(_lines(path, encoding), delimiter)
         header = tuple(name.strip() for name in next(rows, (0, []))[1])
         _check_header(path.name, header)
         length = sum(1 for _ in _whole(path.name, rows, len(header)))
         if not length:
             raise UsageError(f"{path.name} has a header and no rows")
         table = cls(path, header, length, delimiter, encoding)
-        return (
-            table if delimiter == "," else table.with_decimals(columns_with_commas(header, islice(table.rows(), _HEAD)))
-        )
+        if delimiter == ",":
+            return table
+        return table.with_decimals(_columns_with_commas(header, islice(table.rows(), _HEAD)))
 
     def with_decimals(self, columns: Sequence[str]) -> "OwnTable":
         """Return the table with those of the columns that it has read as numbers with decimal commas."""
@@ -88,12 +98,12 @@ class OwnTable:
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows in order."""
-        rows = _cells(self.path, self.delimiter, self.encoding)
+        rows = rows_of(_lines(self.path, self.encoding), self.delimiter)
         next(rows)
         places = [place for place, name in enumerate(self.header) if name in self.decimals]
         for _, cells in rows:
             for place in places:
-                cells[place] = with_point(cells[place])
+                cells[place] = _with_point(cells[place])
             yield cells
 
     def column(self, name: str) -> Iterator[str]:
@@ -122,15 +132,6 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             yield from text
 
 
-def _cells(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of each row, the header first, blank lines left out."""
-    csv.field_size_limit(LONGEST_FIELD)
-    reader = csv.reader(_lines(path, encoding), delimiter=delimiter)
-    for cells in reader:
-        if cells:
-            yield reader.line_num, cells
-
-
 def _whole(name: str, rows: Iterator[tuple[int, list[str]]], width: int) -> Iterator[Sequence[str]]:
     for line, cells in rows:
         if len(cells) != width:
@@ -143,3 +144,30 @@ def _check_header(name: str, header: Sequence[str]) -> None:
         raise UsageError(f"{name} is empty")
     if twice := [column for column, count in Counter(header).items() if count > 1]:
         raise UsageError(f"{name} names the column {twice[0]!r} twice")
+
+
+def _columns_with_commas(header: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the columns whose numbers have decimal commas.
+
+    One cell at least must leave no doubt: a column in which all commas may part thousands is not one of them. The rows are the
+    first of a table whose cells are not separated by commas.
+    """
+    places = dict.fromkeys(range(len(header)), False)
+    filled, numbers = [0] * len(header), [0] * len(header)
+    for cells in rows:
+        for place in list(places):
+            cell = cells[place].strip()
+            if _COMMA.fullmatch(cell):
+                numbers[place] += 1
+                places[place] |= "," in cell and _EITHER.fullmatch(cell) is None
+            elif any(map(str.isdigit, cell)):
+                del places[place]
+                continue
+            filled[place] += cell != ""
+    return tuple(header[at] for at, sure in places.items() if sure and numbers[at] >= _SHARE * filled[at])
+
+
+def _with_point(cell: str) -> str:
+    """Return a number with a decimal point in place of the comma, and nothing between thousands; other cells as they are."""
+    stripped = cell.strip()
+    return stripped.translate(_THOUSANDS) if _COMMA.fullmatch(stripped) else cell

@@ -43,13 +43,7 @@ class Task:
 
 
 def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> Task:
-    """Return the task that a target makes.
-
-    Args:
-        train: the training table.
-        target: its column to predict.
-        metric: as it was asked for; None: the usual one for the target's kind.
-        found: receives kind and metric.
+    """Return the task that a target makes; without a metric it is the usual one for the target's kind.
 
     Raises:
         UsageError: the target is empty, has one value, or does not suit the metric; or the metric is not known.
@@ -73,13 +67,9 @@ def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> T
 
 
 def kind_of(values: Counter[str], name: str, target: str, *, asked: str | None) -> Kind:
-    """Return the kind of a target by its values.
+    """Return the kind of a target by its values, counted without missing ones.
 
-    Args:
-        values: of the target, counted; none is missing.
-        name: of the table, for sentences.
-        target: the column.
-        asked: the metric, if one was named: whether its targets are classes decides where numbers may be either.
+    Where numbers may be classes or not, the metric that was asked for decides.
 
     Raises:
         UsageError: there are none, there is one alone, or they look like free text.
@@ -131,12 +121,7 @@ def metric_of(asked: str | None, kind: Kind, values: Counter[str], target: str) 
 def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, metric: str | None, found: Found) -> Task:
     """Return the task that a sample submission asks for: its first column identifies rows, the others are predicted.
 
-    Args:
-        train: the training table; it may lack the labels, if other files hold them.
-        test: the test table, if there is one.
-        sample: the sample submission.
-        metric: as of `task_of`; where labels are in no table it must be named.
-        found: receives kind and metric.
+    The training table may lack the labels, if other files hold them; then the metric must be named.
 
     Raises:
         UsageError: as of `task_of`, or the sample has too few columns.

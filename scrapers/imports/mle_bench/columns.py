@@ -68,12 +68,7 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     distinguished by their order.
 
     If no table has the prediction columns, the labels are those columns of the answers that no public table of the same
-    rows has: then only the competition's own grader can interpret them.
-
-    Args:
-        prepared: the competition's files.
-        sample: its sample submission, unpacked.
-        scratch: an existing folder for a table that has to be made.
+    rows has: then only the competition's own grader can interpret them. A table that has to be made goes into `scratch`.
 
     Raises:
         SnapshotError: nothing names the same rows in both, or the answers hold nothing else.

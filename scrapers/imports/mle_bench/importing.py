@@ -1,5 +1,6 @@
-"""The import of one prepared competition as one snapshot: whole under its name, or not at all."""
+"""The import of one prepared competition as one snapshot with its manifest: whole under its name, or not at all."""
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -11,10 +12,8 @@ from typing import Any, Literal
 from scrapers.imports.mle_bench.board import Board, read_board, write_board
 from scrapers.imports.mle_bench.columns import Columns, choose_columns
 from scrapers.imports.mle_bench.layout import keep_grader, lay_out, put_sample, write_answers
-from scrapers.imports.mle_bench.manifest import Dates, dates_of, write_manifest
 from scrapers.imports.mle_bench.metric_question import FindMetric, FoundMetric, Question
-from scrapers.imports.mle_bench.places import Place
-from scrapers.imports.mle_bench.prepared import GRADE, Prepared, open_prepared
+from scrapers.imports.mle_bench.prepared import GRADE, Place, Prepared, open_prepared
 from scrapers.imports.mle_bench.tables import unpack_sample
 from scrapers.imports.staging import staged
 from scrapers.snapshots.answers import read_answers
@@ -22,9 +21,78 @@ from scrapers.snapshots.card import Direction
 from scrapers.snapshots.check import check
 from scrapers.snapshots.files import DATA, walk
 from scrapers.snapshots.leaderboard import LEADERBOARD
-from scrapers.snapshots.manifest import DESCRIPTION, read_manifest
+from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST, hashes_of, read_manifest
 from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
+
+_SPLIT = "as MLE-bench's prepare.py made it, mostly out of Kaggle's training set: the test part is not Kaggle's"
+
+
+@dataclass(frozen=True)
+class Dates:
+    """The start and the end of a competition, aware UTC, and the source of both."""
+
+    enabled_at: datetime
+    deadline: datetime
+    source: str
+
+
+def dates_of(board: Board, given: Dates | None) -> Dates:
+    """Return a competition's dates: those of its leaderboard, else the given ones. Raises SnapshotError without any."""
+    if board.span is not None:
+        first, last = board.span
+        dated = sum(entry.submitted_at is not None for entry in board.entries)
+        source = f"first and last `submissionDate` of {dated:,} of {len(board.entries):,} entries of {LEADERBOARD}"
+        return Dates(first, last, source)
+    if given is None:
+        what = "has no `submissionDate`: give the competition's dates with --enabled-at and --deadline"
+        raise SnapshotError([Problem(LEADERBOARD, None, what)])
+    return given
+
+
+def write_manifest(
+    folder: Path, prepared: Prepared, columns: Columns, metric: FoundMetric, dates: Dates, now: datetime
+) -> None:
+    """Write `snapshot.json`, with the hashes of all files but those in folders of `data/`."""
+    config = prepared.config
+    sources = [
+        "prepared MLE-bench competition",
+        f"metric: {metric.how}",
+        f"enabled_at and deadline: {dates.source}",
+        f"sample submission: {'private' if prepared.sample_is_private else 'public'}/{prepared.sample.name}",
+        f"answers: private/{prepared.answers.name}",
+        *columns.notes,
+        *metric.notes,
+    ]
+    if config.competition_type not in (None, "simple"):
+        sources.append(f"of the type {config.competition_type!r} at Kaggle; here files are graded, as MLE-bench does")
+    manifest = {
+        "format": FORMAT,
+        "slug": prepared.slug,
+        "title": config.name,
+        "url": f"https://www.kaggle.com/competitions/{prepared.slug}",
+        "category": None,
+        "metric": {"name": metric.name, "direction": metric.direction, "params": metric.params},
+        "id_column": columns.id_column,
+        "key_columns": list(columns.key_columns),
+        "prediction_columns": list(columns.predictions),
+        "submission_file": "submission.csv",
+        "enabled_at": _iso(dates.enabled_at),
+        "deadline": _iso(dates.deadline),
+        "max_daily_submissions": None,
+        "kind": "csv",
+        "collected_at": _iso(now),
+        "split": _SPLIT,
+        "sources": sources,
+        "sha256": hashes_of(folder),
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
+
+
+def _iso(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
 
 Status = Literal["imported", "there already", "failed"]
 

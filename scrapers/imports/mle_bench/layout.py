@@ -2,7 +2,7 @@
 
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scrapers.imports.linking import link_or_copy
@@ -11,11 +11,12 @@ from scrapers.imports.mle_bench.prepared import GRADE, REMEDY, Prepared, is_poin
 from scrapers.imports.mle_bench.tables import table_rows, written_table
 from scrapers.snapshots.answers import ANSWERS, SAMPLE, Answers, Value, value
 from scrapers.snapshots.archives import check_archive, is_archive
-from scrapers.snapshots.files import DATA, sha256_of, walk
+from scrapers.snapshots.files import DATA, walk
 from scrapers.snapshots.leaks import check_for_answers
 from scrapers.snapshots.manifest import DESCRIPTION
 from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
+from state.files import sha256_of
 
 _TOLD_EACH = 1_000
 
@@ -34,12 +35,6 @@ def lay_out(prepared: Prepared, folder: Path, answers: Answers, progress: Callab
     """Bring the files of `public/` into `data/` under their own names, and return those that are left out.
 
     The sample submission is there already, and `description.md` has a place of its own; neither is brought.
-
-    Args:
-        prepared: the competition's files.
-        folder: the snapshot, with its answers and sample submission.
-        answers: the values that no file may hold.
-        progress: receives the number of files so far, from time to time.
 
     Raises:
         SnapshotError: files are pointers of Git LFS, or the sample submission itself is the answers.
@@ -104,20 +99,14 @@ class _Forbidden:
         found = Problems()
         if not is_archive(path) or check_archive(path, name, found):
             check_for_answers(path, name, self._answers_file, self._answers, found)
-        return _joined(found.problems)
-
-
-def _joined(problems: Sequence[Problem]) -> str | None:
-    return "; ".join(problem.message for problem in problems[:3]) or None
+        return "; ".join(problem.message for problem in found.problems[:3]) or None
 
 
 def write_answers(columns: Columns, sample: Path, target: Path) -> int:
     """Write the true values in the source's order, and return the number of rows.
 
-    Cells are written as they are read, ids as the sample spells them.
-
-    Raises:
-        SnapshotError: a row has more or fewer cells than the header.
+    Cells are written as they are read, ids as the sample spells them. Raises SnapshotError for a row with more or fewer
+    cells than the header.
     """
     spelled = _spellings(columns, sample) if columns.respelled else None
     with table_rows(columns.source) as rows, written_table(target) as writer:
@@ -154,13 +143,8 @@ def keep_grader(prepared: Prepared, private: Path) -> dict[str, str]:
     """Copy `grade.py`, the Python modules beside it, and the whole answers into `private/`.
 
     Graders import from the modules beside them (`from .classes import CLASSES`), and take columns and kinds of files that
-    `answers.csv` does not hold.
-
-    Returns:
-        Parameters of the metric: `answers`, the name of the whole answers in `private/`.
-
-    Raises:
-        SnapshotError: a module is a pointer of Git LFS.
+    `answers.csv` does not hold. Return the metric's parameter `answers`, the name of the whole answers in `private/`.
+    Raises SnapshotError if a module is a pointer of Git LFS.
     """
     for module in sorted(prepared.grader.parent.glob("*.py")):
         if module.name == _PREPARER or not module.is_file():

@@ -1,18 +1,76 @@
-"""One prepared competition on disk: its configuration and every file that an import needs, none a Git LFS pointer."""
+"""Prepared competitions on disk: where they lie, their configuration, and the files of an import, none a Git LFS pointer."""
 
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from scrapers.imports.mle_bench.places import CONFIG, PREPARED, Place
 from scrapers.snapshots.fields import sentences
 from scrapers.snapshots.files import escapes
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.manifest import DESCRIPTION
 from scrapers.snapshots.problems import Problems
-from state.errors import Problem, SnapshotError
+from state.errors import Problem, SnapshotError, UsageError
+
+PREPARED = "prepared"
+CONFIG = "config.yaml"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One competition: its id, `prepared/` (which may be missing), and the folder with its `config.yaml` and `grade.py`."""
+
+    slug: str
+    prepared: Path
+    package: Path
+
+
+def find_places(folders: Sequence[Path], package: Path | None, wanted: Sequence[str] = ()) -> list[Place]:
+    """Find the competitions below some folders, by id.
+
+    A folder may hold data (`<id>/prepared/`), or be a competition's `<id>/` or its `<id>/prepared/`. The package is
+    `mlebench/competitions`; without it, or a folder for an id in it, `config.yaml` and other files are beside `prepared/`.
+    In a data folder, an id that the package knows counts, prepared or not.
+
+    Raises:
+        UsageError: a folder does not exist or holds no competition, an id is in two places, or a wanted one in none.
+    """
+    if package is not None and not package.is_dir():
+        raise UsageError(f"--package: there is no folder {package}")
+    found: dict[str, Place] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {folder}")
+        here = list(_below(Path(os.path.abspath(folder)), package))  # noqa: PTH100 -- a link's own name is the id
+        if not here:
+            raise UsageError(f"{folder} holds no competition: no <id>/{PREPARED}/ lies in it")
+        for place in here:
+            if found.setdefault(place.slug, place) != place:
+                raise UsageError(f"{place.slug} lies both in {found[place.slug].prepared} and in {place.prepared}")
+    if unknown := sorted(set(wanted) - set(found)):
+        raise UsageError(f"no folder holds {', '.join(unknown)}; there are {', '.join(sorted(found)[:20])}")
+    return [found[slug] for slug in sorted(found) if not wanted or slug in wanted]
+
+
+def _below(folder: Path, package: Path | None) -> Iterator[Place]:
+    if folder.name == PREPARED and ((folder / "public").is_dir() or (folder / "private").is_dir()):
+        yield _place(folder.parent, package)
+    elif (folder / PREPARED).is_dir():
+        yield _place(folder, package)
+    else:
+        for child in sorted(folder.iterdir()):
+            known = package is not None and (package / child.name / CONFIG).is_file()
+            if child.is_dir() and ((child / PREPARED).is_dir() or known):
+                yield _place(child, package)
+
+
+def _place(folder: Path, package: Path | None) -> Place:
+    described = folder if package is None or not (package / folder.name).is_dir() else package / folder.name
+    return Place(folder.name, folder / PREPARED, described)
+
 
 _LARGEST_CONFIG = 1_000_000  # bytes; real ones have a thousand or two
 
@@ -49,11 +107,7 @@ class Config(_Foreign):
 
 
 def read_config(path: Path) -> Config:
-    """Read a `config.yaml`, tags of Python objects refused.
-
-    Raises:
-        SnapshotError: it is missing, is not YAML, or lacks what an import needs; every fault is named.
-    """
+    """Read a `config.yaml`, tags of Python objects refused. Raises SnapshotError, which names every fault."""
     try:
         if path.stat().st_size > _LARGEST_CONFIG:
             raise SnapshotError([Problem(CONFIG, None, "is far too large for a configuration")])
@@ -81,11 +135,7 @@ REMEDY = "is a Git LFS pointer, not the file itself: run `git lfs pull` where it
 
 
 def is_pointer(path: Path) -> bool:
-    """Whether the file is a pointer of Git LFS.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Whether the file is a pointer of Git LFS. Raises OSError."""
     if path.stat().st_size > _LARGEST_POINTER:
         return False
     with path.open("rb") as file:
@@ -123,11 +173,7 @@ class Prepared:
 
 
 def open_prepared(place: Place) -> Prepared:
-    """Find a competition's files.
-
-    Raises:
-        SnapshotError: it is not prepared, or files are missing, pointers, or lie elsewhere; all of that is named.
-    """
+    """Find a competition's files. Raises SnapshotError, which names all that are missing, pointers, or elsewhere."""
     if not (place.prepared / "public").is_dir() or not (place.prepared / "private").is_dir():
         what = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
         raise SnapshotError([Problem(PREPARED, None, what)])

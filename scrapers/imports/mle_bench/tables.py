@@ -18,11 +18,7 @@ from state.errors import DownloadFailed, Problem, SnapshotError
 
 @contextmanager
 def table_rows(table: Path) -> Iterator[Rows]:
-    """Open a table as rows, the header first.
-
-    Raises:
-        SnapshotError: it cannot be read as CSV.
-    """
+    """Open a table as rows, the header first. Raises SnapshotError if it cannot be read as CSV."""
     try:
         with open_table(table) as rows:
             yield rows
@@ -61,11 +57,7 @@ def written_table(path: Path) -> Iterator[TableWriter]:
 
 
 def unpack_sample(sample: Path, scratch: Path) -> Path:
-    """Return the sample submission as a table, unpacked from a `.zip` or `.gz` into `scratch` if necessary.
-
-    Raises:
-        SnapshotError: the archive is damaged, or holds something else than one table.
-    """
+    """Return the sample as a table, unpacked into `scratch` if it is packed. Raises SnapshotError if it is not one table."""
     try:
         if sample.suffix.lower() == ".gz":
             target = scratch / sample.stem
@@ -89,11 +81,7 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
 
 
 def table_of_lines(lines: Path, scratch: Path) -> Path | None:
-    """Write the fields of JSON lines that are neither lists nor objects as a table into `scratch`; None if there are none.
-
-    Raises:
-        SnapshotError: a line is not a JSON object.
-    """
+    """Write the plain fields of JSON lines as a table into `scratch`; None if there are none. Raises SnapshotError."""
     target = scratch / f"{lines.stem}.csv"
     header: list[str] = []
     with lines.open("rb") as file, written_table(target) as writer:

@@ -1,6 +1,7 @@
 """The community of an MLE-Live folder, written as the `community/` of a snapshot."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,19 +10,80 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from scrapers.imports.mle_live.discussion import Thread, read_thread
-from scrapers.imports.mle_live.info import INFO, Entry, is_id, read_info
-from scrapers.imports.mle_live.tally import Reason, Tally
-from scrapers.imports.mle_live.texts import Unread, read_text
-from scrapers.imports.mle_live.values import iso
-from scrapers.snapshots.community import KERNELS, MESSAGES, TOPICS
+from scrapers.imports.mle_live.info import INFO, Entry, Reason, Tally, Unread, is_id, read_info, read_text, title_of
+from scrapers.snapshots.community import KERNELS, MESSAGES, TIERS, TOPICS, KernelRow
 from scrapers.snapshots.manifest import CountedRows
+from state.words import iso
+
+_AUTHOR = r"\((?P<name>.{0,200}?) <TIER: ?(?P<tier>[^<>]{0,40})>\)(?: (?P<rest>.*)|)$"
+_OPENING = re.compile(_AUTHOR)
+_COMMENT = re.compile(rf"(?P<indent>(?: {{4}}){{1,100}})\+ {_AUTHOR}")
+
+
+@dataclass(frozen=True)
+class ThreadMessage:
+    """One message of a discussion."""
+
+    author: str | None
+    tier: str | None
+    markdown: str
+    parent: int | None
+    """Index of the message that it answers among the discussion's messages; None for the opening one."""
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A discussion: the opening message first, each answer after what it answers."""
+
+    title: str | None
+    messages: tuple[ThreadMessage, ...]
+
+
+@dataclass
+class _Open:
+    """A message whose text may go on."""
+
+    found: re.Match[str] | None
+    parent: int | None
+    lines: list[str]
+
+    def closed(self) -> ThreadMessage:
+        name, tier = (self.found["name"], self.found["tier"].strip()) if self.found else (None, "")
+        known = None if tier.upper() in ("", "N/A", "NONE") else TIERS.get(tier, tier.upper())
+        return ThreadMessage(title_of(name), known, "\n".join(self.lines).strip("\n"), self.parent)
+
+
+def read_thread(text: str) -> Thread | None:
+    """Return the discussion that a text with newline line ends holds; None if it holds none."""
+    lines = text.lstrip("\n").rstrip().split("\n")
+    title = None
+    if lines[0].startswith("# "):
+        title = title_of(lines[0][2:])
+        del lines[0]
+    if not any(line.strip() for line in lines):
+        return None
+    found = _OPENING.match(lines[0])
+    messages = [_Open(found, None, [found["rest"] or ""] if found else [lines[0]])]
+    path = [0]  # the last message and those it answers, outermost first
+    for line in lines[1:]:
+        found = _COMMENT.match(line)
+        depth = len(found["indent"]) // 4 if found else 0
+        if found is None or depth > len(path):
+            messages[-1].lines.append(line)
+            continue
+        del path[depth:]
+        messages.append(_Open(found, path[-1], [found["rest"] or ""]))
+        path.append(len(messages) - 1)
+    return Thread(title, tuple(one.closed() for one in messages))
+
 
 DISCUSSIONS_FOLDER = "discussions"
 KERNELS_FOLDER = "kernels"
 FROM = "MLE-Live"
 DATED = f"{FROM}; no time of its own, dated at the deadline"
 """The `source` of a row that was given the deadline as its time."""
+_KERNEL_FIELDS = tuple(name for name, field in KernelRow.model_fields.items() if field.is_required())
+"""Those that a row must have, null where they are not known."""
 
 
 @dataclass(frozen=True)
@@ -42,29 +104,14 @@ class CommunityWriter:
     """Writes rows and kernels' files into a snapshot's folder."""
 
     def __init__(self, source: Path, target: Path, slug: str, deadline: datetime | None) -> None:
-        """Set the folders.
-
-        Args:
-            source: the folder of `kernels/` and `discussions/`.
-            target: the snapshot's folder.
-            slug: the competition.
-            deadline: the time that rows without one get; None: they get none.
-        """
+        """Set the folder of `kernels/` and `discussions/`, the snapshot's, and the time of rows that have none."""
         self._source, self._target, self._slug, self._deadline = source, target, slug, deadline
         self._left_out, self._remarks, self._broken = Tally(), Tally(), Tally()
         self._rows: Counter[str] = Counter()
         self._undated: Counter[str] = Counter()
 
     def write(self, lower_is_better: bool, tick: Callable[[int], None]) -> ImportCounts:
-        """Write the whole community.
-
-        Args:
-            lower_is_better: the task's direction; entries that contradict it get a remark.
-            tick: called often, with the number of texts done.
-
-        Raises:
-            OSError: a folder cannot be listed, or the snapshot not be written to.
-        """
+        """Write the whole community; entries that contradict the task's direction get a remark. Raises OSError."""
         (self._target / TOPICS).parent.mkdir()
         done = 0
         with ExitStack() as stack:
@@ -131,7 +178,7 @@ class CommunityWriter:
             "title": entry.title or thread.title,
             "author": opening.author,
             "tier": opening.tier,
-            "posted_at": iso(time),
+            "posted_at": time and iso(time),
             "votes": entry.votes,
             "url": f"https://www.kaggle.com/competitions/{self._slug}/discussion/{entry.id}"
             if entry.id.isdecimal()
@@ -156,7 +203,7 @@ class CommunityWriter:
                 "parent_id": None if message.parent is None else f"{entry.id}-{message.parent}",
                 "author": message.author,
                 "tier": message.tier,
-                "posted_at": iso(time),
+                "posted_at": time and iso(time),
                 "edited_at": None,
                 "votes": entry.votes if place == 0 else None,
                 "markdown": message.markdown,
@@ -172,22 +219,14 @@ class CommunityWriter:
         row = {
             "id": entry.id,
             "ref": f"mle-live/{entry.id}",
-            "version": None,
             "title": entry.title,
-            "author": None,
-            "tier": None,
-            "created_at": iso(time),
+            "created_at": time and iso(time),
             "votes": entry.votes,
             "public_score": entry.public_score,
-            "language": None,
-            "kind": None,
-            "datasets": None,
-            "parent_ref": None,
             "path": path,
-            "url": None,
             "source": source,
         }
-        _line(kernels, row)
+        _line(kernels, dict.fromkeys(_KERNEL_FIELDS) | row)
         self._rows["kernels"] += 1
         self._undated["kernels"] += entry.created_at is None
 

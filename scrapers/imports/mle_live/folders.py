@@ -29,11 +29,7 @@ class CompetitionFolder:
 
 
 def find_competitions(root: Path) -> list[CompetitionFolder]:
-    """Return the competitions below a folder, by slug; if both layouts have one, the newer layout counts.
-
-    Raises:
-        OSError: a folder cannot be listed.
-    """
+    """Return the competitions below a folder, by slug; of two layouts the newer one counts. Raises OSError."""
     if (alone := _community(root)) is not None:
         whole = root.resolve()
         return [CompetitionFolder(whole.parent.name if whole.name == "docs" else whole.name, alone)]
@@ -70,11 +66,7 @@ class Task:
 
 
 def read_tasks(folder: Path) -> Mapping[str, Task]:
-    """Return the snapshots of a folder by slug, and those whose manifest cannot be read by the name of their folder.
-
-    Raises:
-        UsageError: there is no folder, or no snapshot in it.
-    """
+    """Return a folder's snapshots by slug, those with a broken manifest by folder. Raises UsageError if there are none."""
     try:
         alone = (folder / MANIFEST).is_file()
         inside = [] if alone else sorted(path for path in folder.iterdir() if not path.name.startswith("."))

@@ -1,19 +1,67 @@
-"""The import of all competitions of an MLE-Live folder, one after the other; a failure does not stop the others."""
+"""The import of all competitions of an MLE-Live folder, one snapshot after the other; a failure does not stop the others."""
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from scrapers.imports.mle_live.community import ImportCounts
+from scrapers.imports.linking import link_files
+from scrapers.imports.mle_live.community import CommunityWriter, ImportCounts
 from scrapers.imports.mle_live.folders import CompetitionFolder, Task, find_competitions, read_tasks
-from scrapers.imports.mle_live.new_snapshot import IMPORTED, NewSnapshot
 from scrapers.imports.staging import importing_into, staged
 from scrapers.snapshots.card import Direction
-from scrapers.snapshots.manifest import read_manifest
+from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.manifest import MANIFEST, read_manifest
 from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock
 from state.errors import SnapshotError, UsageError
+from state.words import iso
+
+IMPORTED = "community: an MLE-Live folder"
+"""The beginning of the source in a manifest that marks an import."""
+_EVERY = 250
+"""Files between two progress lines."""
+
+
+def _write_manifest(task: Path, folder: Path, counts: ImportCounts, at_deadline: bool, now: datetime) -> None:
+    content: dict[str, Any] = json.loads((task / MANIFEST).read_text(encoding="utf-8"))
+    hashes = content.get("sha256", {})
+    content["sha256"] = {name: value for name, value in hashes.items() if _of_task(name)}
+    content["sources"] = [*content.get("sources", []), *_sources(counts, at_deadline)]
+    content["collected_at"] = iso(now.replace(microsecond=0))
+    content.pop("dated_at_deadline", None)
+    if at_deadline:
+        content["dated_at_deadline"] = counts.undated.model_dump()
+    (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _of_task(name: str) -> bool:
+    """Whether a file of the task's snapshot goes unchanged into the new one."""
+    first = name.split("/")[0]
+    return first not in (COMMUNITY, MANIFEST) and not first.startswith(".")
+
+
+def _sources(counts: ImportCounts, at_deadline: bool) -> list[str]:
+    undated = f"{counts.undated.topics} topics, {counts.undated.messages} messages and {counts.undated.kernels} kernels"
+    dated = (
+        "were given the deadline as theirs (`source` names them)" if at_deadline else "are never shown under a clock"
+    )
+    return [
+        f"{IMPORTED}; votes and scores as of an unknown day, before `collected_at`",
+        f"MLE-Live keeps no times of comments: {undated} without one {dated}",
+    ]
+
+
+def _ticker(what: str, report: Callable[[str], None]) -> Callable[[int], None]:
+    def tick(done: int) -> None:
+        if done % _EVERY == 0:
+            report(f"{done:,} {what}")
+
+    return tick
+
 
 Status = Literal["imported", "there already", "no task", "nothing to import", "failed"]
 _SHOWN_PROBLEMS = 3
@@ -58,16 +106,8 @@ def import_mle_live(
 ) -> Iterator[Outcome]:
     """Yield the result for each competition, as soon as it is known.
 
-    Existing snapshots are not made again, and nothing is replaced.
-
-    Args:
-        request: what to import, and where to.
-        metrics: the metrics that can be computed, by name, and the direction of each.
-        clock: the time of the import.
-        report_line: receives a line on what is being done.
-
-    Raises:
-        UsageError: the folders do not fit together, or cannot be read or written at all.
+    Existing snapshots are not made again, and nothing is replaced. Raises UsageError if the folders do not fit together, or
+    cannot be read or written at all.
     """
     tasks = read_tasks(request.tasks)
     sources = _chosen(request)
@@ -134,25 +174,29 @@ def _one(
         return Outcome(source.slug, "no task", sentence=what)
     if task.manifest is None:
         raise SnapshotError(task.problems)
-    new = NewSnapshot(source, source.community, task.folder, task.manifest, request.at_deadline)
     place = request.out / source.slug
     if place.exists() or place.is_symlink():
-        return _there_already(place, new)
+        return _there_already(place, source.slug, task.folder, at_deadline=request.at_deadline)
     with staged(place) as folder:
-        counts = new.write(folder, metrics, clock.now(), report)
+        link_files(task.folder, folder, _of_task, _ticker("files of the task", report))
+        deadline = task.manifest.deadline if request.at_deadline else None
+        writer = CommunityWriter(source.community, folder, source.slug, deadline)
+        counts = writer.write(task.manifest.metric.direction == "minimize", _ticker("texts", report))
+        _write_manifest(task.folder, folder, counts, request.at_deadline, clock.now())
+        report("checking")
+        Snapshot.load(folder, metrics)
         folder.rename(place)
     return Outcome(source.slug, "imported", place, counts)
 
 
-def _there_already(place: Path, new: NewSnapshot) -> Outcome:
+def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> Outcome:
     """Return the result where the snapshot's name is taken; nothing is replaced."""
-    slug = new.source.slug
     manifest = read_manifest(place, Problems())
-    if place.resolve() == new.task.resolve():
+    if place.resolve() == task.resolve():
         sentence = f"{place} is the task itself: name another folder with --out"
     elif manifest is None or manifest.slug != slug or not any(IMPORTED in source for source in manifest.sources):
         sentence = f"{place} exists, and is not an import of MLE-Live's: move it away"
-    elif (manifest.dated_at_deadline is not None) != new.at_deadline:
+    elif (manifest.dated_at_deadline is not None) != at_deadline:
         sentence = f"{place} was imported with another --undated-at: move it away to import it again"
     else:
         return Outcome(slug, "there already", place)

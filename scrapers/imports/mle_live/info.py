@@ -1,18 +1,139 @@
-"""`info.json` of a folder of kernels or of discussions: a list of entries with dates, or a dict by id without."""
+"""A folder of kernels or of discussions of MLE-Live: `info.json`, a list of entries with dates or a dict by id, and its texts."""
 
+import codecs
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, ValidationError
 
-from scrapers.imports.mle_live.tally import Tally
-from scrapers.imports.mle_live.texts import Unread, read_text
-from scrapers.imports.mle_live.values import SCORE, TIME, VOTES, in_utc, title_of
+from scrapers.posts.cleaning import clean
+from scrapers.snapshots.files import resolve_inside
+
+MOST_EXAMPLES = 3
+"""Names kept for each reason."""
+_LONGEST_EXAMPLE = 80
+"""Characters of one."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A reason for leaving something out or changing it, its count, and a few examples."""
+
+    text: str
+    count: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        more = " …" if self.count > len(self.examples) else ""
+        return f"{self.count:,} {self.text} ({', '.join(self.examples)}{more})"
+
+
+class Tally:
+    """Counts reasons in the order of their first occurrence."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._examples: dict[str, list[str]] = {}
+
+    def add(self, text: str, example: str) -> None:
+        """Count a reason, to be read after a number, such as `kernels without a text`, once more."""
+        self._counts[text] += 1
+        examples = self._examples.setdefault(text, [])
+        if len(examples) < MOST_EXAMPLES:
+            examples.append(example if len(example) <= _LONGEST_EXAMPLE else f"{example[:_LONGEST_EXAMPLE]}…")
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """All reasons so far."""
+        return tuple(Reason(text, count, tuple(self._examples[text])) for text, count in self._counts.items())
+
+
+LARGEST_FILE = 16_000_000
+"""Bytes; a larger one is not read."""
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Why a file has no text."""
+
+    reason: str
+    """To be read after the plural of what the file is, such as `whose file is missing`."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A file's text with newline line ends."""
+
+    text: str
+    guessed: bool
+    """Whether it is not UTF-8, so that its letters are a guess."""
+
+
+def read_text(folder: Path, name: str, largest: int = LARGEST_FILE) -> Decoded | Unread:
+    """Return the text of a file; a link that leads out of the folder is not followed."""
+    if (path := resolve_inside(folder, name)) is None:
+        there = (folder / name).is_symlink() or (folder / name).exists()
+        return Unread("whose file is no plain file of its folder" if there else "whose file is missing")
+    try:
+        with path.open("rb") as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        return Unread(f"whose file cannot be read: {error.strerror or error}")
+    if len(data) > largest:
+        return Unread(f"whose file has more than {largest / 1e6:.0f} MB")
+    return _decoded(data)
+
+
+def _decoded(data: bytes) -> Decoded:
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    try:
+        text, guessed = data.decode(encoding), False
+    except UnicodeDecodeError:
+        # What Windows writes where nobody names an encoding; it has a letter for nearly every byte.
+        text, guessed = data.decode("cp1252", errors="replace"), True
+    return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), guessed)
+
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_LONGEST_TITLE = 1_000
+"""Characters."""
+
+
+def _there(value: object) -> object:
+    """Read an empty value, and NaN, which pandas writes for it, as None."""
+    return None if value == "" or value != value else value
+
+
+def _whole_day(value: object) -> object:
+    """Read a date without a time as the day's last moment, so that nothing is known before it was written."""
+    return f"{value}T23:59:59" if isinstance(value, str) and _DAY.fullmatch(value) else value
+
+
+VOTES = TypeAdapter(Annotated[Annotated[int, Field(ge=-(2**31), lt=2**31)] | None, BeforeValidator(_there)])
+SCORE = TypeAdapter(Annotated[FiniteFloat | None, BeforeValidator(_there)])
+TIME = TypeAdapter(Annotated[datetime | None, BeforeValidator(_whole_day), BeforeValidator(_there)])
+"""A time without a zone is UTC, which is what Kaggle writes; see `in_utc`."""
+
+
+def in_utc(time: datetime) -> datetime:
+    """Return a time as aware UTC."""
+    return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def title_of(value: object) -> str | None:
+    """Return a title on one line; None if there is none."""
+    if not isinstance(value, str):
+        return None
+    return " ".join(clean(value).split())[:_LONGEST_TITLE] or None
+
 
 INFO = "info.json"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -40,12 +161,8 @@ def is_id(text: str) -> bool:
 def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: Tally) -> dict[str, Entry]:
     """Return the entries of a folder's `info.json` by id (the first with each id); none if it cannot be read.
 
-    Args:
-        folder: the folder of `info.json` and the texts.
-        kind: the name of the entries in the tallies, in the plural.
-        left_out: receives entries that cannot be used.
-        remarks: receives faults that do not exclude an entry, and a missing list.
-        broken: receives the reason if the list cannot be read.
+    Each tally is of the `kind`, in the plural: of entries that cannot be used, of faults that exclude none and a missing
+    list, and of a list that cannot be read.
     """
     read = read_text(folder, INFO)
     place = f"{folder.name}/{INFO}"

@@ -1,11 +1,11 @@
 """Which direction a leaderboard's order shows: it has the best first."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from scrapers.snapshots.card import Direction
+from scrapers.snapshots.tables import finite_number
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class BoardReading:
 
 def read_order(scores: Sequence[str]) -> BoardReading:
     """Read the scores of a leaderboard, best first, as Kaggle writes them; what is no finite number is passed over."""
-    numbers = [number for score in scores if (number := _number(score)) is not None]
+    numbers = [number for score in scores if (number := finite_number(score)) is not None]
     if not numbers:
         return BoardReading(None, None, None, "the leaderboard is empty")
     low, high = min(numbers), max(numbers)
@@ -33,11 +33,3 @@ def read_order(scores: Sequence[str]) -> BoardReading:
     if all(first >= second for first, second in pairwise(numbers)):
         return BoardReading("maximize", low, high, f"the leaderboard goes down from {numbers[0]:g} to {numbers[-1]:g}")
     return BoardReading(None, low, high, "the leaderboard is in no order of its scores")
-
-
-def _number(score: str) -> float | None:
-    try:
-        number = float(score.strip())
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

@@ -30,11 +30,8 @@ def _is_html(page: Page) -> bool:
 
 
 def _plain(page: Page) -> str:
-    return _without_comments(clean(page.content[:_LONGEST_PAGE]))
-
-
-def _without_comments(text: str) -> str:
-    kept, place = [], 0
+    """Return a page's markdown without comments."""
+    text, kept, place = clean(page.content[:_LONGEST_PAGE]), list[str](), 0
     while (start := text.find("<!--", place)) >= 0:
         kept.append(text[place:start])
         end = text.find("-->", start)
@@ -48,10 +45,6 @@ def description_of(pages: Sequence[Page]) -> str:
     for wanted in ("description", "evaluation", "data-description"):
         for page in pages:
             if page.name.lower() == wanted and (text := page.content.strip()):
-                titled = (
-                    text
-                    if text.startswith("#")
-                    else f"# {page.post_title or wanted.replace('-', ' ').capitalize()}\n\n{text}"
-                )
-                parts.append(re.sub(r"\n{3,}", "\n\n", titled))
+                title = page.post_title or wanted.replace("-", " ").capitalize()
+                parts.append(re.sub(r"\n{3,}", "\n\n", text if text.startswith("#") else f"# {title}\n\n{text}"))
     return cut_middle("\n\n".join(parts))

@@ -11,9 +11,10 @@ from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Watch
-from scrapers.posts.cleaners import Cleaned, Source
+from scrapers.posts.cleaners import Cleaned
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
+from state.clock import midnight
 from state.community_rows import observe
 from state.series import last_reading
 from state.store import Transaction, put_blob
@@ -29,15 +30,6 @@ class FullSource:
     number: int | None
     served_at: datetime | None
     text: Cleaned
-
-
-async def full_source(
-    watch: Watch, metadata: Kernel, blob: KernelBlob, number: int | None, served_at: datetime | None
-) -> FullSource:
-    """Have a version's source cleaned."""
-    kind, language = _kind(metadata, blob)
-    (text,) = await watch.cleaners.clean([Source("kernel", blob.source, language, kind)])
-    return FullSource(metadata, blob, number, served_at, text)
 
 
 def kernel_id(kernel: Kernel) -> str:
@@ -60,8 +52,7 @@ def kernels_to_read(
     Promising are those with the most votes, the best scores and the latest runs. The first comes first whose place in one
     of the three orders is best; a kernel far back in all of them is never read.
     """
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    today = (PolledKernel.competition == competition, col(PolledKernel.read_at) >= midnight)
+    today = (PolledKernel.competition == competition, col(PolledKernel.read_at) >= midnight(now))
     left = settings.kernels_per_day - session.exec(select(func.count()).select_from(PolledKernel).where(*today)).one()
     if left <= 0:
         return []
@@ -104,15 +95,7 @@ def _is_moved() -> Any:
 def store_kernels(
     tx: Transaction, watch: Watch, kernels: Sequence[Kernel], served_at: datetime | None, *, backfill: bool
 ) -> set[str]:
-    """Store a page of kernels; return the ids of those that have changed.
-
-    Args:
-        tx: the transaction.
-        watch: the competition's watch.
-        kernels: the page.
-        served_at: the site's time.
-        backfill: whether they may be much older than the watch.
-    """
+    """Store a page of kernels; return the ids of those that have changed. In a backfill they may be older than the watch."""
     here, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
     query = select(PolledKernel).where(PolledKernel.competition == here, col(PolledKernel.id).in_(ids))
     known = {row.id: row for row in tx.session.exec(query)}
@@ -180,7 +163,7 @@ def _run_at(polled: PolledKernel, source: FullSource) -> datetime | None:
 
 def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:
     kernel, blob = source.metadata, source.blob
-    kind, language = _kind(kernel, blob)
+    kind, language = kind_of(kernel, blob)
     values = {
         "version": source.number,
         "title": clean(kernel.title),
@@ -197,7 +180,7 @@ def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:
             setattr(row, name, value)
 
 
-def _kind(kernel: Kernel, blob: KernelBlob) -> tuple[str, str]:
+def kind_of(kernel: Kernel, blob: KernelBlob) -> tuple[str, str]:
     """Return a version's kind and language, empty if unknown."""
     return clean(blob.kernel_type or kernel.kernel_type).lower(), clean(blob.language or kernel.language).lower()
 

@@ -124,14 +124,6 @@ def store_messages(
 
     The site shows no time of an edit: an edit gets the time when it was seen. Only the existence of a deleted message is
     kept.
-
-    Args:
-        tx: the transaction.
-        watch: the competition's watch.
-        topic_id: the topic.
-        given: its messages, as the site gives them.
-        texts: from `message_texts`, for these messages.
-        served_at: the site's time.
     """
     here = watch.competition
     query = select(Message).where(Message.competition == here, Message.topic_id == topic_id)

@@ -85,15 +85,7 @@ def next_pass(
     """Return a pass after one more page; its `listed` shows whether that was the last.
 
     The list changes while it is read. A new item pushes the others down, so that some appear twice, and nothing is missed.
-    A removed item pulls the others up, and may hide one: a later sweep finds it.
-
-    Args:
-        under_way: the pass before.
-        items: the page.
-        limits: how far the pass goes.
-        now: our time.
-        total: number of all items, 0 if unknown, as past the end.
-        token: of the next page, if there is one.
+    A removed item pulls the others up, and may hide one: a later sweep finds it. A `total` of 0 is unknown.
     """
     known = set(under_way.seen)
     fresh = list(dict.fromkeys(item.id for item in items if item.id not in known))

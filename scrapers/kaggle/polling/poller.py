@@ -8,7 +8,7 @@ from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_da
 from scrapers.kaggle.polling.kernel_rows import kernels_to_read
 from scrapers.kaggle.polling.kernels import poll_kernels, sweep_kernels
 from scrapers.kaggle.polling.messages import poll_messages, reread_messages, topics_to_read
-from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Last, Schedule, is_refusal, ready
+from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Schedule, is_refusal, ready
 from scrapers.kaggle.polling.scores import poll_scores, poll_tiers
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.sources import poll_sources
@@ -19,6 +19,7 @@ from scrapers.posts.cleaners import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
 from state.polling import mark_failed, watermarks
 from state.store import Store
+from state.tables import PolledKernel, PolledTopic
 
 _POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
     "competitions": poll_competitions,
@@ -66,13 +67,7 @@ class Poller:
     settings: PollingSettings = field(default_factory=PollingSettings)
 
     async def cycle(self, competition: str, *, everything: bool = False) -> Cycle:
-        """Read what is due.
-
-        A part that fails does not stop the others.
-
-        Args:
-            competition: its slug.
-            everything: read all parts, and those that are normally read in portions completely.
+        """Read what is due, or with `everything` all, in full; a part that fails does not stop the others.
 
         Raises:
             NotAuthenticated: nothing more can be read until a person provides another token.
@@ -107,8 +102,7 @@ class Poller:
 
     def wait(self, competition: str) -> float:
         """Return the seconds until something of a competition is due, 0 where something is."""
-        schedule, lasts = self._schedule(competition)
-        return schedule.wait(lasts, self.client.clock.now())
+        return self._schedule(competition).wait(self.client.clock.now())
 
     async def _run(self, watch: Watch, part: Part) -> None:
         if part == "competitions":
@@ -121,27 +115,14 @@ class Poller:
             raise
 
     def _due(self, competition: str) -> list[Part]:
-        schedule, lasts = self._schedule(competition)
-        return schedule.due(lasts, self.client.clock.now())
+        return self._schedule(competition).due(self.client.clock.now())
 
-    def _schedule(self, competition: str) -> tuple[Schedule, dict[Part, Last]]:
-        """Return the schedule, and the stored state of each part."""
+    def _schedule(self, competition: str) -> Schedule:
         now = self.client.clock.now()
         with self.store.read() as session:
-            rows = {**watermarks(session, competition), **watermarks(session, "")}
-            moved = {
+            lasts = {**watermarks(session, competition), **watermarks(session, "")}
+            unread: dict[Part, list[PolledTopic] | list[PolledKernel]] = {
                 "messages": ready(topics_to_read(session, competition), now, self.settings),
                 "sources": ready(kernels_to_read(session, competition, self.settings, now), now, self.settings),
             }
-        lasts: dict[Part, Last] = {
-            part: Last(row.at, row.tried_at, row.failures, row.refused)
-            for part in ORDER
-            if (row := rows.get(part)) is not None
-        }
-        return (
-            Schedule(
-                self.settings,
-                waiting=frozenset(part for part in ORDER if moved.get(part)),
-            ),
-            lasts,
-        )
+        return Schedule(self.settings, lasts, frozenset(part for part, units in unread.items() if units))

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from sqlmodel import col, select
 
 from scrapers.kaggle.kernels import Kernels
-from scrapers.kaggle.polling.kernel_rows import FullSource, full_source, kernels_to_read, store_version, version_id
+from scrapers.kaggle.polling.kernel_rows import FullSource, kernels_to_read, kind_of, store_version, version_id
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.watch import Watch
+from scrapers.posts.cleaners import Source
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import KernelVersion, PolledKernel
@@ -63,7 +64,9 @@ async def _source(watch: Watch, kernel: PolledKernel, number: int | None) -> Ful
     if answer.metadata is None or answer.blob is None:
         raise UnknownAnswer(f"Kaggle's answer to GetKernel for {kernel.ref} holds no source")
     number = number if number is not None else answer.metadata.current_version_number
-    return await full_source(watch, answer.metadata, answer.blob, number, answer.served_at)
+    kind, language = kind_of(answer.metadata, answer.blob)
+    (text,) = await watch.cleaners.clean([Source("kernel", answer.blob.source, language, kind)])
+    return FullSource(answer.metadata, answer.blob, number, answer.served_at, text)
 
 
 def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator[int]:

@@ -11,7 +11,7 @@ from scrapers.kaggle.client import AnswerT, KaggleClient, Method, open_http
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.datasets import DataSets
-from scrapers.kaggle.forum import Forum, ForumTopic
+from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.notebooks import Notebooks
 from scrapers.kaggle.pacing import Tally
@@ -39,16 +39,9 @@ T = TypeVar("T")
 async def ask_all(
     section: KaggleSection, slug: str, clock: Clock, credentials: Credentials, say: Callable[[str], None]
 ) -> tuple[Exchange, ...]:
-    """Put each question once, and return what came of it; a refusal is an answer too.
+    """Put each question once, after saying it, and return what came of it; a refusal is an answer too.
 
     Without the competition itself nothing else is asked.
-
-    Args:
-        section: Kaggle's address, the pace and the patience; each question is put once, and all share a cap.
-        slug: the competition.
-        clock: the clock of waits.
-        credentials: the key.
-        say: is called with each question before it is put.
 
     Raises:
         NotAuthenticated: the key is refused.
@@ -56,22 +49,13 @@ async def ask_all(
     """
     patience = section.patience.model_copy(update={"attempts": 1})
     pace = section.pace.model_copy(update={"per_day": MOST_REQUESTS, "reserved": 0.0})
+    section = section.model_copy(update={"patience": patience, "pace": pace})
     recorded: list[Exchange] = []
     async with open_http(patience) as http:
         meter = Tally()
 
         def recorder() -> _Recorder:
-            found = _Recorder(
-                http,
-                lambda: credentials,
-                clock,
-                meter,
-                url=section.url,
-                hosts=section.hosts,
-                pace=pace,
-                patience=patience,
-            )
-            return found.into(recorded, say)
+            return _Recorder(http, lambda: credentials, clock, meter, section).into(recorded, say)
 
         # A refused key closes a client: the question without a key has a client of its own.
         await _ask(recorder(), recorder(), slug, pace)
@@ -92,7 +76,8 @@ async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace)
     await client.tried("quota", submissions.limits())
     await client.tried("submissions", anext(submissions.all(), None))
     topics = await client.tried("topics", forum.topics(slug))
-    if topic := _telling(topics.topics if topics else ()):
+    short = (one for one in (topics.topics if topics else ()) if one.comment_count <= _MOST_MESSAGES)
+    if topic := max(short, key=lambda one: one.comment_count, default=None):
         await client.tried("messages", forum.messages(slug, topic.id))
         await client.tried("topic", forum.topic(topic.id))
     await client.tried("kernels", Kernels(client).of(slug))
@@ -111,15 +96,6 @@ async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace)
 async def _search_without_key(client: KaggleClient, title: str) -> SearchPage:
     method = Method(SEARCH.service, SEARCH.name, SEARCH.family, open=True)
     return await client.call(method, request_of("COMPETITION", title), SearchPage, subject=title)
-
-
-def _telling(topics: tuple[ForumTopic, ...]) -> ForumTopic | None:
-    """Return the topic with the most comments, of those that are read at once."""
-    return max((one for one in topics if one.comment_count <= _MOST_MESSAGES), key=_comments, default=None)
-
-
-def _comments(topic: ForumTopic) -> int:
-    return topic.comment_count
 
 
 class _Whole(Answer):
@@ -145,10 +121,7 @@ class _Recorder(KaggleClient):
     async def tried(self, name: str, asking: Awaitable[T], *, refused_key: bool = False) -> T | None:
         """Put a question; None if it was refused or not answered, with whatever came recorded.
 
-        Args:
-            name: the question's.
-            asking: puts it.
-            refused_key: whether a missing key may be refused; otherwise NotAuthenticated is raised.
+        A missing key raises NotAuthenticated unless `refused_key` allows it.
         """
         self._name = name
         self._say(name)

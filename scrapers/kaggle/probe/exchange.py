@@ -7,35 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing
-from scrapers.kaggle.datasets import OwnDataSets, StatusOfDataSet
-from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
-from scrapers.kaggle.kernels import KernelPage
-from scrapers.kaggle.notebooks import Quotas
-from scrapers.kaggle.search import SearchPage
-from scrapers.kaggle.submissions import Limits, SentFiles
 from scrapers.kaggle.wire import Answer
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
-
-TYPES: Mapping[str, type[Answer]] = {
-    "GetCompetition": Competition,
-    "ListCompetitionPages": Pages,
-    "ListDataFiles": DataFiles,
-    "GetCompetitionDataFilesSummary": DataSummary,
-    "GetLeaderboard": Standing,
-    "GetSubmissionLimits": Limits,
-    "ListSubmissions": SentFiles,
-    "ListCompetitionTopics": TopicPage,
-    "ListTopicMessages": TopicMessages,
-    "GetTopic": OneTopic,
-    "ListKernels": KernelPage,
-    "ListEntities": SearchPage,
-    "GetAcceleratorQuotaStatistics": Quotas,
-    "ListDatasets": OwnDataSets,
-    "GetDatasetStatus": StatusOfDataSet,
-}
-"""The type of the client's that reads each method's answer; `DownloadDataFiles` answers with an address instead."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,68 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scrapers.kaggle.datasets import OwnDataSets
 from scrapers.kaggle.failures import code_and_words
-from scrapers.kaggle.probe import on_community, on_competitions, on_notebooks
+from scrapers.kaggle.notebooks import Quotas
+from scrapers.kaggle.probe import on_community, on_competitions
 from scrapers.kaggle.probe.exchange import Exchange
 from scrapers.kaggle.probe.points import Finding, Point, Seen, told, unsure
+
+_FIRST_PUSH = "a first notebook that the bot pushes: `bot logs` has the answers"
+
+
+def _gpu_hours(seen: Seen) -> Finding:
+    found = seen.read("gpu-hours", Quotas)
+    if found.gpu_quota is None:
+        return told(False, "it names no GPUs")
+    hours = found.gpu_quota.total_time_allowed / 3600
+    return told(1 <= hours <= 168, f"{hours:g} hours a week")
+
+
+def _private_ones(seen: Seen) -> Finding:
+    found = seen.read("own-data-sets", OwnDataSets)
+    private = sum(one.is_private for one in found.datasets)
+    return (
+        told(True, f"{private} of {len(found.datasets)} are private") if private else unsure("no private one is listed")
+    )
+
+
+def _missing(seen: Seen) -> Finding:
+    asked = seen.exchange("missing-data-set")
+    if asked is None or asked.status is None or asked.status >= 500 or asked.status == 429:
+        return seen.why_not("missing-data-set")
+    return told(asked.status in (403, 404), f"it was answered with {asked.status}")
+
+
+def _never(name: str, assumed: str, settled_by: str, why: str = "reading alone does not show it") -> Point:
+    return Point(name, assumed, lambda seen: unsure(why), settled_by)
+
+
+def _pushed(name: str, assumed: str) -> Point:
+    return _never(name, assumed, _FIRST_PUSH, "only a push shows it")
+
+
+_ON_NOTEBOOKS: tuple[Point, ...] = (
+    Point("gpu-hours", "The week's time on GPUs comes in seconds, such as 108000s.", _gpu_hours),
+    Point("private-data-sets", "One's own data sets are listed, private ones too.", _private_ones, _FIRST_PUSH),
+    Point("missing-data-set", "A data set that does not exist is refused with 403 or 404.", _missing),
+    _pushed("licence", "A private data set may have the licence `other`."),
+    _pushed("flat-files", "A data set keeps files under their names; only archives are unpacked."),
+    _pushed(
+        "titles",
+        "A title that is in use is refused under status 200; a new notebook has the slug that its title makes.",
+    ),
+    _pushed("left-out", "A data set that is not ready keeps no notebook from running, and is named in the answer."),
+    _pushed("push-again", "A pushed notebook is found by its reference at once, with the source as it was sent."),
+    _pushed("mounts", "Data lies in /kaggle/input/NAME, or in competitions/NAME and datasets/OWNER/NAME below that."),
+    _pushed("run-log", "The log of a run that failed can be read, as a JSON list of what was printed."),
+    _pushed("session-id", "The search shows the session of one's own private notebook, by which it is cancelled."),
+    _pushed(
+        "rerun", "A submitted notebook is PENDING while it runs on hidden data, and says in a few words why it failed."
+    ),
+)
+"""Every assumption on notebooks that is open."""
+
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(.*)")
 
@@ -24,7 +82,7 @@ class Judged:
 def judge(exchanges: Sequence[Exchange]) -> tuple[Judged, ...]:
     """Hold a probe's answers against every assumption; asks nothing."""
     seen = Seen(exchanges)
-    return tuple(Judged(one, one.check(seen)) for one in POINTS)
+    return tuple(Judged(one, one.judge(seen)) for one in POINTS)
 
 
 def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -94,16 +152,12 @@ def _limits(seen: Seen) -> Finding:
     return Finding("different", f"{len(limited)} of {len(seen.all)} requests were refused as too many: {waits}")
 
 
-def _never(name: str, assumed: str, settled_by: str, why: str = "reading alone does not show it") -> Point:
-    return Point(name, assumed, lambda seen: unsure(why), settled_by)
-
-
 POINTS: tuple[Point, ...] = (
     Point("numbers", "Numbers of 64 bits come as numbers (text is understood too).", _numbers),
     Point("times", "Times are UTC and end in Z.", _times),
     *on_competitions.POINTS,
-    *on_community.points(),
-    *on_notebooks.POINTS,
+    *on_community.POINTS,
+    *_ON_NOTEBOOKS,
     Point("error-shape", "Refusals have one of two shapes, nested or flat.", _error_shape, "a probe that is refused"),
     Point(
         "wrong-name",

@@ -33,12 +33,7 @@ class Masking:
     """Masks the exchanges of one probe; the same number becomes the same number in all of them."""
 
     def __init__(self, slug: str, hide: Callable[[str], str]) -> None:
-        """Prepare it.
-
-        Args:
-            slug: the competition, whose name stays.
-            hide: removes the key from a text, should it hold it.
-        """
+        """Prepare it: the competition's name stays, and `hide` removes the key from a text, should it hold it."""
         self._slug = slug
         self._hide = hide
         self._numbers: dict[int, int] = {}

@@ -1,11 +1,11 @@
 """Points on a competition's forum and kernels, and on the search."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from scrapers.kaggle.competitions import Competition
-from scrapers.kaggle.forum import ForumMessage, ForumTopic, OneTopic, TopicMessages, TopicPage
-from scrapers.kaggle.kernels import Kernel, KernelPage
+from scrapers.kaggle.forum import ForumMessage, OneTopic, TopicMessages, TopicPage
+from scrapers.kaggle.kernels import KernelPage
 from scrapers.kaggle.probe.points import Finding, Point, Seen, told, unsure
 from scrapers.kaggle.search import Found, SearchPage, facts_on
 
@@ -14,23 +14,14 @@ _KERNELS_A_PAGE = 100
 _DEEPEST = 4
 
 
-def _topics(seen: Seen) -> tuple[ForumTopic, ...] | None:
-    found = seen.read("topics", TopicPage)
-    return None if found is None else found.topics
-
-
 def _topic_page(seen: Seen) -> Finding:
     found = seen.read("topics", TopicPage)
-    if found is None:
-        return seen.why_not("topics")
     rows, total = len(found.topics), found.total_count
     return told(rows == min(_TOPICS_A_PAGE, total), f"{rows} topics on the first page, {total} in all")
 
 
 def _topic_order(seen: Seen) -> Finding:
-    found = _topics(seen)
-    if found is None:
-        return seen.why_not("topics")
+    found = seen.read("topics", TopicPage).topics
     times = [one.last_comment_post_date for one in found if not one.is_sticky and one.last_comment_post_date]
     if len(times) < 3:
         return unsure(f"only {len(times)} topics that are not sticky")
@@ -39,10 +30,7 @@ def _topic_order(seen: Seen) -> Finding:
 
 
 def _sticky(seen: Seen) -> Finding:
-    found = _topics(seen)
-    if found is None:
-        return seen.why_not("topics")
-    flags = [one.is_sticky for one in found]
+    flags = [one.is_sticky for one in seen.read("topics", TopicPage).topics]
     if True not in flags or False not in flags:
         return unsure("no topic is sticky, or all are")
     return told(flags == sorted(flags, reverse=True), f"{sum(flags)} sticky of {len(flags)} topics")
@@ -50,8 +38,6 @@ def _sticky(seen: Seen) -> Finding:
 
 def _opening(seen: Seen) -> Finding:
     found, topic = seen.read("messages", TopicMessages), seen.read("topic", OneTopic)
-    if found is None or topic is None:
-        return seen.why_not("messages" if found is None else "topic")
     opened = topic.topic.post_date if topic.topic else None
     if opened is None or not found.messages:
         return unsure("the topic has no time, or no messages")
@@ -64,23 +50,16 @@ def _depth(messages: Sequence[ForumMessage]) -> int:
 
 
 def _replies(seen: Seen) -> Finding:
-    found = seen.read("messages", TopicMessages)
-    if found is None:
-        return seen.why_not("messages")
-    depth = _depth(found.messages)
+    depth = _depth(seen.read("messages", TopicMessages).messages)
     return unsure("no message has a reply") if depth < 2 else told(depth <= _DEEPEST, f"{depth} levels")
 
 
-def _all_messages(seen: Seen) -> list[ForumMessage] | None:
-    found = seen.read("messages", TopicMessages)
-    return None if found is None else [message for message, _ in found.flat()]
+def _all_messages(seen: Seen) -> list[ForumMessage]:
+    return [message for message, _ in seen.read("messages", TopicMessages).flat()]
 
 
 def _deleted(seen: Seen) -> Finding:
-    found = _all_messages(seen)
-    if found is None:
-        return seen.why_not("messages")
-    deleted = [one for one in found if one.is_deleted]
+    deleted = [one for one in _all_messages(seen) if one.is_deleted]
     if not deleted:
         return unsure("no message that was read is deleted")
     empty = sum(not one.content and not one.author_name for one in deleted)
@@ -88,10 +67,7 @@ def _deleted(seen: Seen) -> Finding:
 
 
 def _texts(seen: Seen) -> Finding:
-    found = _all_messages(seen)
-    if found is None:
-        return seen.why_not("messages")
-    there = [one for one in found if not one.is_deleted]
+    there = [one for one in _all_messages(seen) if not one.is_deleted]
     if not there:
         return unsure("there is no message")
     html, markdown = sum(bool(one.content) for one in there), sum(bool(one.raw_markdown) for one in there)
@@ -100,24 +76,16 @@ def _texts(seen: Seen) -> Finding:
 
 
 def _get_topic(seen: Seen) -> Finding:
-    asked, found = seen.exchange("topic"), seen.read("topic", OneTopic)
+    asked = seen.exchange("topic")
     if asked is not None and asked.status is not None and not asked.answered:
         return told(False, f"it was refused with {asked.status}")
-    if found is None:
-        return seen.why_not("topic")
+    found = seen.read("topic", OneTopic)
     has_text = found.topic is not None and bool(found.topic.content)
     return told(has_text, "it has the opening message" if has_text else "it has no text")
 
 
-def _kernels(seen: Seen) -> tuple[Kernel, ...] | None:
-    found = seen.read("kernels", KernelPage)
-    return None if found is None else found.kernels
-
-
 def _kernel_page(seen: Seen) -> Finding:
     found, competition = seen.read("kernels", KernelPage), seen.exchange("competition")
-    if found is None:
-        return seen.why_not("kernels")
     rows = len(found.kernels)
     total = competition.answer.get("kernelCount", 0) if competition and isinstance(competition.answer, dict) else 0
     token = "a" if found.next_page_token else "no"
@@ -126,9 +94,7 @@ def _kernel_page(seen: Seen) -> Finding:
 
 
 def _kernel_order(seen: Seen) -> Finding:
-    found = _kernels(seen)
-    if found is None:
-        return seen.why_not("kernels")
+    found = seen.read("kernels", KernelPage).kernels
     times = [one.last_run_time for one in found if one.last_run_time is not None]
     if len(times) < 3:
         return unsure(f"only {len(times)} kernels with a time")
@@ -137,24 +103,19 @@ def _kernel_order(seen: Seen) -> Finding:
 
 
 def _version_numbers(seen: Seen) -> Finding:
-    found = _kernels(seen)
-    if found is None:
-        return seen.why_not("kernels")
+    found = seen.read("kernels", KernelPage).kernels
     if not found:
         return unsure("there is no kernel")
     numbered = sum(one.current_version_number is not None for one in found)
     return told(numbered == len(found), f"{numbered} of {len(found)} kernels have their version's number")
 
 
-def _documents(seen: Seen) -> list[Found] | None:
-    found = seen.read("search-kernels", SearchPage)
-    return None if found is None else [one for one in found.documents if one.document_type == "KERNEL"]
+def _documents(seen: Seen) -> list[Found]:
+    return [one for one in seen.read("search-kernels", SearchPage).documents if one.document_type == "KERNEL"]
 
 
 def _found(seen: Seen) -> Finding:
-    kernels, documents = _kernels(seen), _documents(seen)
-    if kernels is None or documents is None:
-        return seen.why_not("kernels" if kernels is None else "search-kernels")
+    kernels, documents = seen.read("kernels", KernelPage).kernels, _documents(seen)
     if not kernels:
         return unsure("there is no kernel")
     both = {one.id for one in kernels} & {one.id for one in documents}
@@ -162,10 +123,7 @@ def _found(seen: Seen) -> Finding:
 
 
 def _scores(seen: Seen) -> Finding:
-    documents = _documents(seen)
-    if documents is None:
-        return seen.why_not("search-kernels")
-    facts = [one.kernel_document for one in documents if one.kernel_document]
+    facts = [one.kernel_document for one in _documents(seen) if one.kernel_document]
     linked = [one for one in facts if one.has_linked_submission]
     if not linked or len(linked) == len(facts):
         return unsure(f"of {len(facts)} kernels {len(linked)} have a linked submission")
@@ -176,10 +134,7 @@ def _scores(seen: Seen) -> Finding:
 
 
 def _tiers(seen: Seen) -> Finding:
-    documents = _documents(seen)
-    if documents is None:
-        return seen.why_not("search-kernels")
-    owners = [one.owner_user for one in documents if one.owner_user and one.owner_user.tier]
+    owners = [one.owner_user for one in _documents(seen) if one.owner_user and one.owner_user.tier]
     if not owners:
         return unsure("no document names its author's tier")
     unknown = sorted({one.tier for one in owners if one.tier_name is None})
@@ -200,8 +155,6 @@ def _environment(seen: Seen) -> Finding:
     asked = seen.exchange("search-without-key")
     name = "search-without-key" if asked is not None and asked.answered else "search-competition"
     found = seen.read(name, SearchPage)
-    if competition is None or found is None:
-        return seen.why_not("competition" if competition is None else name)
     facts = facts_on(found, competition.slug)
     if facts is None:
         return told(False, "the search does not find the competition by its title")
@@ -210,21 +163,21 @@ def _environment(seen: Seen) -> Finding:
     return told(agrees, f"{saw}; both {'agree' if agrees else 'disagree'} on whether only notebooks are taken")
 
 
-def points() -> Iterator[Point]:
-    """Yield them in the order in which they are shown."""
-    yield Point("topic-page", "The forum is listed in pages of 20 topics, and says how many there are.", _topic_page)
-    yield Point("topic-order", "RECENT sorts topics by their latest comment.", _topic_order)
-    yield Point("sticky", "Sticky topics come first, whatever the order.", _sticky)
-    yield Point("opening-post", "A topic's messages include the one that opens it.", _opening)
-    yield Point("replies", f"Replies nest at most {_DEEPEST} levels deep.", _replies)
-    yield Point("deleted", "A deleted message has no author and no text.", _deleted)
-    yield Point("texts", "Every other message has HTML or rawMarkdown.", _texts)
-    yield Point("get-topic", "GetTopic gives the opening message of a competition's topic.", _get_topic)
-    yield Point("kernel-page", f"Kernels are listed {_KERNELS_A_PAGE} a page.", _kernel_page)
-    yield Point("kernel-order", "DATE_RUN sorts kernels by their last run.", _kernel_order)
-    yield Point("version-number", "A listed kernel has the number of its current version.", _version_numbers)
-    yield Point("search-finds", "A search for the competition's title finds its kernels.", _found)
-    yield Point("best-score", "A kernel has a best public score only if it has a linked submission.", _scores)
-    yield Point("tiers", "Authors' tiers are those that the bot knows.", _tiers)
-    yield Point("search-key", "The search needs a key.", _needs_key)
-    yield Point("environment", "The search says whether a competition is a simulation.", _environment)
+POINTS = (
+    Point("topic-page", "The forum is listed in pages of 20 topics, and says how many there are.", _topic_page),
+    Point("topic-order", "RECENT sorts topics by their latest comment.", _topic_order),
+    Point("sticky", "Sticky topics come first, whatever the order.", _sticky),
+    Point("opening-post", "A topic's messages include the one that opens it.", _opening),
+    Point("replies", f"Replies nest at most {_DEEPEST} levels deep.", _replies),
+    Point("deleted", "A deleted message has no author and no text.", _deleted),
+    Point("texts", "Every other message has HTML or rawMarkdown.", _texts),
+    Point("get-topic", "GetTopic gives the opening message of a competition's topic.", _get_topic),
+    Point("kernel-page", f"Kernels are listed {_KERNELS_A_PAGE} a page.", _kernel_page),
+    Point("kernel-order", "DATE_RUN sorts kernels by their last run.", _kernel_order),
+    Point("version-number", "A listed kernel has the number of its current version.", _version_numbers),
+    Point("search-finds", "A search for the competition's title finds its kernels.", _found),
+    Point("best-score", "A kernel has a best public score only if it has a linked submission.", _scores),
+    Point("tiers", "Authors' tiers are those that the bot knows.", _tiers),
+    Point("search-key", "The search needs a key.", _needs_key),
+    Point("environment", "The search says whether a competition is a simulation.", _environment),
+)

@@ -15,8 +15,6 @@ _TAG = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|br|a|strong|em)\b", re.IGNORECA
 
 def _fields(seen: Seen) -> Finding:
     found = seen.read("competition", Competition)
-    if found is None:
-        return seen.why_not("competition")
     given = {
         "deadline": found.deadline,
         "enabledDate": found.enabled_date,
@@ -29,8 +27,8 @@ def _fields(seen: Seen) -> Finding:
 
 def _page_format(seen: Seen) -> Finding:
     found = seen.read("pages", Pages)
-    if found is None or not found.pages:
-        return seen.why_not("pages") if found is None else unsure("there is no page")
+    if not found.pages:
+        return unsure("there is no page")
     forms = sorted({one.mime_type or "no mimeType" for one in found.pages})
     wrong = [
         one.name
@@ -43,16 +41,12 @@ def _page_format(seen: Seen) -> Finding:
 
 def _rules_page(seen: Seen) -> Finding:
     found = seen.read("pages", Pages)
-    if found is None:
-        return seen.why_not("pages")
     names = [one.name for one in found.pages]
     return told("rules" in names, f"pages: {', '.join(names) or 'none'}")
 
 
 def _whole_list(seen: Seen) -> Finding:
     files, summary = seen.read("files", DataFiles), seen.read("data-summary", DataSummary)
-    if files is None or summary is None:
-        return seen.why_not("files" if files is None else "data-summary")
     if files.next_page_token:
         return unsure("the list has more than one page")
     listed, size = len(files.files), sum(one.total_bytes for one in files.files)
@@ -71,18 +65,14 @@ def _download(seen: Seen) -> Finding:
 
 def _board_size(seen: Seen) -> Finding:
     found, competition = seen.read("leaderboard", Standing), seen.read("competition", Competition)
-    if found is None:
-        return seen.why_not("leaderboard")
-    rows, teams = len(found.submissions), competition.team_count if competition else 0
-    if rows < BOARD_ROWS and teams <= rows:
+    rows = len(found.submissions)
+    if rows < BOARD_ROWS and competition.team_count <= rows:
         return unsure(f"there are only {rows} teams")
     return told(rows == BOARD_ROWS, f"{rows} rows, of {BOARD_ROWS} requested")
 
 
 def _board_order(seen: Seen) -> Finding:
     found = seen.read("leaderboard", Standing)
-    if found is None:
-        return seen.why_not("leaderboard")
     order = read_order([one.score for one in found.submissions])
     scores = ", ".join(one.score or "none" for one in found.submissions)
     if len({one.score for one in found.submissions}) < 2:
@@ -91,20 +81,15 @@ def _board_order(seen: Seen) -> Finding:
 
 
 def _quota(seen: Seen) -> Finding:
-    limits, sent = seen.read("quota", Limits), seen.read("submissions", SentFiles)
-    if limits is None:
-        return seen.why_not("quota")
+    limits = seen.read("quota", Limits)
     if limits.known:
         return unsure(f"this team has a quota: {limits.num_today} sent today, {limits.num_allowed_now} allowed now")
-    if sent is None:
-        return seen.why_not("submissions")
+    sent = seen.read("submissions", SentFiles)
     return told(not sent.submissions, f"all zeros, with {len(sent.submissions)} submissions sent")
 
 
 def _allowed_now(seen: Seen) -> Finding:
     limits, competition = seen.read("quota", Limits), seen.read("competition", Competition)
-    if limits is None or competition is None:
-        return seen.why_not("quota" if limits is None else "competition")
     if not limits.known or not competition.max_daily_submissions:
         return unsure("no quota is stated")
     left = competition.max_daily_submissions - limits.num_today
@@ -116,8 +101,6 @@ def _allowed_now(seen: Seen) -> Finding:
 
 def _own_order(seen: Seen) -> Finding:
     found = seen.read("submissions", SentFiles)
-    if found is None:
-        return seen.why_not("submissions")
     dates = [one.date for one in found.submissions if one.date is not None]
     if len(dates) < 2:
         return unsure(f"{len(dates)} submissions are listed")
@@ -127,8 +110,6 @@ def _own_order(seen: Seen) -> Finding:
 
 def _own_text(seen: Seen) -> Finding:
     found = seen.read("submissions", SentFiles)
-    if found is None:
-        return seen.why_not("submissions")
     if not found.submissions:
         return unsure("nothing was submitted yet")
     described = sum(bool(one.description) for one in found.submissions)

@@ -1,6 +1,7 @@
 """What the bot assumes of Kaggle, point by point, each with how a probe's answers settle it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,14 @@ class Finding:
     saw: str
 
 
+class NotAnswered(Exception):
+    """A question has no answer that can be read, so a point stays open or differs."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(finding.saw)
+
+
 class Seen:
     """The answers of a probe, by the name of the question."""
 
@@ -30,13 +39,13 @@ class Seen:
         """Return a question and its answer, None if it was not put."""
         return self._by_name.get(name)
 
-    def read(self, name: str, kind: type[AnswerT]) -> AnswerT | None:
-        """Return an answer as the client reads it, None if there is none that it can read."""
+    def read(self, name: str, kind: type[AnswerT]) -> AnswerT:
+        """Return an answer as the client reads it. Raises NotAnswered if there is none that it can read."""
         found = self._by_name.get(name)
-        try:
-            return found.read(kind) if found is not None and found.answered else None
-        except ValidationError:
-            return None
+        if found is not None and found.answered:
+            with suppress(ValidationError):
+                return found.read(kind)
+        raise NotAnswered(self.why_not(name))
 
     def why_not(self, name: str) -> Finding:
         """Return why a point stays open whose question has no answer."""
@@ -60,6 +69,13 @@ class Point:
     check: Callable[[Seen], Finding]
     settled_by: str = "another probe, of a competition where there is more to see"
     """What settles it where this probe could not tell."""
+
+    def judge(self, seen: Seen) -> Finding:
+        """Hold a probe's answers against it."""
+        try:
+            return self.check(seen)
+        except NotAnswered as error:
+            return error.finding
 
 
 def told(holds: bool, saw: str) -> Finding:

@@ -3,26 +3,48 @@
 from types import SimpleNamespace
 from typing import Any
 
-from bot.agents.comind.insights import lacks
+import pytest
+
+from bot.agents.comind.insights import conclusion, lacks
 from bot.agents.comind.labs import experiments
+from bot.engine.experiments import Experiment
 from bot.engine.results import BlendSoFar
 from bot.engine.tree import NodeView, Tree
+from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment
 from state.tables import Lab
 
 
-def hint(name: str, gain: float | None, error: float | None = 0.01, note: str | None = None) -> dict[str, Any]:
-    return {"name": name, "score": 0.5, "note": note, "against": "plain", "gain": gain, "gain_error": error}
+def experiment(node: int, name: str, gain: Gain | None, note: str = "", lab: int = 2) -> Experiment:
+    result = ScoredExperiment(Arrays(oof="a"), 0.5, 0.01, None, None, gain)
+    return Experiment(node, name, "model", lab, 1, note, (), {}, "", None, result)
 
 
-def test_the_clearest_comparisons_stand_first_and_credit_the_one_idea_that_they_name():
-    hints = [hint("first", None, None), hint("weak", 0.01), hint("in vain", -0.05, note="idea 3 alone")]
-    row = Lab(run_id="r", id=2, started_at=None, hints=[*hints, hint("both", 0.03, note="idea 1 and idea 4")])
-    found = experiments(row)
+def test_the_clearest_comparisons_stand_first_and_credit_the_one_idea_that_they_add(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ideas = [SimpleNamespace(number=number, text=f"idea about {number}") for number in (1, 3, 4)]
+    monkeypatch.setattr("bot.agents.comind.labs.idea_texts", lambda _: ideas)
+    kept = [
+        experiment(2, "plain", None),
+        experiment(3, "weak", Gain(0.01, 0.01, "plain")),
+        experiment(4, "in-vain", Gain(-0.05, 0.01, "plain"), "idea 3 alone"),
+        experiment(5, "both", Gain(0.03, 0.01, "plain"), "idea 1 and idea 4"),
+        experiment(6, "of-another-lab", Gain(0.5, 0.01, "plain"), lab=3),
+    ]
+    context: Any = SimpleNamespace(experiments=SimpleNamespace(all=lambda: kept))
+    found = experiments(context, 2)
     assert [(part.name, part.idea, part.gain) for part in found] == [
-        ("in vain", 3, -0.05),
+        ("in-vain", 3, -0.05),
         ("both", None, 0.03),
         ("weak", None, 0.01),
     ]
+    assert found[1].ideas == (1, 4)
+
+
+def test_what_a_coder_concluded_stands_with_its_direction() -> None:
+    row = Lab(run_id="r", id=2, started_at=None, report={"method": "trees", "next": "more seeds"})  # type: ignore[arg-type]
+    assert conclusion(row) == "method: trees, next: more seeds"
+    assert "done" in conclusion(Lab(run_id="r", id=3, started_at=None, reason="done"))  # type: ignore[arg-type]
 
 
 def test_the_blend_lacks_what_was_left_out_and_what_nobody_tried():

@@ -23,7 +23,7 @@ from state.clock import ReplayClock
 from state.labs import labs
 from state.tables import Draft, Event, Report
 from tests import needs
-from tests.bot.coder.lab.scripted import SOLUTION, sh, written
+from tests.bot.coder.lab.scripted import logged, sh
 from tests.bot.engine.parts import RUN, opened_on
 from tests.tiny_snapshot import write_tiny
 
@@ -44,7 +44,7 @@ class Coders:
         self.seen: dict[str, list[str]] = {}
 
     async def complete(self, prompt: Prompt[Any], *, role: str, limits: CallLimits) -> Completion[Any]:
-        """Have rules plan, and each coder keep a note, score one script and end its lab."""
+        """Have rules plan, and each coder keep a note, log one experiment and end its lab."""
         if prompt.name != "lab_turn":
             if isinstance(prompt, PlanDrafts):
                 self.plans.append(prompt)
@@ -64,14 +64,14 @@ class Coders:
             await self.all_open.wait()
         replies = [
             sh(f"ls; echo 'lab {number}' >> notes.md; ln -s data/train.csv link.csv; lab board; lab ideas"),
-            written("solution.py", SOLUTION, f"lab score solution.py --note 'lab {number}'", 0.01 * number),
+            sh(logged(f"m{number}", 0.01 * number, f"--files predict.py --note 'lab {number}'")),
         ]
-        report = "seen: b matters\nwhy: it is the signal\ncondition: few rows"
+        report = "method: b matters\ncomponents: it is the signal\nlimitations: few rows"
         text = replies[turn - 1] if turn <= 2 else sh(f"echo '{report}' | lab done")
         return Completion(prompt.parse(text), text, Usage(100, 10), "scripted", 0.0)
 
 
-async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_path: Path) -> None:
+async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_path: Path) -> None:
     needs.bubblewrap()
     tmp_path.chmod(0o755)
     model = Coders()
@@ -79,7 +79,9 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
     clock, box, rounds = ReplayClock(snapshot.card.deadline), BubblewrapSandbox(), (RoundsSettings(coder="lab"),)
     async with (
         asyncio.timeout(300),
-        opened_on(snapshot, tmp_path, 5, clock, model, settings=rounds, sandbox=box, seconds=7200.0) as context,
+        opened_on(
+            snapshot, tmp_path, 5, clock, model, settings=rounds, sandbox=box, seconds=7200.0, labs=True
+        ) as context,
     ):
         await Search(context, comind(context), slots=2).run()
         tree, rows = load_tree(context), labs(context.store, RUN)
@@ -98,8 +100,8 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
     # Its plan was made from what the closed labs found, beside those that are open, and within its room.
     parent = next(iter(rows[3].parents))
     last = model.plans[-1]
-    assert "lab 2 seen: b matters, why: it is the signal, condition: few rows" in last.insights[0]
-    assert len(last.beside) == 1
+    assert "lab 2 method: b matters, components: it is the signal, limitations: few rows" in last.insights[0]
+    assert len(last.others) == 1
     assert last.room.lab
     assert drafts["4"].codebase_node == parent
     assert drafts["4"].share == pytest.approx(last.room.usual * last.room.of_run)
@@ -111,14 +113,13 @@ async def test_two_labs_plan_score_and_close_without_waiting_for_each_other(tmp_
     assert fourth.components[0]["name"] == WHOLE
     assert fourth.components[0]["gain_error"] is not None
     assert fourth.numbers.startswith(f"node {rows[3].id} (draft): ")
-    # The fourth starts from a script, with what its lab left.
+    # The fourth starts from an experiment, with what its lab left.
     assert parent == tree[rows[3].id].parents[0]
     head = model.heads[-1]
-    assert f"/lab/bank/node{parent}/solution.py" in head
-    assert "notes and tables: `notes.md`." in head
-    assert "1.5 T are kept for running it again at the end" in head
-    first = model.seen[head][0]
-    assert "notes.md" in first
+    assert context.experiments is not None
+    first, name = model.seen[head][0], {one.node: one.name for one in context.experiments.all()}[parent]
+    assert "`/lab/work/` holds what the earlier lab left: " in head and "`notes.md`" in head
+    assert {"notes.md", "predict.py", "oof.npy"} <= set(first.split())
     assert "link.csv" not in first
-    assert f"node {parent}" in first
+    assert f"{name} · " in first
     assert re.search(r"- idea \d+ \(support \d\.\d of 10, (not judged|claimed|draft measured)", first)

@@ -111,7 +111,7 @@ def test_a_gain_within_noise_is_none() -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(3, 40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_run_opens_labs_on_scored_scripts_until_its_time_is_over(seed: int, slots: int, count: int) -> None:
     rng, labs = random.Random(seed), list[NodeView]()
     for _ in range(count):

@@ -80,7 +80,7 @@ def test_less_time_or_money_never_makes_it_wide(
 
 
 @given(st.floats(900, 300 * HOURS), st.floats(0, 1), st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_run_is_wide_first_then_deep_with_fewer_and_longer_labs(total: float, thrift: float, seed: int) -> None:
     rng, configured = random.Random(seed), LabSettings()
     nodes: list[NodeView] = []

@@ -119,7 +119,7 @@ def test_a_slow_draft_goes_on_after_later_rounds_were_opened():
 
 
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(5, 60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_world_keeps_the_rules(seed: int, slots: int, steps: int):
     """Simulate a whole run: drafts are numbered without gaps, rounds are complete before the next, chains are bounded."""
     rng, policy = random.Random(seed), RoundsPolicy()

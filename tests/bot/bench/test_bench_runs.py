@@ -23,7 +23,7 @@ __all__ = ["bot", "tiny"]
 
 PLAN = """
 competitions = ["one", "two"]
-agents = ["comind no-community no-race", "aide"]
+agents = ["comind no-community no-blend", "aide"]
 models = ["openai:scripted"]
 [run]
 steps = 2
@@ -95,9 +95,9 @@ def test_a_bench_that_is_killed_twice_goes_on_and_repeats_nothing(bot: Bot, plan
     again = bot("bench", plan, "--json")
     told = [json.loads(line) for line in again.stdout.splitlines()]
     assert [(one["competition_id"], one["agent"], one["variant"]) for one in told] == [
-        ("tiny-one", "comind", ["no-community", "no-race"]),
+        ("tiny-one", "comind", ["no-community", "no-blend"]),
         ("tiny-one", "aide", []),
-        ("tiny-two", "comind", ["no-community", "no-race"]),
+        ("tiny-two", "comind", ["no-community", "no-blend"]),
         ("tiny-two", "aide", []),
     ]
     assert all(one["valid_submission"] and one["time_limit"] == 300.0 for one in told)
@@ -115,7 +115,7 @@ def test_a_run_that_fails_stops_no_other_and_a_budget_ends_between_competitions(
     assert done.exit_code != 0, done.stderr
     assert [(one / "result.json").is_file() for one in folders(plan)] == [False, True, False, False], done.stderr
     failed, ended = (line for line in done.stderr.splitlines() if line.startswith(("[1/4]", "ended:")))
-    assert failed.startswith("[1/4] tiny-one, seed 0: comind no-community no-race: failed: ")
+    assert failed.startswith("[1/4] tiny-one, seed 0: comind no-community no-blend: failed: ")
     assert ended.startswith("ended: of the bench's 10 min 00 s")
     assert "3 of 4 runs are left: the same command goes on" in done.stderr
     assert "3 runs without a final result left out" in " ".join(done.stdout.split())

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from bot.bench.comparing.comparison import Comparison, compare
-from bot.bench.comparing.curves import over_money, over_time
-from bot.bench.comparing.table import csv_text, outcomes_table, spent_table
+from bot.bench.comparing.plots import over_money, over_time
+from bot.bench.comparing.table import outcomes_table, spent_table
 from bot.bench.comparing.verdict import conclusion, points, verdict
-from tests.bot.bench.simulated import COMPETITIONS, bench, result, runs_of
+from tests.bot.bench.simulated import bench, result, runs_of
 
 
 def test_an_agent_that_is_better_is_said_to_win_and_by_how_much() -> None:
@@ -138,14 +138,6 @@ def test_a_table_has_only_columns_with_something_in_them() -> None:
     bare = compare(runs_of([result("wine", "comind", 0, 0.4, llm=free)]))
     assert spent_table(bare).columns == ("runs", "time")
     assert outcomes_table(bare).rows == (("comind", ("1.00", "40.0%", "0%", "0%", "100%")),)
-
-
-def test_a_csv_file_has_a_row_for_each_run() -> None:
-    found = compare(bench({"comind no-blend": 0.1, "aide": 0.0}, random.Random(1)))
-    header, *rows = csv_text(found).splitlines()
-    assert len(rows) == 2 * 3 * len(COMPETITIONS)
-    assert header.startswith("run_id,competition_id,agent,variant,model,seed,score,win_rate,")
-    assert any(",comind,no-blend,openai:some,2," in row for row in rows)
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.081, "+8.1"), (-0.5, "\N{MINUS SIGN}50.0"), (-0.0001, "0.0")])

@@ -30,7 +30,7 @@ __all__ = ["bot", "tiny"]
 RUNS = 12
 PLAN = """
 competitions = ["one", "two"]
-agents = ["comind no-community no-race", "comind no-community no-blend", "aide"]
+agents = ["comind no-community", "comind no-community no-blend", "aide"]
 models = ["openai:scripted"]
 seeds = 2
 [run]

@@ -101,7 +101,7 @@ def test_the_same_pairs_give_the_same_figures() -> None:
     assert difference(pairs) == difference(dict(reversed(pairs.items())))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.floats(-1, 1), min_size=FEWEST, max_size=12))
 def test_an_interval_lies_within_its_units_and_holds_their_mean(units: list[float]) -> None:
     low, high = interval(units)

@@ -49,13 +49,13 @@ def test_code_is_measured_over_valid_submissions_alone() -> None:
 def test_the_ablation_needs_runs_with_and_without_the_community() -> None:
     assert "CoMind v1, table 3" not in tables(("leaf-classification", "comind", 0, 0.7))
     found = tables(
-        ("wine", "comind no-race", 0, 0.96),
-        ("wine", "comind no-community no-race", 0, 0.4),
-        ("beer", "comind no-race", 0, 0.1),
+        ("wine", "comind no-blend", 0, 0.96),
+        ("wine", "comind no-community no-blend", 0, 0.4),
+        ("beer", "comind no-blend", 0, 0.1),
     )["CoMind v1, table 3"]
     assert cells(found, "ours") == [
-        ("comind no-race (1)", "1.000", "0.960", "1.000", "1.000", "1.000"),
-        ("comind no-community no-race (1)", "1.000", "0.400", "0.000", "0.000", "0.000"),
+        ("comind no-blend (1)", "1.000", "0.960", "1.000", "1.000", "1.000"),
+        ("comind no-community no-blend (1)", "1.000", "0.400", "0.000", "0.000", "0.000"),
     ]
     assert cells(found, "published")[0] == (
         "CoMind with public resources", "1.000", "0.668", "0.250", "0.450", "0.650",

@@ -25,7 +25,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HERE = Leases(Path("no leases are taken"))
 PLAN = """
 competitions = ["one", "../two"]
-agents = ["comind", "comind no-race no-community", "aide"]
+agents = ["comind", "comind no-blend no-community", "aide"]
 models = ["builtin"]
 seeds = [3, 1]
 [run]
@@ -73,7 +73,7 @@ def test_all_agents_of_a_competition_and_seed_stand_side_by_side_and_each_seed_v
         (slug.removeprefix(f"{SLUG}-"), seed, one.title(with_model=False))
         for slug, seed, one in (r.key for r in found.runs)
     ]
-    agents = ["comind", "comind no-community no-race", "aide"]
+    agents = ["comind", "comind no-community no-blend", "aide"]
     assert keys == [(slug, seed, agent) for seed in (3, 1) for slug in ("one", "two") for agent in agents]
     assert [len(group) for group in found.groups] == [3, 3, 3, 3]
 
@@ -94,8 +94,8 @@ def test_options_of_the_plan_reach_every_run_and_ablations_only_theirs(place: Pa
     for run in (usual, without, aide):
         assert (run.settings.seconds, run.settings.steps, run.settings.max_cost) == (60.0, 4, 2.0)
         assert run.settings.sandbox == "process"
-    assert (usual.settings.community, usual.settings.race, usual.settings.blend) == (True, True, True)
-    assert (without.settings.community, without.settings.race, without.settings.blend) == (False, False, True)
+    assert (usual.settings.community, usual.settings.blend) == (True, True)
+    assert (without.settings.community, without.settings.blend) == (False, False)
     assert (aide.settings.community, aide.settings.blend) == (True, False)
 
 
@@ -233,7 +233,7 @@ def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() ->
 def test_each_ablation_is_one_word_and_makes_a_contender_of_its_own(place: Path, word: str) -> None:
     agents = ABLATIONS[word].agents
     agent = agents[-1] if agents else "comind"
-    listed = '["comind", "comind no-race no-community", "aide"]'
+    listed = '["comind", "comind no-blend no-community", "aide"]'
     usual, without = planned(place, PLAN.replace(listed, f'["{agent}", "{agent} {word}"]')).groups[0]
     assert contender_of(without.settings).variant == (word,)
     assert contender_of(usual.settings).variant == ()
@@ -257,7 +257,7 @@ def test_a_dry_run_lists_the_runs_and_begins_none(bot: Bot, place: Path) -> None
         "competition_id": f"{SLUG}-one",
         "seed": 3,
         "agent": "comind",
-        "variant": ["no-community", "no-race"],
+        "variant": ["no-community", "no-blend"],
         "model": "builtin",
         "seconds": 60.0,
         "max_cost": None,

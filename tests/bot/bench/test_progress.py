@@ -35,7 +35,7 @@ def test_a_pipe_gets_a_line_for_each_run_that_ended(place: Path) -> None:
     finish(bench, 0)
     one, two = shown(bench, terminal=False).splitlines()
     assert one == "[1/12] tiny-table-one, seed 3: comind: beats 50.0% of the teams, no medal; 9 min 50 s, $0.5000"
-    assert two == "[2/12] tiny-table-one, seed 3: comind no-community no-race: failed: the disk [full]"
+    assert two == "[2/12] tiny-table-one, seed 3: comind no-community no-blend: failed: the disk [full]"
 
 
 def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(place: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(plac
         if len(cells := [c.strip() for c in line.split("│")[1:-1]]) == 8
     }
     assert rows["comind"][:5] == ["1 of 4", "0", "1", "50.0%", "0"]
-    assert rows["comind no-community no-race"][:5] == ["1 of 4", "1", "0", "–", "0"]
+    assert rows["comind no-community no-blend"][:5] == ["1 of 4", "1", "0", "–", "0"]
     assert rows["aide"][0] == "0 of 4"
     assert {contender_of(run.settings).title(with_model=False) for run in bench.runs} == set(rows)
     assert "2 of 12 runs, 9 min 50 s, $0.5000 used by them" in text
@@ -71,5 +71,5 @@ def test_while_runs_are_under_way_each_has_a_line_and_their_competition_a_row(pl
     assert [" ".join(line.split("│")[1:3]).split() for line in lines if "tiny-table-one " in line and "│" in line] == [
         ["tiny-table-one", "1", "of", "6"]
     ]
-    assert lines[-2].startswith("[2/12] tiny-table-one, seed 3: comind no-community no-race: node 2: draft")
+    assert lines[-2].startswith("[2/12] tiny-table-one, seed 3: comind no-community no-blend: node 2: draft")
     assert lines[-1].startswith("[3/12] tiny-table-one, seed 3: aide: node 4: improve of node 2")

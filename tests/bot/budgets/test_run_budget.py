@@ -1,7 +1,5 @@
 """A run's budget takes earlier spending from the ledgers: its own, its competition's, and this day's."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,10 +8,10 @@ import pytest
 from bot.budgets.figures import figures, project, share
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
-from bot.budgets.run_budget import RunAccount, open_budget, wall_limit
+from bot.budgets.run_budget import open_budget, wall_limit
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration import read_settings
-from state.errors import BudgetExceeded, UsageError
+from state.errors import UsageError
 from state.progress import create_run, end_run
 from state.spending import charge
 from state.store import Store
@@ -36,14 +34,10 @@ def a_run(out: Path, run: str, competition: str, at: object = NOW, money: float 
     return out / run / "state.db"
 
 
-@contextmanager
-def opened(
-    out: Path, settings: BudgetSettings, sentences: list[str], clock: StandingClock | None = None
-) -> Iterator[Level]:
+def opened(out: Path, settings: BudgetSettings, sentences: list[str], clock: StandingClock | None = None) -> Level:
     """Open the budget of the run `own` on wine, which has now gone on for 100 s in all."""
-    account = RunAccount("own", "wine", out / "own" / "state.db")
-    with open_budget(settings, account, clock or StandingClock(NOW), lambda: 100.0, sentences.append) as level:
-        yield level
+    database, clock = out / "own" / "state.db", clock or StandingClock(NOW)
+    return open_budget(settings, "own", "wine", database, clock, lambda: 100.0, sentences.append)
 
 
 def test_each_level_starts_with_what_was_spent_there_before(tmp_path: Path) -> None:
@@ -54,13 +48,13 @@ def test_each_level_starts_with_what_was_spent_there_before(tmp_path: Path) -> N
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "state.db").write_bytes(b"garbage, garbage, garbage, garbage, garbage, garbage" * 4)
     sentences: list[str] = []
-    with opened(tmp_path, BudgetSettings(), sentences) as run:
-        _, competition, day = run.levels
-        money = [level.usage[Kind.MONEY] for level in run.levels]
-        wall = [level.usage[Kind.WALL_SECONDS] for level in run.levels]
-        assert money == [1, 7, 11]
-        assert wall == [100, 220, 220]
-        assert (competition.usage[Kind.EXECUTIONS], day.usage[Kind.CALLS]) == (3, 3)
+    run = opened(tmp_path, BudgetSettings(), sentences)
+    _, competition, day = run.levels
+    money = [level.usage[Kind.MONEY] for level in run.levels]
+    wall = [level.usage[Kind.WALL_SECONDS] for level in run.levels]
+    assert money == [1, 7, 11]
+    assert wall == [100, 220, 220]
+    assert (competition.usage[Kind.EXECUTIONS], day.usage[Kind.CALLS]) == (3, 3)
     (sentence,) = sentences
     assert "left out" in sentence
     assert "broken" in sentence
@@ -70,29 +64,26 @@ def test_a_cap_of_the_day_holds_for_what_other_runs_spent_and_ends_with_the_day(
     a_run(tmp_path, "own", "wine", money=0.0)
     a_run(tmp_path, "other", "beer", money=4.5)
     clock = StandingClock(NOW)
-    with opened(tmp_path, BudgetSettings(day=Caps(money=5)), [], clock) as run:
-        with pytest.raises(BudgetExceeded, match="the day's cap on money"), run.reserve(money=1):
-            pass
-        clock.pass_by(86_400 / 2 + 20)
-        with run.reserve(money=1):
-            pass
-        assert run.levels[-1].usage[Kind.WALL_SECONDS] == 20
+    run = opened(tmp_path, BudgetSettings(day=Caps(money=5)), [], clock)
+    assert "the day's cap on money" in str(run.refusal(money=1))
+    clock.pass_by(86_400 / 2 + 20)
+    assert run.refusal(money=1) is None
+    assert run.levels[-1].usage[Kind.WALL_SECONDS] == 20
 
 
 def test_a_run_ends_in_order_before_a_cap_on_wall_time(tmp_path: Path) -> None:
     a_run(tmp_path, "own", "wine")
-    with opened(tmp_path, BudgetSettings(run=Caps(wall_seconds=300), day=Caps(wall_seconds=150)), []) as run:
-        assert wall_limit(run, 3600) == 150
-        assert wall_limit(run, 120) == 120
-    with opened(tmp_path, BudgetSettings(), []) as run:
-        assert wall_limit(run, 3600) == 3600
+    run = opened(tmp_path, BudgetSettings(run=Caps(wall_seconds=300), day=Caps(wall_seconds=150)), [])
+    assert wall_limit(run, 3600) == 150
+    assert wall_limit(run, 120) == 120
+    assert wall_limit(opened(tmp_path, BudgetSettings(), []), 3600) == 3600
 
 
 def test_figures_tell_what_is_left_and_what_it_comes_to(tmp_path: Path) -> None:
     a_run(tmp_path, "own", "wine", money=1.0)
     a_run(tmp_path, "other", "wine", money=2.0)
-    with opened(tmp_path, BudgetSettings(competition=Caps(money=10)), []) as run:
-        found = figures(run, share(nodes=5, steps=20, wall=100.0, seconds=3600.0))
+    run = opened(tmp_path, BudgetSettings(competition=Caps(money=10)), [])
+    found = figures(run, share(nodes=5, steps=20, wall=100.0, seconds=3600.0))
     assert list(found) == ["run", "competition", "day"]
     assert found["run"]["money"] == {"cap": None, "spent": 1, "left": None, "projected": 4}
     assert found["competition"]["money"] == {"cap": 10, "spent": 3, "left": 7, "projected": 6}

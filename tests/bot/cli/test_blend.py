@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bot.engine.experiments import Experiment, all_experiments
 from bot.execution.folder import RunFolder
+from state.clock import SystemClock
 from state.errors import UsageError
+from state.store import Store
+from tests import needs
 from tests.bot.replay.conftest import Bot, begin_quickly, bot, draw_no_page, results, tiny
-from tests.bot.replay.scripted_answers import Answers
+from tests.bot.replay.scripted_answers import Answers, LabAnswers
 from tests.made_once import made_once
 from tests.scripted_endpoint import ScriptedEndpoint
 from tests.tiny_snapshot import write_tiny
@@ -89,3 +93,31 @@ def test_what_cannot_be_blended_is_refused_and_leaves_no_folder(runs: Path, bot:
     shutil.copyfile(next((runs / "runs").iterdir()) / "result.json", one / "result.json")
     labels.write_text(labels.read_text().replace(",1\n", ",0\n", 1))
     assert "another version of the bot" in refused(one)
+
+
+def test_experiments_of_labs_are_blended_by_their_arrays_out_of_fold(
+    bot: Bot, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+):
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+    with ScriptedEndpoint(LabAnswers()) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        options = ("--model", "openai:scripted", "--sandbox", "bubblewrap", "--steps", 4, "--out", tmp_path / "runs")
+        done = bot("replay", tiny, *options)
+    assert done.exit_code == 0, done.output
+    (result,) = results(bot("blend", tmp_path / "runs", "--out", tmp_path / "out", "--json"))
+    assert result["valid_submission"] and result["final_score"] is not None
+    (run,) = (tmp_path / "runs").iterdir()
+    logged, adopted = (
+        {one.result.arrays.oof: one.result.score for one in experiments_of(folder)}
+        for folder in (run, Path(result["run"]))
+    )
+    assert len(logged.keys() - {None}) >= 3
+    assert logged.items() <= adopted.items()
+    assert all((Path(result["run"]) / "bank" / name).exists() for name in logged if name)
+
+
+def experiments_of(folder: Path) -> list[Experiment]:
+    """Return the experiments of a run."""
+    with Store.open(RunFolder(folder).database, SystemClock()) as store:
+        return [one for one in all_experiments(store, folder.name) if one.kind == "model"]

@@ -13,7 +13,7 @@ from bot.cli.configured import configured, settings_file
 from bot.configuration import Settings
 from state.errors import ConfigurationError
 
-WRONG = "[disk]\nfree_bg = 1\n\n[watch]\nloss = 3\n"
+WRONG = "[disk]\nfree_bg = 1\n\n[weights]\noffer = 3\n"
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(
     assert (ended.value.code, shown.out) == (2, "")
     assert shown.err.splitlines() == [
         f"{here}/bot.toml:2: disk.free_bg is no key that there is; did you mean free_gb?",
-        f"{here}/bot.toml:5: watch.loss must be true or false, not 3 (end a training whose loss is no number or explodes)",
+        f"{here}/bot.toml:5: weights.offer must be true or false, not 3 (whether runs are given what is there)",
     ]
 
 

@@ -200,23 +200,24 @@ def test_a_fallback_whose_key_is_not_set_is_reported_once(monkeypatch: pytest.Mo
 
 def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:
     assert doctor()[1]["configuration"]["found"] == "there is no bot.toml: all settings are the defaults"
-    (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[watch]\nloss = 3\n")
+    (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[weights]\noffer = 3\n")
     done = CliRunner().invoke(app, ["doctor", "--json"], catch_exceptions=False)
     checks = json.loads(done.stdout)["checks"]
     wrong = [check["found"] for check in checks if (check["part"], check["status"]) == ("configuration", "fails")]
     assert [found.split(" (")[0] for found in wrong] == [
         f"{tmp_path}/bot.toml:2: disk.free is no key that there is; did you mean free_gb?",
-        f"{tmp_path}/bot.toml:4: watch.loss must be true or false, not 3",
+        f"{tmp_path}/bot.toml:4: weights.offer must be true or false, not 3",
     ]
     assert done.exit_code == 1
     assert {"Docker", "disk", "leases"} <= {check["part"] for check in checks}
 
 
 def test_gpus_are_listed_with_their_driver() -> None:
-    found = check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a"))))
+    found, devices, toolkit = check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a"))))
     assert (found.status, found.found) == ("ok", "driver 550.54.15: NVIDIA Fake 80 GiB (GPU-a)")
-    assert check_gpus(Gpus()).status == "ok"
-    assert check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a")), "")).status == "warning"
+    assert (devices.part, toolkit.part) == ("GPU devices", "NVIDIA toolkit")
+    assert [one.status for one in check_gpus(Gpus())] == ["ok"]
+    assert [one.status for one in check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a")), ""))] == ["warning"]
 
 
 def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
@@ -224,12 +225,12 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidiactl"):
         (tmp_path / name).touch(0o666)
         (tmp_path / name).chmod(0o666)
-    assert check_devices(gpus, tmp_path).found == "missing: nvidia-uvm"
+    assert next(check_devices(gpus, tmp_path)).found == "missing: nvidia-uvm"
     (tmp_path / "nvidia-uvm").touch()
     (tmp_path / "nvidia-uvm").chmod(0o660)
-    assert check_devices(gpus, tmp_path).found == "not for everybody: nvidia-uvm"
+    assert next(check_devices(gpus, tmp_path)).found == "not for everybody: nvidia-uvm"
     (tmp_path / "nvidia-uvm").chmod(0o666)
-    assert check_devices(gpus, tmp_path).status == "ok"
+    assert next(check_devices(gpus, tmp_path)).status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -249,16 +250,16 @@ def test_the_container_toolkit_is_judged_by_its_version_and_by_what_the_engine_k
     if version:
         (tmp_path / "nvidia-ctk").write_text(f"#!/bin/sh\necho 'NVIDIA Container Toolkit CLI version {version}'\n")
         (tmp_path / "nvidia-ctk").chmod(0o755)
-    found = check_toolkit(None if runtimes is None else {"Runtimes": {key: {} for key in runtimes}})
+    found = next(check_toolkit(runtimes))
     assert (found.status, word in found.found) == (status, True), found
 
 
 def test_a_full_disk_and_a_folder_that_is_none_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert check_disk(tmp_path / "new" / "runs", DiskSettings(free_gb=1e9)).status == "fails"
+    assert next(check_disk(tmp_path / "new" / "runs", DiskSettings(free_gb=1e9))).status == "fails"
     (tmp_path / "file").touch()
-    assert check_database(tmp_path / "file").status == "fails"
+    assert next(check_database(tmp_path / "file")).status == "fails"
     monkeypatch.setenv("BOT_LEASES", str(tmp_path / "file" / "leases"))
-    assert check_leases().status == "fails"
+    assert next(check_leases()).status == "fails"
 
 
 def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brings_it() -> None:

@@ -57,7 +57,6 @@ def bot_at_work(place: Path, name: str, sandbox: str) -> Iterator[subprocess.Pop
             "--steps",
             "3",
             "--no-community",
-            "--no-race",
         ]
         with (place / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)

@@ -1,4 +1,4 @@
-"""`bot knowledge`: list, show, check, add, and build from all three sources."""
+"""`bot knowledge`: list, show, check, add, and build from both sources."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,6 @@ from tests.bot.knowledge.parts import entry
 from tests.scrapers.imports.mle_live.hand_written import write_newer
 from tests.scripted_endpoint import Request, ScriptedEndpoint
 
-BIB = "@misc{one2019, title={One paper}, year={2019}, abstract={We propose trees for tables of prices. %s}}"
 TRICK = {
     "title": "Means of groups",
     "claim": "Add the mean of each group as a column, out of fold.",
@@ -92,15 +91,9 @@ def test_what_is_wrong_is_named_and_the_check_fails():
         invoke("check", "nowhere")
 
 
-def test_papers_and_lessons_are_built_without_a_key():
-    Path("papers").mkdir()
-    text = "They gain 0.1 on average over ten tables and won https://www.kaggle.com/c/some-houses/leaderboard in 2018."
-    Path("papers/all.bib").write_text(BIB % text)
-    assert invoke("build", "papers", "papers").exit_code == 0
+def test_lessons_are_built_without_a_key():
     write_run(Path("run"))
     assert invoke("build", "lessons", "run").exit_code == 0
-    assert "paper-one2019" in listed("--kind", "paper")
-    assert "paper-one2019" not in listed("--without", "some-houses")
     assert len(listed("--kind", "lesson")) == 1
     assert invoke("check").exit_code == 0
 

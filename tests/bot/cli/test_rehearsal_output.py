@@ -58,7 +58,7 @@ def test_people_are_shown_what_was_moved(tmp_path: Path, capsys: pytest.CaptureF
         announce(site, clock, URL, json=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
-        f"2 competitions are on at {URL} (a page for people is there too)",
+        f"2 competitions are on at {URL} (open it in a browser to look on)",
         "  tiny-table: 2020-01-01 00:00 to 2020-03-01 00:00",
         "  tiny-twin: 2020-01-01 00:00 to 2020-02-29 00:00, all of it 1,096 days earlier than it was",
     ]
@@ -73,7 +73,7 @@ def test_the_progress_names_the_competitions_where_there_are_several(tmp_path: P
     assert "0 requests | 0 faults | tiny-table: 0 submissions, 4" in line
     assert line.endswith(" s left | tiny-twin: 0 submissions, over")
     with site_of(snapshots[0], begins=begins) as (site, clock):
-        assert "UTC | 0 requests | 0 submissions | 0 faults | 4" in progress(site, clock)
+        assert "UTC | 0 requests | 0 faults | tiny-table: 0 submissions, 4" in progress(site, clock)
 
 
 def test_there_is_a_result_for_each_competition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,6 @@ def line(process: "subprocess.Popen[str]") -> dict[str, Any]:
         (("--start", "yesterday"), "--start"),
         (("--start", "2021-01-01T00:00:00Z"), "outside of the competition"),
         (("--faults", "none.toml"), "none.toml cannot be read"),
-        (("--faults", "none.toml", "--faults-seed", "1"), "not both"),
     ],
 )
 def test_wrong_options_are_named(tmp_path: Path, options: tuple[str, ...], named: str) -> None:

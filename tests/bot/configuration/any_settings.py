@@ -12,6 +12,7 @@ from bot.coder.own import CoderSection
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.knowledge.settings import KnowledgeSettings
+from bot.models.pricing import Price
 from bot.models.sections import ROLES, FallbackSection
 
 TEXTS = st.text(alphabet="ab Z9-_.\"'\\#=[]{}\n\té€😀\x7f\x00", min_size=1, max_size=8)
@@ -44,7 +45,8 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
         lambda: values(KnowledgeSettings).map(lambda one: one if one.get("model") else {**one, "backend": "bm25"})
     ),
     "metric": st.sampled_from(["rmse", "/graders/grade.py"]),
-    # Prices of models would have to be known
+    # A model that is asked and has a price needs a cap
+    "prices": st.deferred(lambda: st.dictionaries(TEXTS.map("priced {}".format), values(Price), max_size=2)),
     "money": st.none(),
     "max_cost": st.none(),
     "max_cost_per_day": st.none(),

@@ -87,8 +87,8 @@ def test_a_fast_clock_is_not_for_kaggle_itself(tmp_path: Path) -> None:
 
 
 def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Path) -> None:
-    found = mistakes(tmp_path, "[daemon]\nrehearsal = true\n[watch]\nloss = 1\n")
-    assert [sentence.split(" must")[0] for sentence in found] == ["2: daemon.rehearsal", "4: watch.loss"]
+    found = mistakes(tmp_path, "[daemon]\nrehearsal = true\n[weights]\noffer = 1\n")
+    assert [sentence.split(" must")[0] for sentence in found] == ["2: daemon.rehearsal", "4: weights.offer"]
 
 
 @pytest.mark.parametrize(

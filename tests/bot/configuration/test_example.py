@@ -80,7 +80,7 @@ def test_every_table_and_key_stands_in_it() -> None:
 
 
 @pytest.mark.integration
-@bounds(max_examples=25, deadline=None)
+@bounds(max_examples=25)
 @given(any_settings())
 def test_settings_that_are_written_are_read_as_they_were(settings: Settings) -> None:
     assert read(example(settings)) == settings

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.configuration.lines import KeyPath, Lines, scan
@@ -96,7 +96,6 @@ STATEMENTS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(STATEMENTS, max_size=8).map("".join))
 def test_a_text_that_tomllib_takes_is_found_whole(text: str) -> None:
     lines = scan(text)
@@ -107,7 +106,6 @@ def test_a_text_that_tomllib_takes_is_found_whole(text: str) -> None:
     assert set(lines.at) == set(paths(content))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab=.[]{}\"'#\\\n ,1"))
 def test_what_is_no_toml_is_read_as_far_as_it_goes(text: str) -> None:
     assert isinstance(scan(text), Lines)

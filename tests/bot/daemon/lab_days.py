@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.bot.coder.lab.scripted import OUT_OF_FOLD, sh, written
+from tests.bot.coder.lab.scripted import logged, sh
 from tests.bot.daemon.rehearsing import Rehearsal, rehearsal
-from tests.bot.replay.scripted_answers import SCRIPT, Answers
+from tests.bot.replay.scripted_answers import FILES, Answers
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from tests.tiny_snapshot import SLUG, write_tiny
 
@@ -21,7 +21,7 @@ PRICE = 2.0
 
 
 class LabAnswers(Answers):
-    """Answers what CoMind asks; in a lab it looks around, experiments, fills the disk, scores two scripts and reports.
+    """Answers what CoMind asks; in a lab it looks around, experiments, fills the disk, and reports.
 
     Its tokens are those of an endpoint that caches: of a conversation only the last reply and what was seen of it are new.
     """
@@ -50,16 +50,15 @@ class LabAnswers(Answers):
     def _turn(self, messages: Sequence[Mapping[str, Any]]) -> str:
         turn = sum(message["role"] == "assistant" for message in messages)
         self._labs += turn == 0
-        strength = 10.0 ** (self._labs % 7 - 3)
+        strength = 10.0 ** (self._labs % 5 - 3)
         replies = [
             sh(
-                "lab status; lab board --all; lab ideas; cat /lab/community/index.md; ls -R /lab/bank | head -50; ls data"
+                "lab status; lab board --all; lab ideas; cat /lab/community/index.md; ls -R /lab/experiments | head -50; ls data"
             ),
-            written("oof.py", OUT_OF_FOLD, f"python oof.py {strength} && lab log 'C={strength:g}' --oof oof.csv"),
+            sh(logged(f"lab{self._labs}", strength, "--note first --files predict.py")),
             sh("seq 1 300000; head -c 6000000 /dev/urandom > model.bin; lab note 'b helps, as lab status shows'"),
-            written("solution.py", SCRIPT.format(c=strength), "lab score solution.py --note first"),
-            written("solution.py", SCRIPT.format(c=strength / 2), "lab score solution.py --note 'half of it'"),
-            sh("printf 'believed: it is linear\\nseen: it is\\nwhy: as made\\ncondition: always\\n' | lab done"),
+            sh(f"python predict.py {strength / 2} && lab log half {FILES} --note 'half of it' --files predict.py"),
+            sh("printf 'method: it is linear\\ncomponents: a and b\\nlimitations: few rows\\n' | lab done"),
         ]
         return replies[min(turn, len(replies) - 1)]
 
@@ -76,7 +75,7 @@ def lab_days(folder: Path, *, speed: float) -> Iterator[Rehearsal]:
     _post_daily(snapshot / "community")
     with ScriptedEndpoint(LabAnswers()) as endpoint:
         models = f'[models]\nbase_url = "{endpoint.url}"\nprices.x = {{ input = {PRICE}, output = {PRICE} }}\n'
-        more = f"{models}[budget.day]\nmoney = 100\n[watch]\ninspect_interval = 0\n"
+        more = f"{models}[budget.day]\nmoney = 100\n"
         with rehearsal(folder, [snapshot], speed=speed, sandbox="bubblewrap", model="x", more=more) as it:
             yield it
 

@@ -97,7 +97,6 @@ def rehearsal(
     snapshots: Sequence[Path],
     *,
     speed: float,
-    faults_seed: int | None = None,
     faults: str | None = None,
     sandbox: str = "process",
     model: str = "builtin",
@@ -115,7 +114,6 @@ def rehearsal(
         command = [sys.executable, "-m", "bot", "rehearse", *map(str, snapshots), "--json", "--port", "0"]
         command += ["--speed", str(speed), "--token", TOKEN, "--start", start.isoformat()]
         command += site_options
-        command += [] if faults_seed is None else ["--faults-seed", str(faults_seed)]
         if faults is not None:
             (folder / "faults.toml").write_text(faults)
             command += ["--faults", str(folder / "faults.toml")]

@@ -16,13 +16,13 @@ from bot.execution.prune import Prunable
 from bot.execution.unneeded_files import unneeded_files
 from bot.status.problems import current
 from state.approvals import make_wish
-from state.daily_backups import daily_backups
 from state.errors import StateCorrupted
+from state.faults import find_backups
 from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.store import NO_RUN, Store
-from state.submissions import add_submission
 from state.tables import Notification
 from tests.state.conftest import StandingClock
+from tests.state.rows import add_submission
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 RUN = "titanic-comind-1"
@@ -204,12 +204,12 @@ def test_the_problem_is_over_only_when_there_is_clearly_enough(store: Store, tmp
 
 def test_the_days_backup_ends_the_problem_that_there_was_none(store: Store) -> None:
     (store.path.parent / "backups").write_text("in the way")
-    assert back_up_daily(store) is None
+    assert back_up_daily(store, 7) is None
     assert problems(store)["backup"].startswith("there is no backup of this day: ")
     assert [event["type"] for event in store.export_events(NO_RUN)] == ["backup.failed", "problem.began"]
     (store.path.parent / "backups").unlink()
-    made = back_up_daily(store)
-    assert made is not None and made.path.is_file()
+    made = back_up_daily(store, 7)
+    assert made is not None and made.is_file()
     assert problems(store) == {}
 
 
@@ -223,5 +223,5 @@ def test_a_damaged_database_is_a_problem_and_ends_the_work(tmp_path: Path) -> No
             file.seek(path.stat().st_size // 2)
             file.write(b"\xff" * 8192)
         with pytest.raises(StateCorrupted):
-            back_up_daily(store)
-    assert daily_backups(path) == []
+            back_up_daily(store, 7)
+    assert find_backups(path) == []

@@ -16,6 +16,7 @@ import pytest
 from tests import needs
 from tests.bot.daemon.rehearsing import Rehearsal, rehearsal, wait_for
 from tests.bot.daemon.test_rehearsals import check_database
+from tests.bot.rehearsal.bad_days import as_toml, bad_days
 
 SLUG = "spooky-author-identification"
 SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000")) / 5
@@ -90,7 +91,8 @@ def test_notebooks_are_rehearsed_pushed_run_again_and_scored(tmp_path: Path) -> 
 @pytest.mark.trial
 def test_faults_and_kills_push_and_submit_nothing_twice(tmp_path: Path) -> None:
     paths = [needs.snapshots() / SLUG]
-    with rehearsal(tmp_path, paths, speed=SPEED, faults_seed=11, entered_after=ENTERED_KILLED, site_options=SITE) as it:
+    faults = as_toml(bad_days())
+    with rehearsal(tmp_path, paths, speed=SPEED, faults=faults, entered_after=ENTERED_KILLED, site_options=SITE) as it:
         for _ in range(10):
             live_until_something_goes_out(it)
         assert it.rows("SELECT 1 FROM event WHERE type LIKE 'notebook.%'"), "it was never killed at a push"

@@ -23,6 +23,7 @@ from state.clock import SystemClock
 from state.store import Store
 from tests import needs
 from tests.bot.daemon.rehearsing import Rehearsal, Sample, rehearsal, sampled, wait_for
+from tests.bot.rehearsal.bad_days import as_toml, bad_days
 from tests.state.derive import from_events, from_rows
 
 SLUGS = ("spooky-author-identification", "nomad2018-predict-transparent-conductors")
@@ -130,7 +131,7 @@ def check_database(it: Rehearsal) -> None:
 
 
 def check_samples(samples: Sequence[Sample]) -> None:
-    """Once it is at work it takes no more memory as weeks go by, nor descriptors; `bench_soak` measures two months."""
+    """Once it is at work it takes no more memory as weeks go by, nor descriptors."""
     quarter = len(samples) // 4
     early, late = samples[:quarter], samples[-quarter:]
     assert late[0].at - early[-1].at > timedelta(days=10)
@@ -185,7 +186,7 @@ def test_two_competitions_from_the_first_poll_to_the_deadline(tmp_path: Path) ->
 def test_faults_and_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     paths = played(tmp_path)
     rng = random.Random(7)
-    with rehearsal(tmp_path, paths, speed=SPEED, faults_seed=7) as it:
+    with rehearsal(tmp_path, paths, speed=SPEED, faults=as_toml(bad_days())) as it:
         for _ in range(10):
             daemon = it.start()
             try:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bot.coder.own import CoderSection
-from bot.doctor.coders import check_coders
+from bot.doctor.models import check_coders
 
 
 def test_each_coder_has_its_line_and_one_that_is_not_installed_says_how_to(tmp_path: Path) -> None:

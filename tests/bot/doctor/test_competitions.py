@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.configuration.competition import CompetitionSettings
-from bot.doctor import Check
+from bot.doctor import Finding
 from bot.doctor.kaggle import check_kaggle
 from bot.rehearsal.settings import SiteSettings
 from scrapers.kaggle.settings import KaggleSection
@@ -28,7 +28,7 @@ def key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KAGGLE_API_TOKEN", SiteSettings().token)
 
 
-def checked(site: Served, *slugs: str, clock: HandClock | None = None, **settings: object) -> list[Check]:
+def checked(site: Served, *slugs: str, clock: HandClock | None = None, **settings: object) -> list[Finding]:
     tables = {slug: CompetitionSettings.model_validate(settings) for slug in slugs or (SLUG,)}
     section = KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE)
     account, *competitions = check_kaggle(section, tables, clock or HandClock(START))

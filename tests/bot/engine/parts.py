@@ -1,5 +1,6 @@
 """A run for the tests of a search: everything is real, but nothing of it needs to be executed."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from pathlib import Path
@@ -10,6 +11,9 @@ from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext, by_class
 from bot.engine.decisions import Decisions
+from bot.engine.experiments import ExperimentLog
+from bot.engine.fits import PortfolioFits
+from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.executor import Executor, ExecutorSettings
@@ -38,11 +42,14 @@ RUN = "run"
 
 
 @asynccontextmanager
-async def opened(folder: Path, steps: int, *, baseline: bool = True) -> AsyncIterator[RunContext]:
-    """Give a run without a community, whose baseline has ended unless it has not begun."""
-    snapshot = Snapshot.load(write_tiny(folder / "tiny"), METRIC_DIRECTIONS)
+async def opened(folder: Path, steps: int, *, baseline: bool = True, labs: bool = False) -> AsyncIterator[RunContext]:
+    """Give a run without a community, whose baseline has ended unless it has not begun; one in the folder goes on."""
+    if not (folder / "tiny").is_dir():
+        write_tiny(folder / "tiny")
+    snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
     clock, model = ReplayClock(snapshot.card.deadline), RecordedModel(folder)
-    async with opened_on(snapshot, folder, steps, clock, model, baseline=baseline, community=False) as context:
+    about = opened_on(snapshot, folder, steps, clock, model, baseline=baseline, community=False, labs=labs)
+    async with about as context:
         yield context
 
 
@@ -62,10 +69,11 @@ async def opened_on(
     seconds: float = 600.0,
     cpus: int = 1,
     worker: Worker | None = None,
+    labs: bool = False,
 ) -> AsyncIterator[RunContext]:
     """Give a run on a snapshot, with its community, whose executions have so many cores; one in the folder goes on.
 
-    Its worker is its own unless one is given, whose libraries may be loaded already.
+    Its worker is its own unless one is given, whose libraries may be loaded already. With labs it takes experiments.
     """
     run, locks, stopwatch = RunFolder(folder / "run"), folder / "locks", Stopwatch()
     sandbox = sandbox or ProcessSandbox()
@@ -86,7 +94,14 @@ async def opened_on(
         rows = Steps(store, RUN)
         async with aclosing(Worker()) if worker is None else nullcontext(worker) as scorer:
             leasing = Leasing(Leases(locks), cpus, 0, lambda: 60.0, stopwatch, lambda line: None)
-            limits = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
+            withholding: Withholding = "lab" if labs else "script"
+            limits = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0), withholding=withholding)
+            executor = Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, scorer, stopwatch, leasing)
+            decisions, scored = Decisions(rows), asyncio.Event()
+            log = None
+            if labs:
+                log = ExperimentLog(RUN, snapshot.card, 0, store, decisions, executor, scorer, "m", scored.set)
+                log.restore()
             yield RunContext(
                 run_id=RUN,
                 card=snapshot.card,
@@ -95,14 +110,17 @@ async def opened_on(
                 baseline=baseline_script,
                 store=store,
                 steps=rows,
-                decisions=Decisions(rows),
+                decisions=decisions,
                 clock=clock,
                 asker=Asker(model, store, RUN, clock, rows),
                 model_name="m",
-                executor=Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, scorer, stopwatch, leasing),
-                budget=RunBudget(stopwatch, seconds, steps),
+                executor=executor,
+                budget=RunBudget(stopwatch, seconds, steps, labs=labs),
                 machine=this_machine(Limits(60.0), sandbox.describe()),
                 preview="",
                 community_at=(lambda as_of: CommunityView(store, slug, as_of)) if community else None,
                 say=say,
+                scored=scored,
+                experiments=log,
+                fits=None if log is None else PortfolioFits(log, rows, seconds, say),
             )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.engine.budget import REFITS, RunBudget
+from bot.engine.budget import REFITS, SELECTION_SHARE, RunBudget
 
 
 @dataclass
@@ -69,15 +69,11 @@ def test_time_is_kept_for_some_members_of_a_blend_within_a_tenth_of_the_run():
     assert blended.kept(2000.0) == pytest.approx(2100), "the best one in any case"
 
 
-def test_what_is_kept_is_told_in_its_parts_by_the_rule_that_a_coder_was_told():
-    budget = RunBudget(Elapsed(0.0), 3000.0, None, growth=1.5, races=True)
-    words = "kept now for the run's end: {} s for running again on all rows what is handed in"
-    both = f"{words} and {{}} s for comparing the best scripts"
-    assert budget.kept_in_words(5.0) == both.format(8, 75)
-    assert budget.kept_in_words(37.0) == both.format(58, 150)
-    assert budget.kept_in_words(38.0) == words.format(60)
-    assert (budget.again, budget.again_most, budget.race_most) == (pytest.approx(1.575), 300.0, 150.0)
-    assert budget.kept_in_words(None) == ""
+def test_in_labs_time_is_kept_for_the_selection_and_the_rehearsal_however_slow_the_best_is():
+    budget = RunBudget(Elapsed(0.0), 3000.0, None, labs=True, refits=lambda: 3)
+    assert budget.kept(None) == budget.kept(500.0) == pytest.approx(SELECTION_SHARE * 3000.0)
+    assert replace(budget, rehearsal=lambda: 40.0).kept(500.0) == pytest.approx(SELECTION_SHARE * 3000.0 + 40.0)
+    assert budget.usable(500.0) == pytest.approx(budget.left() - budget.kept(500.0))
 
 
 def test_a_refit_has_the_limit_of_its_scored_run_or_more_where_its_rows_need_more():

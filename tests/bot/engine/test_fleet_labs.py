@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +11,24 @@ import pytest
 
 from bot.execution.folder import run_folders
 from tests import needs
-from tests.bot.replay.scripted_answers import SCRIPT, LabAnswers, typed
+from tests.bot.replay.scripted_answers import FILES, PREDICT, LabAnswers, typed
 from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.sandbox.fleet.nodes import Nodes, small_cluster
 from tests.scripted_endpoint import ScriptedEndpoint
 
 pytestmark = pytest.mark.integration
-OPTIONS = ("--coder", "lab", "--cpus", "1", "--gpus", "0", "--time", "40m", "--no-race")
+OPTIONS = ("--coder", "lab", "--cpus", "1", "--gpus", "0", "--time", "40m")
 
 
 class WithDeaths(SteadyAnswers):
-    """Answers like a coder whose node can be killed while a script is scored, and whose bot while a command runs."""
+    """Answers like a coder whose node can be killed while a command runs, and whose bot while another does."""
 
     COMMANDS = (
-        typed("solution.py", SCRIPT.format(c=0.01), "yes | head -c 3000000 > large; lab score solution.py --note weak"),
-        typed(
-            "slow.py",
-            SCRIPT.format(c=0.1) + "import time; time.sleep(40)",
-            "lab score slow.py --note slow; echo over >> large",
-        ),
+        typed("predict.py", PREDICT, f"yes | head -c 3000000 > large; python predict.py 0.1 && lab log weak {FILES}"),
+        f"touch first; python predict.py 0.5 && lab log slow {FILES}; sleep 40; echo over >> large",
         "lab board; touch second; sleep 60",
-        typed("solution.py", SCRIPT.format(c=1.0), "ls; wc -c large; lab score solution.py --note strong"),
-        "printf 'believed: linear\\nseen: it is\\n' | lab done",
+        f"ls; wc -c large; python predict.py 1 && lab log strong {FILES}",
+        "printf 'method: linear\\nnext: nothing\\n' | lab done",
     )
 
 
@@ -67,9 +63,11 @@ def labs_on(cluster: Nodes, file: str) -> list[str]:
     return [path.relative_to(cluster.folder).parts[0] for path in found]
 
 
-def scoring_slowly(cluster: Nodes) -> list[str]:
-    """Return the nodes on which a lab's second script is being scored."""
-    return [name for name in set(labs_on(cluster, "slow.py")) if cluster.running(name)]
+def logged(made: World) -> list[str]:
+    """Return the names of the experiments so far."""
+    with suppress(sqlite3.OperationalError, IndexError):  # there is no run yet, or no table
+        return [name for (name,) in rows(made, "SELECT name FROM experiment WHERE kind = 'model' ORDER BY node")]
+    return []
 
 
 def test_a_lab_on_a_node_gives_the_conversation_and_nodes_of_one_here(
@@ -85,7 +83,7 @@ def test_a_lab_on_a_node_gives_the_conversation_and_nodes_of_one_here(
     for query in (
         "SELECT step, answer_sha FROM modelcall ORDER BY step, seq",
         "SELECT id, action, parents, status, score, code_sha FROM node ORDER BY id",
-        "SELECT turns, reason, report, notes, hints FROM lab",
+        "SELECT turns, reason, report, notes FROM lab",
     ):
         assert rows(there, query) == rows(here, query)
     assert rows(there, "SELECT turns, reason FROM lab")[0] == (len(LabAnswers.COMMANDS), "its coder was done")
@@ -97,11 +95,10 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
     with ScriptedEndpoint(WithDeaths()) as endpoint:
         made = on_fleet(world(tmp_path, endpoint, "--steps", "4"))
         engine = made.start()
-        assert wait_until(lambda: bool(scoring_slowly(cluster)), 300), made.log()
-        [lost] = scoring_slowly(cluster)
+        assert wait_until(lambda: "slow" in logged(made), 300), made.log()
+        [lost] = set(labs_on(cluster, "first"))
         cluster.kill(lost)
         assert wait_until(lambda: bool(set(labs_on(cluster, "second")) - {lost}), 300), made.log()
-        assert rows(made, "SELECT node FROM execution WHERE reason = 'infrastructure'") == [(3,)]
         engine.kill()
         engine.wait()
         assert wait_until(lambda: not set(labs_on(cluster, "second")) - {lost}, 60), "the lab outlived its engine"
@@ -113,13 +110,10 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
     turns = [json.loads(one)["text"] for (one,) in steps]
     assert "was lost" in turns[1] and "no exit status" in turns[1]
     assert "[interrupted" in turns[2] and "copied back last" in turns[2]
-    # With the files of the last score, and not what came after it.
-    assert "3000000 large" in turns[-2] and "slow.py" in turns[-2]
     assert rows(made, "SELECT turns, reason FROM lab") == [(len(turns), "its coder was done")]
     assert len(turns) in (len(WithDeaths.COMMANDS), len(WithDeaths.COMMANDS) + 1)
     nodes = rows(made, "SELECT id, status FROM node WHERE action NOT IN ('ensemble', 'reproduce') ORDER BY id")
     assert [status for _, status in nodes] == ["valid"] * 4
-    slow = nodes[2][0]
-    assert any(f"node {slow}" in text for text in turns[2:-1]), "neither its answer nor its card was seen"
+    assert logged(made) == ["weak", "slow", "strong"], "what was logged before a death stays, and is there once"
     ended = rows(made, "SELECT node, view FROM execution WHERE reason IS NOT NULL AND reason <> 'infrastructure'")
     assert len(ended) == len(set(ended)), "a script was counted twice"

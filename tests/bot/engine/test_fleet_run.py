@@ -37,7 +37,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
 
 def test_a_run_on_a_fleet_survives_a_node_and_its_engine(cluster: Nodes, tmp_path: Path):
     with ScriptedEndpoint(SteadyAnswers(seconds=12)) as endpoint:
-        options = ("--agent", "aide", "--steps", str(STEPS), "--no-race", *PLACING)
+        options = ("--agent", "aide", "--steps", str(STEPS), *PLACING)
         world = World(tmp_path, endpoint, sandbox="bubblewrap", options=options)
         lived_through(world, cluster)
         check(world, slots=SLOTS)
@@ -79,7 +79,7 @@ def test_labs_on_real_data_survive_two_nodes_and_their_engine(bot: Bot, cluster:
     spooky = needs.snapshots() / "spooky-author-identification"
     cluster.add("n4")
     with ScriptedEndpoint(SpookyCoder()) as endpoint:
-        options = ("--coder", "lab", "--time", "20m", "--steps", "12", "--no-race", *PLACING)
+        options = ("--coder", "lab", "--time", "20m", "--steps", "12", *PLACING)
         # `bot` has this process, and so the cluster, work in tmp_path itself, where nothing may be left.
         world = World(tmp_path / "world", endpoint, sandbox="bubblewrap", options=options, snapshots=[spooky])
         lived_through(world, cluster, in_lab=True)

@@ -14,12 +14,16 @@ from bot.engine.strategy import Action, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.record import EXECUTED, GUARDED, Execution
 from bot.models.recorded import RecordedModel
+from sandbox import ExitReason
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
+from state.steps import Key
 from tests.bot.engine.parts import RUN, opened, opened_on
 from tests.bot.engine.test_search_pacing import Drafts, Work
+from tests.bot.execution.ended import ended
 from tests.tiny_snapshot import write_tiny
 
 NEEDS = """
@@ -125,10 +129,10 @@ class RunsOutOfTime(Fails):
     """Its scripts are all killed at their limit."""
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
-        async def run() -> dict[str, str]:
-            return {"fault": "the script was killed at its time limit of 60 s", "reason": "timed_out"}
+        async def run() -> Execution:
+            return ended(ExitReason.TIMED_OUT, fault="the script was killed at its time limit of 60 s")
 
-        await self.context.steps.once("run", run, node=node)
+        await self.context.steps.once(EXECUTED, run, Key(node, GUARDED))
         await super().play(action, node, tree)
 
 

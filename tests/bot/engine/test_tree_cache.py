@@ -72,7 +72,7 @@ _acts = st.lists(
 
 
 # The store is shared between examples on purpose: each has a run of its own in it.
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=_acts)
 def test_whatever_happens_the_kept_tree_is_that_of_the_rows(store: Store, acts: list[tuple[str, int]]) -> None:
     with store.write() as tx:

@@ -1,15 +1,19 @@
 """A run's leases: what is waited for, what that costs, and a whole run that has to wait."""
 
+import asyncio
 import json
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.coder.lab.leases import LabLease
 from bot.execution.leasing import Leasing
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, Lease, Limits
@@ -38,6 +42,43 @@ async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_
     assert stopwatch.of("waiting") >= 0.6
     assert stopwatch.overhead() < 0.4
     assert said == ["waiting for 1 core(s)", "running, after waiting for 1 core(s)"]
+
+
+async def test_a_lab_takes_over_the_core_that_work_in_idle_time_holds(tmp_path: Path) -> None:
+    """On one core, a lab that opened after the baseline had begun waited minutes for its end."""
+    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    lab = LabLease(leasing)
+    async with AsyncExitStack() as idle_work:
+        baseline = await idle_work.enter_async_context(leasing.hold_idle())
+        async with asyncio.timeout(5), lab.hold() as lease, leasing.hold_idle() as fit:
+            assert lease == baseline == fit == Lease((0,))
+            await idle_work.aclose()
+            assert take(tmp_path / "cpu-0") is None, "the lab still holds it"
+    free = take(tmp_path / "cpu-0")
+    assert free is not None
+    free.release()
+
+
+@pytest.mark.parametrize("first", ["lab", "idle work"])
+async def test_whoever_of_a_lab_and_idle_work_waits_first_both_share_what_comes_free(
+    tmp_path: Path, first: str
+) -> None:
+    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    other = take(tmp_path / "cpu-0")
+    assert other is not None
+    both = asyncio.Barrier(2)
+
+    async def share(hold: Callable[[], AbstractAsyncContextManager[Lease]]) -> None:
+        async with hold():
+            await both.wait()
+
+    order = [LabLease(leasing).hold, leasing.hold_idle]
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        for hold in order if first == "lab" else reversed(order):
+            group.create_task(share(hold))
+            await asyncio.sleep(0)
+        other.release()
+    assert leasing.of_labs == leasing.of_idle_work == []
 
 
 @pytest.mark.parametrize(("left", "asked", "given"), [(100, 60, 60), (30, 60, 30), (0, 60, 5), (0, 2, 2)])

@@ -12,7 +12,7 @@ from bot.execution.folder import RunFolder
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
 from state.errors import UnsupportedLayout, UsageError
-from tests.bot.evaluation.parts import card, competition
+from tests.bot.evaluation.parts import card, column, competition
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -27,12 +27,12 @@ def views(place: Path, worker: Worker) -> RunViews:
     return RunViews(card(), place / "data", 0, RunFolder(place / "run"), worker, Stopwatch())
 
 
-async def test_a_fold_lies_in_a_folder_of_one_name(tmp_path: Path, worker: Worker) -> None:
+async def test_a_view_lies_in_a_folder_of_its_name(tmp_path: Path, worker: Worker) -> None:
     competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(100)], [["t", 0]])
     found = views(tmp_path, worker)
-    fold = await found.view("fold 1/5")
-    assert fold.data == tmp_path / "run" / "views" / "fold-1-of-5"
-    assert fold.truth.is_file() and found.self_reported is None
+    full = await found.view("full")
+    assert full.data == tmp_path / "run" / "views" / "full"
+    assert full.truth.is_file() and found.self_reported is None
     with pytest.raises(UsageError, match="There is no view"):
         await found.view("../holdout")
 
@@ -40,7 +40,7 @@ async def test_a_fold_lies_in_a_folder_of_one_name(tmp_path: Path, worker: Worke
 async def test_data_that_cannot_be_split_serves_every_view_whole(tmp_path: Path, worker: Worker) -> None:
     data = competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(5)], [["t", 0]])
     for found in (views(tmp_path, worker), views(tmp_path, worker)):  # the second as after a restart
-        places = {(await found.view(name)).data for name in ("holdout", "sample", "full", "fold 1/2")}
+        places = {(await found.view(name)).data for name in ("holdout", "sample", "full")}
         assert places == {tmp_path / "run" / "views" / "holdout"}
         assert found.self_reported == "train.csv has 5 rows with labels; at least 10 are needed."
     shown = places.pop()
@@ -62,6 +62,16 @@ async def test_folds_are_cut_once_and_lie_where_no_view_does(tmp_path: Path, wor
     again = await views(tmp_path, worker).folds()  # as after a restart
     assert again == first and (first.data / "folds.csv").stat().st_mtime_ns == written
     assert not first.data.is_relative_to(tmp_path / "run" / "views"), "no script sees labels.csv beside it"
+
+
+async def test_all_views_and_the_folds_of_a_lab_withhold_the_same_few_rows(tmp_path: Path, worker: Worker) -> None:
+    competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(1_000)], [["t", 0]])
+    found = RunViews(card(), tmp_path / "data", 0, RunFolder(tmp_path / "run"), worker, Stopwatch(), None, "lab")
+    trained = [set(column((await found.view(name)).data / "train.csv", "id")) for name in ("holdout", "swap")]
+    folds = await found.folds()
+    assert folds is not None
+    assert trained[0] == trained[1] == set(column(folds.data / "folds.csv", "id"))
+    assert len(trained[0]) == 900 and found.growth == pytest.approx(1 / 0.9)
 
 
 async def test_data_that_cannot_be_split_has_no_folds(tmp_path: Path, worker: Worker) -> None:

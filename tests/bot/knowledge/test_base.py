@@ -37,6 +37,7 @@ ENDS = {
     "criteo-display-ad-challenge": "2014-09-23",
     "data-science-bowl-2017": "2017-04-12",
     "expedia-personalized-sort": "2013-11-04",
+    "google-quest-challenge": "2020-02-10",
     "grasp-and-lift-eeg-detection": "2015-08-31",
     "h-and-m-personalized-fashion-recommendations": "2022-05-09",
     "ieee-fraud-detection": "2019-10-03",

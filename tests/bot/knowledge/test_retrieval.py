@@ -57,7 +57,7 @@ def retriever(store: Store, base: KnowledgeBase, model=None, shown="clock", cloc
     steps, clock = Steps(store, RUN), clock or HurriedClock()
     ageless = frozenset({"knowledge"} if shown == "all" else ())
     asker = Asker(model or Labels("tabular/regression"), store, RUN, clock, steps, ageless=ageless)
-    yield Retriever(task, base, WordSimilarity(), asker, steps, store, RUN, clock, shown)
+    yield Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock, shown)
 
 
 def entries_of(known) -> KnowledgeBase:
@@ -76,7 +76,7 @@ def entries_of(known) -> KnowledgeBase:
 
 
 @pytest.mark.integration
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(known=KNOWN, working_on=SLUGS, as_of=TIMES, labels=st.lists(LABELS, min_size=1, max_size=3))
 def test_nothing_younger_than_the_clock_and_nothing_of_the_same_competition_is_found(
     known, working_on, as_of, labels, tmp_path_factory

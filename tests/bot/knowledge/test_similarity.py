@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.knowledge.comparing import open_similarity
+from bot.knowledge.embeddings import open_similarity
 from bot.knowledge.settings import KnowledgeSettings
 from bot.knowledge.similarity import WordSimilarity
 

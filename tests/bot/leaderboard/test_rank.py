@@ -28,7 +28,7 @@ def board_of(scores: list[float | None], *, lower_is_better: bool) -> tuple[Boar
 def stand(scores: list[float | None], own: int, *, lower_is_better: bool) -> Standing:
     board, ordered = board_of(scores, lower_is_better=lower_is_better)
     ours = [SiteSubmission("1", "", "", ordered[own], None, f"t{own}")]
-    return team_standing("wine", AT, board, ours, own, None, teams=None, lower_is_better=lower_is_better)
+    return team_standing("wine", AT, board, ours, own, None, lower_is_better=lower_is_better)
 
 
 @st.composite

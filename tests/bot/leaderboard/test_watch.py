@@ -107,7 +107,7 @@ def test_our_own_way_to_the_top_is_no_move_of_the_leaderboard(polls: Polls, watc
     assert [kind for kind, _ in watch.notices()] == ["rank", "rank", "medal"]
     polls.whole([("leak", -4.0), *placed(SCORES, 1, -3.0)])
     assert leaderboard_moved(after, watch.look())
-    assert ("top", "wine: the other teams' top has moved to -4") in watch.notices()
+    assert ("top", "wine: other teams' best score is now -4") in watch.notices()
 
 
 def test_our_first_place_on_a_small_board_moves_no_line_of_the_others(polls: Polls, watch: Watch) -> None:
@@ -244,10 +244,10 @@ def test_a_move_of_the_top_is_a_notice_once_a_day(polls: Polls, watch: Watch, cl
     watch.look()
     polls.whole([("leak", -1.0), *rows(SCORES)])
     watch.look()
-    assert watch.notices() == [("top", "wine: the other teams' top has moved to 0")]
+    assert watch.notices() == [("top", "wine: other teams' best score is now 0")]
     clock.pass_by(86400)
     watch.look()
-    assert watch.notices()[1:] == [("top", "wine: the other teams' top has moved to -1")]
+    assert watch.notices()[1:] == [("top", "wine: other teams' best score is now -1")]
 
 
 def test_the_private_board_is_the_end_and_nobody_has_passed_us(

@@ -22,7 +22,7 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace
 from state.store import Store
 from tests.bot.rehearsal.parts import Served
 from tests.scrapers.in_process import Here
@@ -40,8 +40,8 @@ async def shared(site: Served, folder: Path, settings: Settings | None = None) -
     key = Credentials(site.site.settings.token)
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(verify=False, timeout=10))
-        url = f"{site.client.url}/v1"
-        client = KaggleClient(http, lambda: key, site.clock, Tally(), url=url, pace=PACE, patience=Patience())
+        section = KaggleSection(url=f"{site.client.url}/v1", pace=PACE)
+        client = KaggleClient(http, lambda: key, site.clock, Tally(), section)
         store = stack.enter_context(Store.open(folder / "bot.db", site.clock))
         worker = await stack.enter_async_context(aclosing(Worker()))
         yield Shared(
@@ -57,7 +57,7 @@ async def shared(site: Served, folder: Path, settings: Settings | None = None) -
                 ProcessSandbox(), Leases(locks), ModelSettings(Environment(), ModelsSection()), worker, BUILT_IN
             ),
             gpus=0,
-            day=stack.enter_context(open_day(settings.budget, store, site.clock)),
+            day=open_day(settings.budget, store, site.clock),
             slots=Slots(1),
             say=lambda competition, line: None,
         )

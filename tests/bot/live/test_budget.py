@@ -3,14 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
-
 from bot.budgets.kinds import Kind
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
 from bot.live.budget import open_day, open_run
 from state.clock import FastClock
-from state.errors import BudgetExceeded
 from state.progress import create_run
 from state.spending import charge
 from state.store import Store
@@ -40,40 +37,28 @@ def made(path: Path) -> tuple[Store, FastClock]:
 def test_what_was_spent_before_counts_where_it_belongs(tmp_path: Path):
     store, clock = made(tmp_path)
     own = CompetitionSettings(max_cost=10.0, max_cost_per_day=5.0)
-    with (
-        store,
-        open_day(BudgetSettings(), store, clock) as day,
-        open_run(day, BudgetSettings(), own, store, "a-run", "a") as run,
-    ):
+    with store:
+        run = open_run(open_day(BudgetSettings(), store, clock), BudgetSettings(), own, store, "a-run", "a")
         spent = {level.name: level.spent(Kind.MONEY) for level in run.levels}
     assert spent == {"run": 4.0, "competition a": 4.0, "day of a": 1.0, "day": 3.0}
 
 
 def test_the_tighter_of_two_caps_of_a_competition_holds(tmp_path: Path):
     store, clock = made(tmp_path)
-    settings = BudgetSettings(competition=Caps(money=4.5))
-    with (
-        store,
-        open_day(settings, store, clock) as day,
-        open_run(day, settings, CompetitionSettings(max_cost=100.0), store, "a-run", "a") as run,
-        pytest.raises(BudgetExceeded, match="competition a's cap") as refused,
-        run.reserve(money=1.0),
-    ):
-        pass
-    assert not refused.value.renews
+    settings, own = BudgetSettings(competition=Caps(money=4.5)), CompetitionSettings(max_cost=100.0)
+    with store:
+        refused = open_run(open_day(settings, store, clock), settings, own, store, "a-run", "a").refusal(money=1.0)
+    assert refused is not None and "competition a's cap" in str(refused)
+    assert not refused.renews
 
 
 def test_a_cap_of_the_day_is_one_that_has_room_again_tomorrow(tmp_path: Path):
     store, clock = made(tmp_path)
     own = CompetitionSettings(max_cost_per_day=1.5)
-    with (
-        store,
-        open_day(BudgetSettings(), store, clock) as day,
-        open_run(day, BudgetSettings(), own, store, "a-run", "a") as run,
-    ):
-        with pytest.raises(BudgetExceeded, match="day of a's cap") as refused, run.reserve(money=1.0):
-            pass
-        assert refused.value.renews
+    with store:
+        run = open_run(open_day(BudgetSettings(), store, clock), BudgetSettings(), own, store, "a-run", "a")
+        refused = run.refusal(money=1.0)
+        assert refused is not None and "day of a's cap" in str(refused)
+        assert refused.renews
         clock.start += timedelta(days=1)
-        with run.reserve(money=1.0):
-            assert run.levels[1].spent(Kind.MONEY) == 4.0
+        assert run.refusal(money=1.0) is None

@@ -41,6 +41,6 @@ async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tm
                 await here.poller.poll(slug, "data")
                 report_replaced_data(here, slug)
             (body,) = notices(here)
-            assert "The bot goes on with what it has" in body
+            assert "10018 bytes now" in body
             again = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
             assert isinstance(again, Task) and again.data == task.data

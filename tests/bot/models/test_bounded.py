@@ -4,7 +4,6 @@ import gzip
 import json
 from collections.abc import Callable
 
-import openai
 import pytest
 
 from bot.models import CallLimits, Completion
@@ -12,8 +11,6 @@ from state.errors import ModelError, ModelMisconfigured, ModelUnavailable
 from tests.bot.models.parts import GOOD, Question, Value, model_at
 from tests.scripted_endpoint import Reply, ScriptedEndpoint
 from tests.ticking import standstill
-
-assert openai.__version__  # imported before anything is timed
 
 LONGEST_STANDSTILL = 2.0
 """Seconds of the processor; without bounds these answers take 10 to 30."""

@@ -34,7 +34,7 @@ BAD_DAYS = {
     "429 without": failure(429, "slow down"),
     "500": failure(500, "internal error"),
     "silence": Reply(GOOD, delay=30.0),
-    "a byte now and then": Reply(GOOD, drip=0.05),
+    "silence before the first word": Reply(GOOD, silent_after=2),
     "a body without end": Reply(body=b" " * 65536, endless=True),
     "a cut body": Reply(GOOD, cut_after=40),
     "wrong JSON": Reply(body='{"choices": ['),
@@ -55,8 +55,8 @@ class Several:
     clock: SetClock
     told: list[AnswererChanged]
 
-    async def ask(self, seconds: float = 60.0) -> Completion[Value]:
-        return await self.model.complete(Question(), role="coder", limits=CallLimits(seconds=seconds))
+    async def ask(self, text: str = "Which number?", seconds: float = 60.0) -> Completion[Value]:
+        return await self.model.complete(Question(text), role="coder", limits=CallLimits(seconds=seconds))
 
 
 @asynccontextmanager
@@ -77,6 +77,15 @@ async def several(*urls: str, timeout: float = 30.0, retries: int = 0, builtin: 
         if builtin:
             answerers.append(Answerer("builtin", LastResort(BuiltinModel(1)), free, instant=True))
         yield Several(FallbackModel(answerers, clock, told.append), clock, told)
+
+
+async def test_what_broke_off_at_the_first_is_charged_with_the_answer_of_the_second() -> None:
+    with ScriptedEndpoint([Reply(GOOD, silent_after=4)]) as first, ScriptedEndpoint([GOOD]) as second:
+        async with several(first.url, second.url, timeout=0.3) as models:
+            got = await models.ask()
+    assert (got.answer.value, got.model) == (7, "m2")
+    assert got.usage == Usage(100 + 2 * 8, 20 + 2 * 4)
+    assert got.cost_usd == pytest.approx((20 * 2 + 2 * 4 * 1) / 1e6)
 
 
 @pytest.mark.parametrize("bad", BAD_DAYS.values(), ids=BAD_DAYS.keys())
@@ -238,7 +247,7 @@ async def test_cancelled_trial_leaves_room_for_the_next() -> None:
                 await asyncio.sleep(0.01)
             trial.cancel()
             await asyncio.wait({trial})
-            assert (await models.ask()).model == "m1"
+            assert (await models.ask("Another?")).model == "m1"
 
 
 async def test_estimate_is_that_of_the_dearest_and_unknown_where_one_is() -> None:

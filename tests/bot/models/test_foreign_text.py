@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, SplitPlan, WriteSubstep
 from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.lab.failures import Failure
-from bot.coder.lab.prompts import LabTask
+from bot.coder.lab.prompts import FoldFacts, LabTask
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.prompts import KernelText
 from bot.community.drafts.reporting import WriteReport
@@ -19,12 +19,11 @@ from bot.community.ideas.prompts import Failure as Measured
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.shown import ComponentNote
-from bot.curation.prompts import ExtractTricks, SummarizePaper
-from bot.execution.monitor import MonitorRun
+from bot.curation.prompts import ExtractTricks
 from bot.knowledge.prompts import LabelTask
-from bot.live.reading.card_prompt import ReadCard
+from bot.live.reading.card import ReadCard
 from bot.live.reading.quotes import ReadPage
-from bot.live.reading.rules_prompt import ReadRules
+from bot.live.reading.rules import ReadRules
 from bot.models import Item
 from tests.bot.agents.builtin.parts import (
     MACHINE,
@@ -61,7 +60,6 @@ OURS = {
     "notes",
     "attempt",
     "view",
-    "usage",
     "python",
     "packages",
     "left",
@@ -73,6 +71,7 @@ OURS = {
     "substeps",
     "known_metrics",
     "known_topics",
+    "arrays",
     "better",
 }
 """What the engine or the model itself has written, or the owner; knowledge is quoted where it is found."""
@@ -102,7 +101,7 @@ PROMPTS = [
         machine=MACHINE,
         title="a draft",
         draft="Use trees.",
-        codebase="/lab/bank/node1/solution.py",
+        codebase=True,
         inherited=("notes.md", "folds.py"),
         board=("node 1",),
         cards=("lab 2: a title",),
@@ -112,14 +111,12 @@ PROMPTS = [
         topics=("topics/1.md · a title",),
         posts=2,
         knowledge=3,
-        folds=True,
+        folds=FoldFacts("grouped", metric_per_fold=True, folds=5, column="a group"),
+        arrays="`(rows,)`",
+        scripts=True,
+        fits=True,
         seconds=900.0,
         turns=60,
-        looks=6,
-        again=1.5,
-        again_most=90.0,
-        race=45.0,
-        score_seconds=90.0,
         command_seconds=60.0,
         ideas=True,
         measured=("measured/1.py · 0.5 measured here",),
@@ -128,14 +125,12 @@ PROMPTS = [
     replace(write_script("draft", codebase="y = 2"), public="kernel/1"),
     WriteReport(TASK, "A draft", "Use LDA.", (BROKEN,), (idea(1, "Use LDA."),)),
     RepairKernel(TASK, MACHINE, Item("kernel/1", NOW), "x = np.int(1)", 9, ("train.csv",), "no int", "Traceback", 60.0),
-    MonitorRun(TASK, "a plan", "holdout", 1.0, 2.0, "nothing", "an epoch"),
     LabelTask("a title", "a description", "auc", "a table"),
     ExtractTricks(
         "a competition", "auc", "a description", document(replace(post("Use extra trees."), language="python"))
     ),
     ReadCard("a title", "RMSE", "lower", ("id", "x"), ("id", "a", "x"), ("id", "a"), (PAGE,), NOW),
     ReadRules("a title", PAGE, NOW),
-    SummarizePaper("key2020", "a title", "an abstract"),
     PickPosts(TASK, (Shown(Item("topic/1", NOW), "Use trees", 3, 0.5, 2, False),), "debug", "an error"),
     SummarisePost(TASK, document(replace(post("Use extra trees."), language="python"))),
     PlanSolution(TASK, "a table", MACHINE, "improve", "", "", BROKEN, "it helps", (RESULT,), 60.0, 90.0),

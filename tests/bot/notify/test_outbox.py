@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from bot.notify import Notice, Receipt
+from bot.notify import Notice
 from bot.notify.outbox import NO_RUN, Delivered, deliver, notify
 from bot.notify.settings import NotifySection
 from state.clock import FastClock
@@ -34,10 +34,22 @@ def store(tmp_path: Path, clock: HurriedClock) -> Iterator[Store]:
         yield opened
 
 
-def add_notices(store: Store, *keys: str, run_id: str | None = None) -> None:
-    for key in keys:
+def refusal(tag: str) -> Notice:
+    return Notice("submission.refused", "", {"tag": tag, "node": 1, "words": f"No {tag}."})
+
+
+def key(tag: str) -> str:
+    return f"submission.refused/{tag}"
+
+
+def keys(tags: str) -> list[str]:
+    return [key(tag) for tag in tags]
+
+
+def add_notices(store: Store, *tags: str, run_id: str | None = None) -> None:
+    for tag in tags:
         with store.write() as tx:
-            notify(tx, Notice(key, "submission.refused", "Refused", f"The site refused {key}.", run_id))
+            notify(tx, refusal(tag), run_id)
 
 
 async def go(store: Store, site: ScriptedSite) -> Delivered:
@@ -60,17 +72,17 @@ async def test_notices_go_out_oldest_first_and_once(store: Store) -> None:
     with ScriptedSite() as site:
         assert await go(store, site) == Delivered(sent=3, failed=0)
         assert await go(store, site) == Delivered(sent=0, failed=0)
-    assert site.tags() == ["a", "b", "c"]
+    assert site.tags() == keys("abc")
 
 
 def test_a_known_key_is_no_new_notice(store: Store) -> None:
     add_notices(store, "a", "a")
-    assert [row.key for row in rows(store)] == ["a"]
+    assert [row.key for row in rows(store)] == keys("a")
 
 
 def test_a_notice_appears_with_what_it_reports_or_not_at_all(store: Store) -> None:
     with pytest.raises(Killed), store.write() as tx:
-        notify(tx, Notice("a", "run.ended", "Over", ""))
+        notify(tx, refusal("a"))
         raise Killed
     assert rows(store) == []
 
@@ -83,7 +95,7 @@ async def test_what_becomes_of_a_notice_is_in_the_events(store: Store, clock: Hu
         clock.pass_by(10)
         await go(store, site)
     events = [(e["type"], e["key"]) for e in store.export_events("r")]
-    assert events == [("notification.added", "a"), ("notification.failed", "a"), ("notification.sent", "a")]
+    assert events == [(f"notification.{came}", key("a")) for came in ("added", "failed", "sent")]
     assert [e["type"] for e in store.export_events(NO_RUN)] == ["notification.added", "notification.sent"]
 
 
@@ -100,7 +112,7 @@ async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_late
             clock.pass_by(5)
             if (await go(store, site)) != Delivered(0, 0):
                 tried.append(clock.now())
-    assert site.tags() == ["b", "a"]
+    assert site.tags() == keys("ba")
     assert [(b - a).total_seconds() for a, b in itertools.pairwise(tried)] == [10, 20, 40]
     (a, b) = letters(store)
     assert (a.attempts, a.last_error, a.sent_at, b.attempts) == (4, None, tried[-1], 1)
@@ -126,7 +138,7 @@ async def test_killed_at_any_boundary_it_comes_at_least_once_under_one_key(tmp_p
             clock.pass_by(SETTINGS.seconds + SETTINGS.first_pause)
             await go(store, site)
             assert await go(store, site) == Delivered(0, 0)
-            assert set(site.tags()) == {"a", "b"}
+            assert set(site.tags()) == {*keys("ab")}
             assert len(site.tags()) <= 3
             doubled += len(site.tags()) == 3
         at += 1
@@ -139,18 +151,17 @@ async def test_a_notice_that_kills_the_process_is_not_the_first_of_the_next_one(
         def __init__(self) -> None:
             self.sent: list[str] = []
 
-        async def send(self, event: Notice) -> Receipt:
-            if event.key == "a":
+        async def send(self, letter: Letter) -> None:
+            if letter.key == key("a"):
                 raise Killed
-            self.sent.append(event.key)
-            return Receipt()
+            self.sent.append(letter.key)
 
     add_notices(store, "a", "b")
     notifier = Deadly()
     with pytest.raises(Killed):
         await deliver(store, {"SITE": notifier}, store.clock, SETTINGS)
     assert await deliver(store, {"SITE": notifier}, store.clock, SETTINGS) == Delivered(sent=1, failed=0)
-    assert notifier.sent == ["b"]
+    assert notifier.sent == keys("b")
 
 
 async def test_two_that_deliver_at_once_send_each_notice_once(store: Store) -> None:
@@ -158,7 +169,7 @@ async def test_two_that_deliver_at_once_send_each_notice_once(store: Store) -> N
     with ScriptedSite() as site:
         done = await asyncio.gather(*(go(store, site) for _ in range(3)))
     assert sum(one.sent for one in done) == 6
-    assert sorted(site.tags()) == list("abcdef")
+    assert sorted(site.tags()) == keys("abcdef")
 
 
 async def test_a_clock_that_was_put_back_holds_no_notice_for_ever(store: Store, clock: HurriedClock) -> None:
@@ -172,14 +183,16 @@ class Recorder:
     """A service that keeps what it takes, and takes nothing while it is down."""
 
     def __init__(self) -> None:
-        self.took: list[Notice] = []
+        self.took: list[Letter] = []
         self.down = False
 
-    async def send(self, event: Notice) -> Receipt:
+    async def send(self, letter: Letter) -> None:
         if self.down:
             raise NotificationFailed("it is down")
-        self.took.append(event)
-        return Receipt()
+        self.took.append(letter)
+
+    def keys(self) -> list[str]:
+        return [letter.key for letter in self.took]
 
 
 async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_later(
@@ -191,13 +204,13 @@ async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_lat
     for _ in range(30):
         await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
         clock.pass_by(20)
-    assert [notice.key for notice in slack.took] == ["a", "b"]
+    assert slack.keys() == keys("ab")
     assert all(row.sent_at is None for row in rows(store))
     mail.down = False
     clock.pass_by(200)
     await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
-    assert [notice.key for notice in mail.took] == ["a", "b"]
-    assert [notice.key for notice in slack.took] == ["a", "b"], "nothing twice to the other"
+    assert mail.keys() == keys("ab")
+    assert slack.keys() == keys("ab"), "nothing twice to the other"
     assert all(row.sent_at == clock.now() for row in rows(store))
 
 
@@ -205,9 +218,9 @@ async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_lat
 async def test_what_piles_up_while_a_service_is_down_comes_together(store: Store, clock: HurriedClock) -> None:
     mail, settings = Recorder(), SETTINGS.model_copy(update={"per_hour": 5, "longest_pause": 3600.0})
     mail.down = True
-    keys = [f"n{number:03}" for number in range(60)]
-    for key in keys:
-        add_notices(store, key)
+    tags = [f"n{number:03}" for number in range(60)]
+    for tag in tags:
+        add_notices(store, tag)
         await deliver(store, {"MAIL": mail}, clock, settings)
         clock.pass_by(600)
     mail.down = False
@@ -217,23 +230,23 @@ async def test_what_piles_up_while_a_service_is_down_comes_together(store: Store
         clock.pass_by(600)
     assert max(sum(took[i : i + 6]) for i in range(len(took))) <= 5
     assert len(mail.took) < 20
-    text = "\n".join(notice.body for notice in mail.took)
-    assert all(f"The site refused {key}." in text for key in keys)
+    text = "\n".join(letter.body for letter in mail.took)
+    assert all(f"No {tag}." in text for tag in tags)
     assert all(row.sent_at for row in rows(store))
 
 
 async def test_a_digest_survives_a_restart_and_is_sent_once(tmp_path: Path, clock: HurriedClock) -> None:
-    settings = SETTINGS.model_copy(update={"digest": ("leaderboard.rank",), "digest_hours": (8,)})
+    settings = SETTINGS.model_copy(update={"digest": ("submission.refused",), "digest_hours": (8,)})
     mail = Recorder()
     for number in range(12):
         with Store.open(tmp_path / "bot.db", clock) as store:
             with store.write() as tx:
-                notify(tx, Notice(f"rank/{number // 2}", "leaderboard.rank", f"Rank {number // 2}", ""))
+                notify(tx, refusal(str(number // 2)))
             await deliver(store, {"MAIL": mail}, clock, settings)
         clock.pass_by(3600)
     (digest,) = mail.took
-    assert digest.title == "4 notices: leaderboard.rank ×4"
-    assert digest.body.splitlines()[0].endswith("Rank 0")
+    assert digest.title == "4 notices: submission.refused ×4"
+    assert digest.body.splitlines()[1].endswith("No 0.")
 
 
 async def test_a_service_that_is_no_longer_configured_holds_nothing_up(store: Store, clock: HurriedClock) -> None:
@@ -253,15 +266,15 @@ async def test_every_notice_is_in_one_letter_to_each_service(store: Store, clock
     with store.read() as session:
         parts = session.exec(select(LetterPart)).all()
     assert len(parts) == 10
-    assert [[n.key for n in one.took] for one in services.values()] == [list("abcde")] * 2
+    assert [service.keys() for service in services.values()] == [keys("abcde")] * 2
 
 
 async def test_on_a_rehearsals_fast_clock_a_digest_comes_at_its_hour(tmp_path: Path) -> None:
     clock, mail = FastClock(datetime(2026, 1, 1, tzinfo=UTC), speed=100_000), Recorder()
-    settings = NotifySection(digest=("leaderboard.rank",), digest_hours=(8,))
+    settings = NotifySection(digest=("submission.refused",), digest_hours=(8,))
     with Store.open(tmp_path / "bot.db", clock) as store:
         with store.write() as tx:
-            notify(tx, Notice("rank", "leaderboard.rank", "Rank 3", ""))
+            notify(tx, refusal("a"))
         while not mail.took:
             early = clock.now()
             await deliver(store, {"MAIL": mail}, clock, settings)

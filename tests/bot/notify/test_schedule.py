@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.notify.schedule import MOST_TOGETHER, Plan, Tried, Waiting, is_due, is_quiet, opens_at, pause, plan
+from bot.notify.schedule import MOST_TOGETHER, Plan, Tried, Waiting, is_due, is_quiet, opens_at, plan
 from bot.notify.settings import NotifySection
+from state.clock import back_off
 
 START = datetime(2026, 3, 27, 12, tzinfo=UTC)
 """Two days before the clocks change in Zurich."""
@@ -46,7 +47,8 @@ class Service:
 
     def _attempt(self, id: int, now: datetime) -> None:
         self.attempts[id] = self.attempts.get(id, 0) + 1
-        wait = self.section.seconds + pause(self.attempts[id], self.section)
+        pause = back_off(self.attempts[id], self.section.first_pause, self.section.longest_pause)
+        wait = self.section.seconds + pause
         self.letters[id] = replace(self.letters[id], tried_at=now, due_at=now + timedelta(seconds=wait))
         if self.rng.random() >= self.fails:
             self.took.append((now, id))
@@ -87,7 +89,7 @@ def simulated(section: NotifySection, sent: list[tuple[int, str]], seed: int, mi
     return service
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(sections, notices, st.integers(0, 10**6), st.sampled_from([7, 20, 61]))
 def test_each_notice_is_in_one_letter_at_the_rate_and_never_in_quiet_hours(
     section: NotifySection, sent: list[tuple[int, str]], seed: int, minutes: int
@@ -170,12 +172,6 @@ def test_a_clock_that_was_put_back_holds_nothing_for_ever() -> None:
     assert opens_at(Waiting(0, DIGEST, False, future), START, section) < START + timedelta(days=1)
     assert plan(waiting(1), [Tried(0, False, future, future, sent=True)], START, section).bundles == ((0,),)
     assert is_due(future, START, section)
-
-
-@given(st.integers(1, 10**6))
-def test_a_pause_grows_to_its_bound(attempts: int) -> None:
-    now, then = pause(attempts, SETTINGS), pause(attempts + 1, SETTINGS)
-    assert SETTINGS.first_pause <= now <= then <= SETTINGS.longest_pause
 
 
 @pytest.mark.parametrize(("hour", "minute", "quiet"), [(21, 59, False), (22, 0, True), (6, 59, True), (7, 0, False)])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.rehearsal.faults import Fault
+from bot.rehearsal.faults import Fault, Faults
 from bot.rehearsal.settings import SiteSettings
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.rehearsal.parts import BLOBS, DATASETS, KERNELS, Served, served
@@ -72,17 +72,17 @@ def test_an_upload_that_did_not_arrive_makes_no_data_set(here: Served) -> None:
     assert here.client.post(f"{DATASETS}/GetDatasetStatus", **NAME).status_code == 403
 
 
-def test_a_new_version_leaves_the_old_one_until_it_is_ready_and_a_failed_one_for_good(here: Served) -> None:
-    create(here)
-    here.clock.pass_by(hours=1)
-    here.site.faults.add(Fault(kind="datasets-fail", method="CreateDatasetVersion", for_seconds=60))
-    for wanted in ("FAILED", "READY"):
-        here.client.ask(f"{DATASETS}/CreateDatasetVersion", **NAME, body={"files": [blob(here)], "versionNotes": "n"})
-        saved = save(here, datasetDataSources=["rehearsal/weights"])
-        assert "invalidDatasetSources" not in saved
-        here.clock.pass_by(hours=1)
-        assert status(here) == wanted
-    assert here.client.ask(f"{DATASETS}/GetDataset", **NAME)["currentVersionNumber"] == 3
+def test_a_data_set_may_fail_for_good(snapshot: Snapshot) -> None:
+    faults = Faults([Fault(kind="datasets-fail", method="CreateDataset", for_seconds=60)])
+    with served(snapshot, faults=faults) as it:
+        create(it)
+        create(it, slug="others", title="Others")
+        it.clock.pass_by(hours=1)
+        assert status(it) == "FAILED"
+        assert save(it, datasetDataSources=["rehearsal/weights"])["invalidDatasetSources"] == ["rehearsal/weights"]
+        create(it, slug="thirds", title="Thirds")
+        it.clock.pass_by(hours=1)
+        assert "invalidDatasetSources" not in save(it, datasetDataSources=["rehearsal/thirds"])
 
 
 def test_a_kernel_is_made_without_data_sets_that_are_not_ready(here: Served) -> None:

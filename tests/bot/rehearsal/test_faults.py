@@ -9,9 +9,9 @@ from state.errors import UsageError
 from tests.bot.rehearsal.parts import START
 
 
-def test_a_file_holds_a_script_and_a_mix(tmp_path: Path) -> None:
+def test_a_file_holds_a_script(tmp_path: Path) -> None:
     file = tmp_path / "faults.toml"
-    file.write_text('[[fault]]\nkind = "cut"\nmethod = "Create*"\nacts = true\n\n[mix]\nseed = 3\nrate_limit = 1.0\n')
+    file.write_text('[[fault]]\nkind = "cut"\nmethod = "Create*"\nacts = true\n\n[[fault]]\nkind = "rate-limit"\n')
     faults = Faults.read(file)
     found = [faults.draw(method, START) for method in ("CreateSubmission", "ListKernels")]
     assert [(one.kind, one.acts) for one in found if one] == [("cut", True), ("rate-limit", False)]
@@ -23,8 +23,7 @@ def test_a_file_holds_a_script_and_a_mix(tmp_path: Path) -> None:
         ('[[fault]]\nkind = "flood"\n', "fault.0.kind"),
         ('[[fault]]\nkind = "cut"\nhow = 1\n', "fault.0.how"),
         ('[[fault]]\nkind = "cut"\ncompetition = "tiny-table"\n', "names no competition"),
-        ("[mix]\nrate_limit = 2\n", "mix.rate_limit"),
-        ("[mix\n", "cannot be read"),
+        ("[fault\n", "cannot be read"),
     ],
 )
 def test_mistakes_in_a_file_are_named(tmp_path: Path, text: str, named: str) -> None:

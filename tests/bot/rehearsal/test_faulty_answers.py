@@ -1,5 +1,6 @@
 """Faults as a client meets them: what it sees, what was acted on, and what is recorded."""
 
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from bot.rehearsal.faults import Fault, FaultMix, Faults
+from bot.rehearsal.faults import Faults
 from bot.rehearsal.site import Site
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
+from tests.bot.rehearsal.bad_days import bad_days, faults_of
 from tests.bot.rehearsal.parts import COMPETITIONS, KERNELS, START, TWIN, HandClock, both, served
 from tests.tiny_snapshot import SLUG
 
@@ -18,7 +20,7 @@ LIMITS = f"{COMPETITIONS}/GetSubmissionLimits"
 
 
 def script(*faults: dict[str, Any]) -> Faults:
-    return Faults([Fault.model_validate(fault) for fault in faults])
+    return faults_of(list(faults))
 
 
 @pytest.mark.parametrize(("retry_after", "header"), [("none", None), ("honest", "60"), ("lying", "3")])
@@ -174,18 +176,23 @@ def test_a_kernel_may_fail_to_be_saved_under_200(snapshot: Snapshot) -> None:
         assert it.client.ask(f"{KERNELS}/SaveKernel", **kernel)["versionNumber"] == 1
 
 
-def test_a_seed_makes_the_same_faults_again(snapshot: Snapshot) -> None:
-    def trouble(seed: int) -> list[str]:
-        faults = Faults(mix=FaultMix(seed=seed))
-        for _ in range(100):
-            for method in ("ListCompetitionTopics", "CreateSubmission", "SaveKernel"):
-                faults.draw(method, START)
-        return [f"{one.method} {one.kind} {one.acts}" for one in faults.injected]
+def test_a_fault_may_come_back_after_so_many_requests(snapshot: Snapshot) -> None:
+    with served(snapshot, faults=script({"kind": "internal-error", "skip": 1, "every": 3, "count": 2})) as it:
+        got = [it.client.post(LIMITS, competitionName=it.client.slug).status_code for _ in range(9)]
+        assert got == [200, 500, 200, 200, 500, 200, 200, 200, 200]
 
-    assert trouble(1) == trouble(1)
-    assert trouble(1) != trouble(2)
-    kinds = {line.split()[1] for line in trouble(1)}
-    assert kinds >= {"rate-limit", "cut", "internal-error", "kernel-error"}
+
+def test_on_bad_days_every_kind_of_request_goes_wrong_now_and_then() -> None:
+    faults = faults_of(bad_days())
+    asked, now = 3000, START
+    for _ in range(asked // 3):
+        for method in ("ListCompetitionTopics", "CreateSubmission", "SaveKernel"):
+            now += timedelta(minutes=5)
+            faults.draw(method, now)
+    kinds = Counter(one.kind for one in faults.injected)
+    assert kinds.keys() == {fault["kind"] for fault in bad_days()} - {"submission-hidden"}
+    assert 0.05 < kinds.total() / asked < 0.15
+    assert any(one.acts and one.method == "CreateSubmission" for one in faults.injected)
 
 
 def test_each_field_of_an_answer_is_null_and_then_absent_in_its_turn(snapshot: Snapshot) -> None:

@@ -53,14 +53,14 @@ def sound(site: Site, name: str, body: dict[str, Any]) -> None:
         json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(place=st.integers(min_value=0, max_value=100), body=st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5))
 def test_any_body_is_answered_or_refused(site: Site, place: int, body: dict[str, Any]) -> None:
     names = sorted(methods(site))
     sound(site, names[place % len(names)], body)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(filters=st.dictionaries(st.sampled_from(("query", "documentTypes", "userFilters")), VALUES, max_size=3))
 def test_any_filters_of_a_search_are_taken_or_refused(site: Site, filters: dict[str, Any]) -> None:
     sound(site, "search.SearchApiService/ListEntities", {"filters": filters})

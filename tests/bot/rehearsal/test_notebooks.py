@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import pytest
 
@@ -16,7 +16,7 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.datasets import DataSets, DataSetStatus
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, Session, SessionStatus
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Patience
 from scrapers.kaggle.submissions import Created, Submissions
 from state.errors import KaggleError
 from tests import needs
@@ -70,7 +70,8 @@ def asked(it: Served, ask: Callable[[KaggleClient], Awaitable[T]]) -> T:
         pace, patience = Pace(per_minute=10_000, burst=10_000, apart=0), Patience(attempts=1)
         async with open_http(patience) as http:
             url, key = f"{it.client.url}/v1", Credentials(it.client.token)
-            client = KaggleClient(http, lambda: key, it.clock, Tally(), url=url, pace=pace, patience=patience)
+            section = KaggleSection(url=url, pace=pace, patience=patience)
+            client = KaggleClient(http, lambda: key, it.clock, Tally(), section)
             return await ask(client)
 
     return asyncio.run(run())
@@ -83,9 +84,9 @@ def with_weights(it: Served, folder: Path) -> None:
     assert asked(it, lambda client: DataSets(client).status(WEIGHTS)) is DataSetStatus.READY
 
 
-def run(it: Served, code: str, **more: Any) -> Session:
+def run(it: Served, code: str) -> Session:
     """Push a notebook, and let it run to its end."""
-    kernel = PushedKernel(REF, "Best one", notebook(code), "tiny-table", (WEIGHTS,), **more)
+    kernel = PushedKernel(REF, "Best one", notebook(code), "tiny-table", (WEIGHTS,))
     version = asked(it, lambda client: Notebooks(client).push(kernel)).version_number
     it.site.settle()
     it.clock.pass_by(hours=1)
@@ -126,16 +127,21 @@ def test_what_counts_on_the_shown_rows_fails_on_the_hidden_ones(here: Served, co
 
 
 @pytest.mark.integration
-def test_a_run_that_fails_or_takes_too_long_says_so_and_is_not_submitted(here: Served) -> None:
+def test_a_run_that_fails_says_so_and_is_not_submitted(here: Served) -> None:
     failed = run(here, "print('so far'); raise ValueError('too few')")
     assert (failed.status, failed.failure_message) == (SessionStatus.ERROR, "Notebook Threw Exception")
     log = asked(here, lambda client: Notebooks(client).output(REF, 1)).log
     assert log.startswith("so far\n")
     assert "ValueError: too few" in log
-    late = run(here, "import time; time.sleep(60)", seconds=1)
-    assert (late.status, late.failure_message) == (SessionStatus.ERROR, "Notebook Timeout")
     with pytest.raises(KaggleError, match="not completed"):
-        submit(here, 2)
+        submit(here, 1)
+
+
+@pytest.mark.integration
+def test_a_run_that_takes_too_long_says_so(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    with served(tiny(tmp_path, kind="code"), SiteSettings(run_seconds=1), sandbox=sandbox) as it:
+        late = run(it, "import time; time.sleep(60)")
+        assert (late.status, late.failure_message) == (SessionStatus.ERROR, "Notebook Timeout")
 
 
 @pytest.mark.integration

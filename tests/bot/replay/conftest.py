@@ -52,7 +52,7 @@ def comind_run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """Return a short run of CoMind over HTTP."""
 
     def make(place: Path) -> None:
-        finish(Answers(), place, write_tiny(place / "tiny-table"), "--steps", 4, "--no-race")
+        finish(Answers(), place, write_tiny(place / "tiny-table"), "--steps", 4)
 
     return finished(made_once(tmp_path_factory, "comind", make))
 
@@ -62,7 +62,7 @@ def streamed_run(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """Return a run whose clock moved; its snapshot lies two folders above it, and so does its recording, `tape`."""
 
     def make(place: Path) -> None:
-        options = ("--pace", "stream", "--steps", STEPS, "--cpus", 1, "--no-race", "--record", place / "tape")
+        options = ("--pace", "stream", "--steps", STEPS, "--cpus", 1, "--record", place / "tape")
         finish(StreamAnswers(), place, write_streamed(place / "tiny-table"), *options)
 
     return finished(made_once(tmp_path_factory, "streamed", make))

@@ -74,7 +74,7 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
 def _check_coordinator(text: str) -> None:
     for part in (
         "# The data",
-        "# What a script runs on",
+        "# Where it runs",
         "Installed: ",
         "# Results so far",
         "# What is left",

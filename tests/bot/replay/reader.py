@@ -47,7 +47,7 @@ def _answer(prompt: Prompt[Any]) -> dict[str, Any]:
         case PlanDrafts():
             numbers = [idea.number for idea in prompt.ideas]
             base = prompt.reports[0].node if prompt.reports else None
-            first = len(prompt.beside)
+            first = len(prompt.others)
             plans = [
                 {"title": f"Draft {place}", "codebase": None if place else base, "ideas": [] if place else numbers}
                 for place in range(first, first + prompt.room.most)

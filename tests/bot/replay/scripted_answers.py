@@ -88,12 +88,17 @@ class Answers:
         return Reply(script(10.0 / self.scripts), prompt_tokens=500, completion_tokens=300)
 
 
-_OUT_OF_FOLD = """
-import csv  # in each fold the same constant
-with open("data/train.csv") as train, open("oof.csv", "w") as file:
-    file.write("id,label\\n")
-    file.writelines(f"{row['id']},0.4\\n" for row in csv.DictReader(train))
+PREDICT = """
+import array, csv, math, sys  # numpy takes a second to import
+for role, table in (("oof", "train"), ("validation", "validation"), ("test", "test")):
+    with open(f"data/{table}.csv") as file:  # the same formula for all rows
+        x = [2 * float(row["a"]) - float(row["b"]) for row in csv.DictReader(file)]
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({len(x)},), }}".ljust(117) + "\\n"
+    with open(f"{role}.npy", "wb") as file:
+        file.write(b"\\x93NUMPY\\x01\\x00" + len(head).to_bytes(2, "little") + head.encode())
+        array.array("d", [1 / (1 + math.exp(-float(sys.argv[1]) * one)) for one in x]).tofile(file)
 """
+FILES = "--oof oof.npy --validation validation.npy --test test.npy"
 
 
 def typed(name: str, text: str, then: str) -> str:
@@ -101,21 +106,21 @@ def typed(name: str, text: str, then: str) -> str:
     return f"cat > {name} <<'EOF'\n{text}\nEOF\n{then}"
 
 
-INTERRUPTED = re.compile(r"\[interrupted(?!.*^(?:\[meanwhile\] )?node \d)", re.DOTALL | re.MULTILINE)
-"""In what a coder sees of a command whose bot was killed, unless a score came of it: it has to be typed again."""
+INTERRUPTED = re.compile(r"\[interrupted")
+"""In what a coder sees of a command whose bot was killed: it types it again, as what was logged or scored costs nothing."""
 
 
 class LabAnswers(Answers):
-    """Answers like a coder in a lab too, by native tool calls: experiments, two scores, a last script, and a report."""
+    """Answers like a coder in a lab too, by native tool calls: experiments, a note, and a report."""
 
     COMMANDS = (
         "ls data; lab status",
-        typed("oof.py", _OUT_OF_FOLD, "python oof.py && lab log constant --oof oof.csv"),
-        typed("solution.py", SCRIPT.format(c=0.01), "lab score solution.py --note weak"),
-        typed("solution.py", SCRIPT.format(c=1.0), "sleep 0.5 & lab note 'a and b matter'"),
-        "lab score solution.py --note strong",
-        typed("solution.py", SCRIPT.format(c=2.0), "lab board"),
-        "printf 'believed: linear\\nseen: it is\\n' | lab done",
+        typed("predict.py", PREDICT, f"python predict.py 0 && lab log constant {FILES}"),
+        f"python predict.py 0.1 && lab log weak {FILES} --note weak --files predict.py",
+        "sleep 0.5 & lab note 'a and b matter'",
+        f"python predict.py 1 && lab log strong {FILES} --note strong --files predict.py",
+        "lab board",
+        "printf 'method: linear\\ncomponents: a and b\\n' | lab done",
     )
 
     def __init__(self, **usage: int) -> None:
@@ -124,7 +129,7 @@ class LabAnswers(Answers):
         self._usage = usage or {"prompt_tokens": 500, "completion_tokens": 300}
 
     def __call__(self, request: Request) -> Reply | str:
-        """Answer one request; what was lost, or interrupted without a score, is typed again."""
+        """Answer one request; what was lost or interrupted is typed again."""
         if "tools" not in request.body:
             return super().__call__(request)
         seen = [str(m["content"]) for m in request.body["messages"][2:] if m["role"] != "assistant"]

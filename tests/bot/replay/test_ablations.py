@@ -41,10 +41,9 @@ def test_the_hybrid_can_go_without_whatever_comind_can(word: str) -> None:
 
 
 def test_what_an_agent_never_has_is_no_ablation_of_it() -> None:
-    assert variant_of(settings("aide", community=False, blend=False, race=False)) == ()
+    assert variant_of(settings("aide", community=False, blend=False)) == ()
     assert variant_of(settings(model="builtin", rounds={"coder": "script"})) == (), "labs need a language model"
     assert variant_of(settings(sandbox="process", rounds={"coder": "script"})) == (), "and walls"
-    assert variant_of(settings(blend=False, race=False)) == ("no-blend",), "nothing is raced without a blend"
 
 
 def test_a_coding_agent_of_the_owners_is_another_contender_where_it_works() -> None:

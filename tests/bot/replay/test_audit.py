@@ -4,7 +4,6 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -145,79 +144,3 @@ def test_a_line_that_is_no_json_is_named(run: Path):
     with (run / "prompts.jsonl").open("a") as file:
         file.write("{broken\n")
     assert "not JSON" in audit(run).stdout
-
-
-def in_graph(run: Path, change: Callable[[Row], None]) -> None:
-    """Change graph.json."""
-    graph = json.loads((run / "graph.json").read_text())
-    change(graph)
-    (run / "graph.json").write_text(json.dumps(graph))
-
-
-def test_an_element_of_the_graph_that_is_later_than_the_clock_is_found(run: Path):
-    in_graph(run, lambda graph: graph["elements"]["draft/1"].update(known_at="2020-03-02T00:00:00Z"))
-    assert "graph.json: draft/1 is of 2020-03-02T00:00:00Z, later than the clock" in audit(run).stdout
-
-
-def test_an_element_of_the_graph_that_is_antedated_is_found(run: Path):
-    in_graph(run, lambda graph: graph["elements"]["draft/1"].update(known_at="2019-01-01T00:00:00Z"))
-    found = audit(run).stdout
-    assert "graph.json: draft/1 is of" in found
-    assert "but the file dates it 2019-01-01T00:00:00Z" in found
-
-
-@pytest.mark.integration
-def test_an_undated_node_of_a_dated_draft_is_found(run: Path):
-    in_graph(run, lambda graph: graph["elements"]["node/2"].update(known_at=None))
-    assert "graph.json: node/2 is dated before draft/1, which went into it" in audit(run).stdout
-
-
-@pytest.mark.integration
-def test_a_run_without_its_graph_is_not_proven(run: Path):
-    (run / "graph.json").unlink()
-    assert "graph.json cannot be read" in audit(run).stdout
-
-
-def show_entry(run: Path, known_at: str, competitions: list[str], mode: str = "clock") -> None:
-    """Have the run's database say that a search found an entry, and the first prompt hold it."""
-    with closing(sqlite3.connect(run / "state.db")) as database, database:
-        run_id, seq = database.execute("SELECT run_id, max(seq) FROM event").fetchone()
-        entry = {"id": "knowledge/an-entry", "known_at": known_at, "competitions": competitions}
-        data = json.dumps({"search": "tricks", "entries": [entry]})
-        database.execute(
-            "INSERT INTO event (run_id, seq, at, type, node, data) SELECT run_id, ?, at, ?, 2, ? FROM event WHERE seq = ?",
-            (seq + 1, "knowledge.shown", data, seq),
-        )
-        assert run_id
-    config = json.loads((run / "config.json").read_text())
-    config["settings"]["knowledge"] = mode
-    (run / "config.json").write_text(json.dumps(config))
-    tamper(run, lambda row: row["items"].append({"id": "knowledge/an-entry", "time": known_at}))
-
-
-LATER = "is of 2020-03-02T00:00:00Z, later than the clock"
-
-
-@pytest.mark.parametrize(
-    ("known_at", "competitions", "mode", "found"),
-    [
-        ("2019-01-01T00:00:00Z", [], "clock", []),
-        ("2020-03-02T00:00:00Z", [], "clock", [LATER]),
-        ("2020-03-02T00:00:00Z", [], "all", []),
-        ("2019-01-01T00:00:00Z", ["tiny-table"], "all", ["was drawn from tiny-table itself"]),
-        ("2019-01-01T00:00:00Z", [], "none", ["goes without the knowledge base, but was shown"]),
-    ],
-)
-def test_an_entry_that_should_not_have_been_shown_is_found(
-    run: Path, known_at: str, competitions: list[str], mode: str, found: list[str]
-):
-    show_entry(run, known_at, competitions, mode)
-    told = [line for line in audit(run).stdout.splitlines() if "knowledge/an-entry" in line]
-    assert len(told) == len(found)
-    assert all(one in line for one, line in zip(found, told, strict=True))
-
-
-@pytest.mark.integration
-def test_an_entry_that_no_search_found_is_from_nowhere(run: Path):
-    tamper(run, lambda row: row["items"].append({"id": "knowledge/an-entry", "time": "2019-01-01T00:00:00Z"}))
-    assert "knowledge/an-entry is in neither" in audit(run).stdout

@@ -18,7 +18,7 @@ TINY = Path(__file__).parents[1] / "coder" / "tiny_agent.py"
 SEEN = (
     "asked its model",
     "did as it was told",
-    "had a script scored",
+    "had an experiment scored",
     "improved it",
     "ended in order",
     "was charged for",

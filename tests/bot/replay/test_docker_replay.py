@@ -14,7 +14,7 @@ from tests.bot.replay.conftest import Bot, results
 def test_a_replay_of_the_demo_in_containers_is_valid_and_audited(bot: Bot, tmp_path: Path) -> None:
     needs.docker()
     assert bot("snapshot", "demo", tmp_path / "demo").exit_code == 0
-    options = ("--model", "builtin", "--steps", 2, "--time", "90s", "--no-race", "--sandbox", "docker", "--json")
+    options = ("--model", "builtin", "--steps", 2, "--time", "90s", "--sandbox", "docker", "--json")
     done = bot("replay", tmp_path / "demo", *options)
     assert done.exit_code == 0, done.output
     (result,) = results(done)

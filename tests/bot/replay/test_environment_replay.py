@@ -60,7 +60,7 @@ def test_nodes_use_the_environment_and_eight_gigabytes(
     if usable_memory() < 12 * GIB:
         needs.missing("a script of 8 GiB wants a machine with 12")
     Path("bot.toml").write_text(f'[sandbox]\nenvironments = "{environments}"\n')
-    options = ("--agent", "aide", "--model", "openai:scripted", "--steps", 2, "--time", "3h", "--no-race", "--json")
+    options = ("--agent", "aide", "--model", "openai:scripted", "--steps", 2, "--time", "3h", "--json")
     with ScriptedEndpoint(answer) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         done = bot("replay", tiny, *options, "--sandbox", kind)

@@ -10,7 +10,7 @@ from tests.bot.replay.scripted_answers import Answers
 from tests.scripted_endpoint import ScriptedEndpoint, failure
 
 NOBODY = "http://127.0.0.1:9/v1"
-OPTIONS = ("--model", "openai:scripted", "--steps", 2, "--no-race", "--sandbox", "process", "--json")
+OPTIONS = ("--model", "openai:scripted", "--steps", 2, "--sandbox", "process", "--json")
 
 
 def changes(folder: str) -> list[dict[str, str]]:

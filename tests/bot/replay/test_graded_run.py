@@ -54,7 +54,7 @@ def test_validation_and_hidden_scores_are_the_graders_and_the_result_says_so(
     bot: Bot, tiny: Path, tmp_path: Path
 ) -> None:
     snapshot = own(tiny, tmp_path / "tiny-table")
-    options = ("--model", "builtin", "--steps", 1, "--no-race", "--sandbox", "process", "--json")
+    options = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", snapshot, *options))
     run = Path(result["run"])
     assert result["grader"] == "competition"

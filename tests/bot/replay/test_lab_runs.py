@@ -17,7 +17,7 @@ from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("light")]
 
-OPTIONS = ("--sandbox", "bubblewrap", "--steps", 4, "--time", "20m", "--no-race", "--json")
+OPTIONS = ("--sandbox", "bubblewrap", "--steps", 4, "--time", "20m", "--json")
 CALL_TOKENS = 20_500
 PRICE = 10e-6
 """USD a token."""
@@ -67,14 +67,16 @@ def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_fo
     assert followed.count("$ ") >= len(LabAnswers.COMMANDS)
     kept = [
         "SELECT step, answer_sha FROM modelcall ORDER BY step, seq",
-        "SELECT id, action, parents, status, score, code_sha FROM node ORDER BY id",
-        "SELECT turns, reason, report, notes, hints FROM lab",
+        # Where labs end at once, as recorded answers take no time, the baseline (node 1) is not waited for.
+        "SELECT id, action, parents, status, score, code_sha FROM node WHERE id > 1 ORDER BY id",
+        "SELECT turns, reason, report, notes FROM lab",
+        "SELECT node, name, kind, uses, sources, retrain, lab, turn, note FROM experiment WHERE kind != 'ensemble'",
     ]
     for query in kept:
         assert rows(live, query) == rows(again, query)
-    assert [row[3] for row in rows(live, kept[1]) if row[1] != "ensemble"] == ["valid"] * 4
+    assert [row[3] for row in rows(live, kept[1]) if row[1] != "ensemble"] == ["valid"] * 3
     assert rows(live, kept[2])[0][:2] == (len(LabAnswers.COMMANDS) + 2, "its coder was done")
-    # Who races, and so what is handed in, hangs on seconds: a recording is faster than a model.
+    # What is handed in hangs on seconds: a recording is faster than a model.
     assert (again["llm"]["calls"], again["llm"]["cost_usd"]) == (len(rows(live, kept[0])), 0)
 
 
@@ -85,7 +87,7 @@ def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_fo
         ("--max-cost", 1.1, "money"),
     ],
 )
-def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
+def test_a_lab_under_a_cap_ends_in_order_and_what_it_logged_is_handed_in(
     bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch, option: str, cap: float, kind: str
 ) -> None:
     Path("bot.toml").write_text("[models]\nmax_tokens = 1000\n[models.prices]\nscripted = {input = 10, output = 10}\n")
@@ -111,9 +113,9 @@ def test_a_lab_under_a_cap_ends_in_order_and_its_last_script_is_scored(
     assert (pytest.approx(cost, abs=1e-9), tokens) == (spent["money"], spent["tokens"])
     ((turns, reason),) = rows(result, "SELECT turns, reason FROM lab")
     assert (turns, reason) == (calls, result["stopped_by"])
-    # The fourth reply wrote a script that nobody had scored: the baseline, the coder's score, and the last look.
-    scripts = rows(result, "SELECT status FROM node WHERE action != 'ensemble'")
-    assert scripts == [("valid",)] * 3
+    # The two experiments that were logged by the third reply; the baseline, in idle time, may not have ended by then.
+    nodes = rows(result, "SELECT status FROM node WHERE action != 'ensemble' AND model != 'builtin'")
+    assert nodes == [("valid",)] * 2
 
 
 class Looking(LabAnswers):
@@ -133,7 +135,7 @@ def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it
     ((task, seen),) = [
         (conversation[1]["content"], conversation[3]["content"]) for conversation in second_turns(result)
     ]
-    assert f"a line for each of the {len(shown['entries'])} short files" in task
+    assert f"lists {len(shown['entries'])} short files" in task
     assert "ordered-target-encoding.md" in seen
     assert "Read-only file system" in seen
     assert bot("audit", result["run"]).exit_code == 0

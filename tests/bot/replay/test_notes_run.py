@@ -40,7 +40,6 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
         "builtin",
         "--steps",
         "2",
-        "--no-race",
         "--sandbox",
         "process",
         "--json",
@@ -93,7 +92,7 @@ def test_a_lab_finds_notes_among_the_communitys_files(
     (notes / "ours.py").write_text("# ---\n# date: 2020-01-10\n# ---\nfit_our_own_model(depth=7)\n")
     with ScriptedEndpoint(Looking()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--sandbox", "bubblewrap", "--steps", 2, "--time", "20m", "--no-race", "--json", "--notes", notes)
+        options = ("--sandbox", "bubblewrap", "--steps", 2, "--time", "20m", "--json", "--notes", notes)
         (result,) = results(bot("replay", tiny, "--model", "openai:scripted", *options))
         seen = "\n".join(str(m["content"]) for one in endpoint.requests for m in one.body["messages"])
     assert "ours-py_v1.py · a note of our team's · 0 kB · ours" in seen

@@ -32,7 +32,7 @@ def relabelled(folder: Path, metric: str, label: Callable[[int], int]) -> Path:
 @pytest.mark.trial
 def test_scripts_pass_the_debug_run_and_are_scored_where_a_target_is_rare(bot: Bot, tmp_path: Path) -> None:
     snapshot = relabelled(tmp_path / "s", "spearman", lambda n: int(n % 250 == 7))
-    options = ("--model", "builtin", "--steps", 2, "--no-race", "--sandbox", "process", "--json")
+    options = ("--model", "builtin", "--steps", 2, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", snapshot, *options))
     assert result["self_reported"] is None and result["valid_submission"]
     events = [json.loads(line) for line in (Path(result["run"]) / "events.jsonl").read_text().splitlines()]

@@ -19,8 +19,7 @@ SECONDS = 180
 def test_a_short_run_is_valid_audited_and_knows_nothing_of_the_future(bot: Bot, slug: str):
     snapshot = needs.snapshots() / slug
     needs.bubblewrap()
-    race = "--race" if slug == "bike-sharing-demand" else "--no-race"  # one race on real data is enough
-    options = ("--model", "builtin", "--steps", 2, "--time", f"{SECONDS}s", race, "--sandbox", "bubblewrap", "--json")
+    options = ("--model", "builtin", "--steps", 2, "--time", f"{SECONDS}s", "--sandbox", "bubblewrap", "--json")
     done = bot("replay", snapshot, *options)
     assert done.exit_code == 0, done.output
     (result,) = results(done)

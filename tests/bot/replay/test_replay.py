@@ -113,7 +113,7 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
 
     with ScriptedEndpoint(first_script_fails) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        options = ("--model", "openai:scripted", "--no-community", "--no-race", "--steps", 12, "--sandbox", "process")
+        options = ("--model", "openai:scripted", "--no-community", "--steps", 12, "--sandbox", "process")
         (result,) = results(bot("replay", tiny, *options, "--json"))
     tree = tree_of(result["run"])
     assert ("debug", (2,)) in [(action, parents) for _, action, parents, _ in tree]
@@ -137,7 +137,6 @@ def test_the_same_seed_gives_the_same_tree_with_the_builtin_model_and_its_events
         3,
         "--sandbox",
         "process",
-        "--no-race",
         "--json",
     )
     (one,) = results(bot("replay", tiny, *options))
@@ -189,7 +188,7 @@ print("validation log loss: 0.00000")
     with ScriptedEndpoint(lie) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         (result,) = results(
-            bot("replay", tiny, "--model", "openai:liar", "--steps", 2, "--no-race", "--sandbox", "process", "--json")
+            bot("replay", tiny, "--model", "openai:liar", "--steps", 2, "--sandbox", "process", "--json")
         )
     scores = {e["node"]: e["score"] for e in _events(result["run"], "node.ended")}
     assert scores[2] > 0.8, "random predictions have a log loss of about 1"

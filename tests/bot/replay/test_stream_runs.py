@@ -22,7 +22,7 @@ from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
 pytestmark = pytest.mark.integration
 
-OPTIONS = ("--pace", "stream", "--sandbox", "process", "--cpus", 1, "--no-race", "--json")
+OPTIONS = ("--pace", "stream", "--sandbox", "process", "--cpus", 1, "--json")
 READS, SLEEPS = 'rows, features = read("train")', 'import time; time.sleep(2); rows, features = read("train")'
 """A line of the scripted model's scripts, and one that takes longer without any work."""
 NOMAD = "nomad2018-predict-transparent-conductors"

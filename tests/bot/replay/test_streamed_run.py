@@ -90,7 +90,6 @@ def test_the_page_shows_the_post_and_the_node_that_used_it(streamed: Path) -> No
     row = next(line for line in section.splitlines() if "topic/15" in line)
     assert "2020-02-10 00:00 UTC" in row
     assert '<a href="#node-4">4</a>' in row
-    assert "<svg" in section
 
 
 def test_an_honest_run_passes_the_audit(streamed: Path) -> None:

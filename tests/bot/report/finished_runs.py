@@ -7,16 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.community.dependencies.rows import dependency_graph
-from bot.report.export import export_graph
-from state.community import CommunityView
 from state.community_rows import add_community
-from state.knowledge import add_draft, add_idea, add_report, close_idea
+from state.knowledge import add_draft, add_idea, close_idea
 from state.progress import add_evaluation, create_node, create_run, end_execution, end_node, end_run, start_execution
 from state.spending import log_model_call
 from state.store import Store, Transaction
 from state.tables import KernelVersion, Message, Topic
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import add_report
 
 RUN = "wine-comind-builtin-7-20240101T000000000000Z"
 CUTOFF = datetime(2017, 12, 15, tzinfo=UTC)
@@ -84,9 +82,6 @@ def write_run(folder: Path, run: FakeRun) -> Path:
     clock = StandingClock(START, CUTOFF)
     with Store.open(folder / "state.db", clock) as store:
         scores = fill(store, clock, run)
-        community = CommunityView(store, "wine", CUTOFF) if run.community else None
-        graph = dependency_graph(store, RUN, community, CUTOFF, run.lower_is_better)
-    export_graph(graph, folder / "graph.json")
     config = {"run_id": RUN, "settings": {"snapshot": str(snapshot), "note": run.hostile}, "hash": "0123"}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "result.json").write_text(json.dumps(_result(run, scores) | run.changes))
@@ -198,7 +193,7 @@ def _node(
 def _end(tx: Transaction, run: FakeRun, node: int, scores: dict[int, float], rng: random.Random) -> None:
     execution = f"n{node}-holdout-0"
     if node > 1 and rng.random() < run.failing:
-        reason = rng.choice(["error", "timed_out", "out_of_memory", "killed_by_monitor"])
+        reason = rng.choice(["error", "timed_out", "out_of_memory", "killed_by_rule"])
         end_execution(tx, RUN, execution, reason=reason, exit_code=1, seconds=31.0, peak_memory_bytes=300 << 20)
         end_node(tx, RUN, node, "buggy", error=f"Traceback: KeyError: 'target' {run.hostile}")
         return
@@ -233,14 +228,14 @@ def _reports(tx: Transaction, run: FakeRun, scores: dict[int, float]) -> None:
 
 
 def _selection(scores: dict[int, float]) -> dict[str, Any]:
-    """Return a last choice between two scripts, of which the first was raced."""
+    """Return a final selection between two experiments, of which the first has predictions out of fold."""
     known = [
-        {"node": n, "kind": "script", "holdout": scores[n], "final": scores[n], "together": scores[n]}
+        {"node": n, "kind": "experiment", "holdout": scores[n], "final": scores[n], "together": scores[n]}
         for n in list(scores)[:2]
     ]
-    raced = {"folds": 0.4, "folds_run": 5, "gain": 0.0, "gain_error": 0.0}
-    other = {"folds": None, "folds_run": 0, "gain": -0.01, "gain_error": None}
-    return {"candidates": [known[0] | raced, known[1] | other], "race": "raced: on fold 1/5", "why": "it is best"}
+    first = {"out_of_fold": 0.4, "gain": 0.0, "gain_error": 0.0}
+    other = {"out_of_fold": None, "gain": -0.01, "gain_error": None}
+    return {"candidates": [known[0] | first, known[1] | other], "why": "it is best"}
 
 
 def _result(run: FakeRun, scores: dict[int, float]) -> dict[str, Any]:

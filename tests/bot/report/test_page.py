@@ -87,7 +87,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
         "3 teams lie outside the part shown.",
         "Rank correlation 0.812 over",
         "timed out",
-        "(4 killed by monitor)",
+        "(4 killed by rule)",
         "Naive Bayes, well done (version 2) by bob",
         "message/17 : Trees? by Ann",
         "kernel/gone",
@@ -236,7 +236,7 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     guards = [
         {"node": None, "guard": "ids", "verdict": "passed", "sentence": "ids do not tell of labels"},
         {"node": None, "guard": "time", "verdict": "suspicious", "sentence": f"the future is known {HOSTILE}"},
-        {"node": 3, "guard": "folds", "verdict": "not run", "sentence": "it broke"},
+        {"node": 3, "guard": "copied", "verdict": "not run", "sentence": "it broke"},
         {"node": 5, "guard": "constant", "verdict": "suspicious", "sentence": "all alike"},
     ]
     changes = {"validation_interval": [0.4123, 0.4567], "score_in_interval": False, "guards": guards, "chosen_node": 3}
@@ -245,11 +245,11 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     expects = "Validation expects 0.4123 to 0.4567 on the hidden test in 95 of 100 cases; the score lies OUTSIDE."
     assert expects in page.prose
-    doubts = "A guard doubts it: time. 1 guard could not look, which is not a pass: folds. 1 other found nothing."
+    doubts = "A guard doubts it: time. 1 guard could not look, which is not a pass: copied. 1 other found nothing."
     assert doubts in page.prose
     assert "ids do not tell of labels" not in page.prose, "guards that found nothing take no room"
     assert "A guard of the data doubts (time): the future is known" in page.prose
-    assert "A guard of node 3 was not run (folds): it broke." in page.prose
+    assert "A guard of node 3 was not run (copied): it broke." in page.prose
     assert "A guard of node 5" not in page.prose, "the table shows the others"
     assert "constant suspicious all alike" in page.prose
 

@@ -2,36 +2,38 @@
 
 import pytest
 
-from bot.community.dependencies.rows import dependency_graph
+from bot.evaluation.answers import Noise
 from bot.execution.folder import RunFolder
+from bot.execution.record import EXECUTED, GUARDED, Score
 from bot.models.sections import ROLES
-from bot.report.export import read_graph
+from bot.report.credits import read_credits
 from bot.report.result import RoleFigures, read_result
 from bot.report.spending import by_role
-from state.community import CommunityView
-from state.knowledge import add_analysis, add_draft, add_idea, add_report
-from state.progress import create_node, end_execution, end_node, start_execution
+from state.knowledge import add_draft, add_idea
+from state.progress import create_node, end_node
 from state.spending import charge
+from state.steps import Key, finish_step, start_step
 from state.store import Store, Transaction
-from state.tables import Step
+from tests.bot.execution.ended import ended
 from tests.bot.replay.conftest import Finished, comind_run
 from tests.state.conftest import START, clock, run_id, store
+from tests.state.rows import add_analysis, add_report
 
 __all__ = ["clock", "comind_run", "run_id", "store"]
 
 
 def figures(store: Store, run: str) -> dict[str, RoleFigures]:
-    graph = dependency_graph(store, run, CommunityView(store, "wine", START), START, lower_is_better=True)
     with store.read() as session:
-        return {one.role: one for one in by_role(session, run, graph)}
+        credits = read_credits(session, run, lower_is_better=True)
+        return {one.role: one for one in by_role(session, run, credits)}
 
 
 def script(tx: Transaction, run: str, id: int, score: float | None, of: int) -> None:
     """Write a script with a score whose noise is 0.01, or with none."""
     create_node(tx, run, id=id, action="draft", draft_id=str(of))
-    noise = {"score_error": 0.01, "gain": None, "gain_error": None}
-    result = {"score": {"noise": noise}} if score is not None else {}
-    tx.add(Step(run_id=run, node=id, name="execute:holdout", status="finished", result=result, started_at=START))
+    scored = None if score is None else Score(value=score, noise=Noise(0.01))
+    start_step(tx, run, EXECUTED, Key(id, GUARDED))
+    finish_step(tx, run, EXECUTED, ended(score=scored), Key(id, GUARDED))
     end_node(tx, run, id, "buggy" if score is None else "valid", score=score)
 
 
@@ -61,10 +63,6 @@ def filled(store: Store, run_id: str) -> Store:
         script(tx, run_id, 4, None, 2)
         parts = [{"name": "a", "gain": 0.1}, {"name": "b", "gain": None}]
         add_report(tx, run_id, "2", draft_id="1", title="t", method="m", components=parts, known_at=START)
-        for look in ("1", "2"):
-            tx.add(Step(run_id=run_id, node=4, name=f"monitor:n4:{look}", status="finished", started_at=START))
-        start_execution(tx, run_id, "n4", node=4, view="holdout")
-        end_execution(tx, run_id, "n4", reason="killed_by_monitor", exit_code=1, seconds=3.0)
     return store
 
 
@@ -87,7 +85,6 @@ def test_a_cost_of_which_a_part_is_unknown_is_unknown(filled: Store, run_id: str
         ("proposer", [3, 0, 2, 1]),
         ("coordinator", [3, 2, 1]),
         ("coder", [3, 2, 0]),
-        ("monitor", [2, 1]),
         ("reporter", [1, 2, 1]),
         ("reviewer", []),
     ],
@@ -105,10 +102,3 @@ def test_a_finished_runs_result_has_all_its_calls_by_role(comind_run: Finished):
     coder = next(one for one in result.roles if one.role == "coder")
     assert coder.came_of["scripts"] == result.nodes - 1
     assert coder.seconds > 0
-
-
-@pytest.mark.integration
-def test_a_finished_runs_graph_leads_from_its_posts_to_what_it_handed_in(comind_run: Finished):
-    graph = read_graph(RunFolder(comind_run.folder).graph)
-    used = {graph.elements[id].kind for id in graph.handed_in()}
-    assert {"topic", "idea", "draft", "script", "submission"} <= used

@@ -6,8 +6,6 @@ import pytest
 
 from bot.report import words
 from bot.report.result import RunResult
-from bot.report.stream import StreamRecord
-from bot.report.stream_figure import stream_figure
 from tests.bot.report.finished_runs import FakeRun
 from tests.bot.report.test_page import HOSTILE, Page, page
 from tests.bot.report.test_words import BASE
@@ -69,11 +67,6 @@ def test_a_clock_that_did_not_arrive_is_a_caution() -> None:
 
 def test_a_cutoff_after_the_deadline_is_a_caution() -> None:
     assert cautions(cutoff_note="The cutoff is an odd one.") == ["The cutoff is an odd one."]
-
-
-def test_a_figure_is_drawn_where_nothing_was_posted() -> None:
-    bare = series() | {"posts": [], "nodes": []}
-    assert "<svg" in stream_figure(StreamRecord.model_validate(bare), 0.0)
 
 
 def test_entries_that_are_later_than_the_clock_are_a_caution() -> None:

@@ -126,7 +126,6 @@ def test_the_last_line_of_a_traceback_tells_what_went_wrong():
     [
         ("timed_out", "timed out"),
         ("killed_by_rule", "killed by rule"),
-        ("killed_by_monitor", "killed by monitor"),
         ("gpu_out_of_memory", "out of GPU memory"),
         ("infrastructure", "engine failed"),
         (None, "unfinished"),

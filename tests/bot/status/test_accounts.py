@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from bot.budgets.kinds import Kind
-from bot.budgets.run_budget import used
+from bot.budgets.run_budget import total
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
-from bot.status.accounts import Account, Allowance, accounts, midnight
+from bot.status.accounts import Account, Allowance, accounts
+from state.clock import midnight
 from state.ledgers import read_ledger, read_only
 from state.progress import resume_run
 from state.spending import charge
@@ -67,9 +68,9 @@ def test_they_are_what_the_ledgers_say_kind_by_kind_whatever_a_run_was_away(tmp_
     accounts_found = found(tmp_path, clock)
     with read_only(tmp_path / "bot.db") as session:
         (ever,), (today,) = read_ledger(session), read_ledger(session, midnight(clock.now()))
-    assert {kind: one.spent for kind, one in accounts_found["run", RUN].figures.items()} == used(ever)
-    assert {kind: one.spent for kind, one in accounts_found["day", "day"].figures.items()} == used(today)
-    assert used(ever)[Kind.DISK_BYTES] == 22
+    assert {kind: one.spent for kind, one in accounts_found["run", RUN].figures.items()} == total([ever])
+    assert {kind: one.spent for kind, one in accounts_found["day", "day"].figures.items()} == total([today])
+    assert total([ever])[Kind.DISK_BYTES] == 22
 
 
 def test_wall_time_is_counted_and_bounds_no_daemon(tmp_path: Path) -> None:

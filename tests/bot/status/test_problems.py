@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import select
 
-from bot.notify.events import GraderUnusable
+from bot.notify import Notice
 from bot.notify.outbox import NO_RUN
 from bot.status.problems import Problem, begin, current, end
 from state.store import Store
@@ -13,6 +13,10 @@ from state.tables import Notification
 from tests.state.conftest import START, StandingClock, clock, store
 
 __all__ = ["clock", "store"]
+
+
+def unusable(why: str) -> Notice:
+    return Notice("problem.grader", "wine", {"why": why})
 
 
 def notices(store: Store) -> list[str]:
@@ -27,7 +31,7 @@ def problems(store: Store) -> list[Problem]:
 
 def test_what_began_is_current_until_it_ends(store: Store, clock: StandingClock) -> None:
     with store.write() as tx:
-        begin(tx, "docker", "start the Docker engine", GraderUnusable("wine", "no answer"))
+        begin(tx, "docker", "start the Docker engine", unusable("no answer"))
         begin(tx, "rules/wine", "accept the rules of wine")
     clock.pass_by(60)
     assert problems(store) == [
@@ -42,7 +46,7 @@ def test_what_began_is_current_until_it_ends(store: Store, clock: StandingClock)
 def test_beginning_twice_is_one_problem_and_one_notice(store: Store, clock: StandingClock) -> None:
     for _ in range(3):
         with store.write() as tx:
-            begin(tx, "docker", "start the Docker engine", GraderUnusable("wine", str(clock.now())))
+            begin(tx, "docker", "start the Docker engine", unusable(str(clock.now())))
         clock.pass_by(60)
     assert [one.since for one in problems(store)] == [START]
     assert notices(store) == ["problem.grader"]
@@ -52,7 +56,7 @@ def test_beginning_twice_is_one_problem_and_one_notice(store: Store, clock: Stan
 def test_a_question_that_becomes_another_one_is_asked_anew(store: Store, clock: StandingClock) -> None:
     for question in ("say the metric", "say the metric", "say the id"):
         with store.write() as tx:
-            begin(tx, "card/wine", question, GraderUnusable("wine", str(clock.now())), asks=True)
+            begin(tx, "card/wine", question, unusable(str(clock.now())), asks=True)
         clock.pass_by(60)
     assert [one.sentence for one in problems(store)] == ["say the id"]
     assert len(notices(store)) == 2
@@ -61,7 +65,7 @@ def test_a_question_that_becomes_another_one_is_asked_anew(store: Store, clock: 
 def test_what_is_over_may_begin_again_with_a_new_notice(store: Store, clock: StandingClock) -> None:
     for _ in range(2):
         with store.write() as tx:
-            begin(tx, "docker", "start the Docker engine", GraderUnusable("wine", str(clock.now())))
+            begin(tx, "docker", "start the Docker engine", unusable(str(clock.now())))
         clock.pass_by(60)
         with store.write() as tx:
             end(tx, "docker")
@@ -78,7 +82,7 @@ def test_what_never_began_does_not_end(store: Store) -> None:
 
 def test_it_is_written_with_its_notice_or_not_at_all(store: Store) -> None:
     with pytest.raises(ZeroDivisionError), store.write() as tx:
-        begin(tx, "docker", "start the Docker engine", GraderUnusable("wine", "no answer"))
+        begin(tx, "docker", "start the Docker engine", unusable("no answer"))
         raise ZeroDivisionError
     assert problems(store) == []
     assert notices(store) == []

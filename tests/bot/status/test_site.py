@@ -8,8 +8,9 @@ from bot.configuration.competition import CompetitionSettings
 from bot.status.site import deadline, rank, sent
 from state.series import take_reading
 from state.store import Store
-from state.submissions import add_submission, advance_submission, update_submission
+from state.submissions import advance_submission, update_submission
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import add_submission
 
 NOON = START + timedelta(hours=12)
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from bot.status.steering import controls, held, notes_read
+from bot.status.queue import controls, held, notes_read
 from state.approvals import ask_approval, decide_approval
 from state.spending import log_model_call
 from state.steering import add_note, set_control

@@ -27,7 +27,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
-from bot.execution.record import Execution, Score
+from bot.execution.record import EXECUTED, Execution, Score
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
@@ -35,8 +35,7 @@ from bot.rehearsal.faults import Faults
 from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.desk import Desk
-from bot.submission.kaggle import KaggleSubmitter, Settling
-from bot.submission.notebook import NotebookSubmitter
+from bot.submission.kaggle import KaggleSubmitter, NotebookSubmitter
 from sandbox import ExitReason, Limits, Sandbox
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
@@ -51,7 +50,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.community_rows import add_community
 from state.progress import create_node, create_run, end_node
 from state.series import take_reading
-from state.steps import Steps, finish_step, start_step
+from state.steps import Key, Steps, finish_step, start_step
 from state.store import Store
 from state.submissions import submissions_of
 from state.tables import Event, KernelVersion, Notification, Submission
@@ -164,8 +163,8 @@ class Live:
                 error=None,
             )
             with self.store.write() as tx:
-                start_step(tx, RUN, f"execute:{view}", node=id)
-                finish_step(tx, RUN, f"execute:{view}", execution.model_dump(mode="json"), node=id)
+                start_step(tx, RUN, EXECUTED, Key(id, view))
+                finish_step(tx, RUN, EXECUTED, execution, Key(id, view))
         with self.store.write() as tx:
             end_node(tx, RUN, id, "valid", score=score)
         return score
@@ -235,9 +234,9 @@ async def live(
         key = Credentials(site.site.settings.token)
         client = await stack.enter_async_context(open_client(section, site.clock, Tally(), lambda: key))
         about = (client, ground.snapshot.card.slug, "submission.csv")
-        submitter = KaggleSubmitter(*about, Settling(first=0.0))
+        submitter = KaggleSubmitter(*about)
         if ground.snapshot.card.kind == "code":
-            submitter = NotebookSubmitter(*about, store, RUN, Settling(first=0.0))
+            submitter = NotebookSubmitter(*about, store, RUN)
         context = run_context(ground.snapshot.card, run, locks, store, worker, spending, ground.snapshot.data)
         here = folder / "competition"
         here.mkdir()

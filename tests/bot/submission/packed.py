@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.engine.dress_rehearsal import STEP, Rehearsed
+from bot.engine.dress_rehearsal import REHEARSED, Rehearsed
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.combining import combine_text, combining_facts
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
@@ -11,7 +11,8 @@ from bot.notebooks.package import Facts, write_package
 from bot.notebooks.weights import lay_flat
 from bot.rehearsal.settings import SiteSettings
 from bot.submission.files import FILES
-from state.steps import finish_step, start_step
+from bot.submission.packing import PACKED, Packed
+from state.steps import Key, finish_step, start_step
 from tests.bot.submission.desk_parts import RUN, Live
 
 INFER = """
@@ -69,8 +70,9 @@ def _write(run: Live, node: int, script: Notebook, flat: Path, accelerator: str 
     )
     (run.folder / FILES).mkdir(exist_ok=True)
     write_package(run.folder / FILES / f"node{node}.zip", facts, script, flat)
-    made = {"why": None, "file": f"node{node}.zip", "note": "a notebook that runs infer.py"}
+    package = Packed("a notebook that runs infer.py")
     with run.store.write() as tx:
-        for step, result in ((STEP, Rehearsed(reason=None).model_dump(mode="json")), ("package", made)):
-            start_step(tx, RUN, step, node=node)
-            finish_step(tx, RUN, step, result, node=node)
+        start_step(tx, RUN, REHEARSED, Key(node))
+        finish_step(tx, RUN, REHEARSED, Rehearsed(reason=None), Key(node))
+        start_step(tx, RUN, PACKED, Key(node))
+        finish_step(tx, RUN, PACKED, package, Key(node))

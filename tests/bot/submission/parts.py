@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.submission import Quota, Submitter
-from bot.submission.exactly_once import ExactlyOnce, Patience
+from bot.submission.exactly_once import ExactlyOnce
 from state.progress import create_node, create_run
 from state.store import Store, Transaction
 from state.submissions import submissions_of
@@ -113,7 +113,7 @@ async def life(
     *,
     fate: Fate | None = None,
     seconds: float = 10.0,
-    patience: Patience | None = None,
+    act_seconds: float = 600.0,
 ) -> AsyncIterator[Life]:
     """Open the run's database and a client of the site, as a process does at its start.
 
@@ -123,7 +123,7 @@ async def life(
         clock: by default one that does not wait.
         fate: when this process dies.
         seconds: for which a silent site is waited for.
-        patience: by default `GRACE` between two looks.
+        act_seconds: for which a file may be sent.
     """
     clock, fate = clock or HurriedClock(), fate or Fate()
     database = folder / "state.db"
@@ -133,9 +133,8 @@ async def life(
         store.fate = fate
         async with plain_client() as client:
             submitter = SiteSubmitter(client, site.url, seconds=seconds)
-            patience = patience or Patience(grace=GRACE)
-            lock = folder / "lock"
-            once = ExactlyOnce(store, RUN, MortalSubmitter(submitter, fate), clock, lock, patience)
+            mortal, lock = MortalSubmitter(submitter, fate), folder / "lock"
+            once = ExactlyOnce(store, RUN, mortal, clock, lock, grace=GRACE, act_seconds=act_seconds)
             yield Life(store, once, submitter, clock)
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.rehearsal.faults import FaultMix, Faults
 from bot.rehearsal.settings import SiteSettings
-from bot.submission.exactly_once import ExactlyOnce, Patience
+from bot.submission.exactly_once import ExactlyOnce
 from state.errors import NotSent, SiteUnavailable, SubmissionInDoubt
 from state.store import Store
+from tests.bot.rehearsal.bad_days import bad_days, faults_of
 from tests.bot.submission.kaggle_site import DAY, Played, played, predictions
 from tests.bot.submission.parts import RUN, a_begun_run, assert_events_match_rows, rows
 
@@ -20,8 +20,7 @@ SPAN = 58 * DAY
 QUOTA = 5
 COUNT, SECONDS = 100, 60.0
 """Submissions, and the time that all may take."""
-BAD = FaultMix(seed=3, rate_limit=0.03, write_failure=0.25, stall=0.01, stall_seconds=0.8)
-PATIENCE = Patience(looks=2, grace=60.0, sends=3, act_seconds=60.0, ask_seconds=30.0)
+BAD = bad_days(writes=8, stall_every=101, stall_seconds=0.8)
 
 
 async def settled(once: ExactlyOnce, site: Played, id: str, file: Path) -> int:
@@ -38,12 +37,12 @@ async def settled(once: ExactlyOnce, site: Played, id: str, file: Path) -> int:
 
 async def test_none_is_lost_or_doubled_or_over_quota(tmp_path: Path) -> None:
     speed = SPAN / SECONDS
-    settings, faults = SiteSettings(grading_seconds=(1.0, 2.0)), Faults(mix=BAD)
+    settings, faults = SiteSettings(grading_seconds=(1.0, 2.0)), faults_of(BAD)
     (tmp_path / "state.db").write_bytes(a_begun_run())
     with played(tmp_path, speed=speed, settings=settings, faults=faults) as site:
         with Store.open(tmp_path / "state.db", site.clock) as store:
             async with site.submitter(silence=0.4) as submitter:
-                once = ExactlyOnce(store, RUN, submitter, site.clock, tmp_path / "lock", PATIENCE)
+                once = ExactlyOnce(store, RUN, submitter, site.clock, tmp_path / "lock", act_seconds=60.0)
                 tries = 0
                 for number in range(COUNT):
                     file = predictions(tmp_path, 0.2 + number / 1_000)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.submission.exactly_once import Patience
 from state.errors import (
     FileChanged,
     QuotaReached,
@@ -101,7 +100,7 @@ async def test_a_site_that_never_answers_an_act_is_not_asked_for_ever(tmp_path: 
 
 async def test_an_act_that_takes_too_long_is_ambiguous(tmp_path: Path) -> None:
     with ScriptedSite(["accept, stall"]) as site:
-        async with life(tmp_path, site, patience=Patience(act_seconds=0.3)) as now:
+        async with life(tmp_path, site, act_seconds=0.3) as now:
             row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
             doubts = [e["message"] for e in now.store.export_events(RUN) if e["type"] == "submission.doubtful"]
     assert row.status == "confirmed"

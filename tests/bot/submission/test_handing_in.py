@@ -21,7 +21,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
-from bot.execution.record import Execution, kept_execution
+from bot.execution.record import EXECUTED, Execution, kept_execution
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
@@ -33,7 +33,7 @@ from sandbox.process import ProcessSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
-from state.steps import Steps
+from state.steps import Key, Steps
 from state.store import Store
 from tests.bot.submission.parts import RUN, assert_events_match_rows, begin, rows
 from tests.tiny_snapshot import write_tiny
@@ -238,8 +238,7 @@ async def test_a_refit_that_gave_something_up_is_run_again_with_more_time(run: t
     done = await scored(context, 3, READS_ITS_CLOCK, 150.0)
     assert done.cpu_seconds is not None and done.cpu_seconds > 2
     made = await refit(context, 3, worker)
-    with context.store.read() as session:
-        first, second = (kept_execution(session, RUN, 3, "full", attempt) for attempt in range(2))
+    first, second = (context.steps.find(EXECUTED, Key(3, "full", attempt)) for attempt in range(2))
     assert first is not None and second is not None
     assert first.limit == 150.0 and second.limit == 300.0
     assert made.how == "refit" and made.file.parent.name == second.id

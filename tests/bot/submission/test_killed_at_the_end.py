@@ -1,4 +1,4 @@
-"""A run killed at boundaries of its end: blend, race, last choice, refits and handing in come out as if it was not."""
+"""A run killed at boundaries of its end: blend, final selection, refits and handing in come out as if it was not."""
 
 import json
 import re
@@ -15,14 +15,13 @@ from tests.source_tree import ROOT
 
 PASSED = {
     *("blend.fitted", "step.ended execute:holdout", "node.created"),
-    *("step.ended race", "step.ended execute:fold", "step.ended race fold", "step.ended guards"),
-    *("step.ended last choice", "step.ended second-look", "step.ended execute:full", "step.ended refit"),
+    *("step.ended final selection", "step.ended second-look", "step.ended execute:full", "step.ended refit"),
     *("submission.sending", "submission.confirmed"),
 }
 """Boundaries that the run must have, or the test would show little."""
 
 
-STORED_LAST = ("race", "last choice", "refit", "confirmed")
+STORED_LAST = ("final selection", "refit", "confirmed")
 """What is killed even where every third boundary is: the run's decisions, as they are stored, and the act."""
 
 
@@ -31,13 +30,12 @@ STORED_LAST = ("race", "last choice", "refit", "confirmed")
 def test_a_run_killed_at_boundaries_of_its_end_ends_as_one_that_was_not(tmp_path: Path, every: int) -> None:
     calm, killed = tmp_path / "calm", tmp_path / "killed"
     _lived(calm, "scored")
-    # What is expected of a script on a fold is what its scored run took: both have the same.
     shutil.copytree(calm, killed)
     scored = len(events(calm / "run"))
     undisturbed = _lived(calm, "ended")
     blend = json.loads(undisturbed)["blend"]
     assert json.loads(undisturbed)["chosen_node"] == blend["node"] and len(blend["weights"]) > 1
-    # Of folds and of steps that are repeated, one will do.
+    # Of steps that are repeated, one will do.
     named: dict[str, str] = {}
     for name in (label(one["type"], one) for one in events(calm / "run")[scored:]):
         named.setdefault(re.sub(r" \d.*", "", name), name)
@@ -54,7 +52,7 @@ def test_a_run_killed_at_boundaries_of_its_end_ends_as_one_that_was_not(tmp_path
 def _lived(folder: Path, *lives: str) -> str:
     """Return what the lives printed: the last one, as all others are killed or end before."""
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tests.bot.submission.raced", str(folder), *lives]
+    command = [sys.executable, "-m", "tests.bot.submission.ended_run", str(folder), *lives]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=600, check=False, text=True)
     assert ended.returncode == 0, ended.stderr[-2000:]
     return ended.stdout

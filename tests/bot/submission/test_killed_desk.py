@@ -40,7 +40,7 @@ async def one_life(run: Live, settings: CompetitionSettings, fate: Fate) -> None
         store.fate = fate
         executor = run.context.executor
         steps = Steps(store, RUN)
-        executor._store, executor._steps = store, steps  # this process's own
+        executor.store, executor.steps = store, steps  # this process's own
         context = replace(run.context, store=store, steps=steps)
         desk = replace(run, context=context).desk(settings, MortalSubmitter(run.submitter, fate))
         for _ in range(2):

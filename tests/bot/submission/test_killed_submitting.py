@@ -85,7 +85,7 @@ async def test_killed_once_at_each_boundary_there_is_one_act(tmp_path: Path, beh
 
 
 # A property of sequences: each example has a folder and a site of its own.
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     script=st.lists(st.sampled_from(QUICK), max_size=3),
     deaths=st.lists(st.integers(0, 22), max_size=5),

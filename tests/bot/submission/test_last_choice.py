@@ -1,82 +1,174 @@
-"""The last choice: finalists are raced on folds, the rows of final are read once."""
+"""The final selection: experiments on training and validation rows, stacks and ensembles on validation rows alone."""
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bot.engine.attempts import load_tree
-from bot.engine.race import race
-from bot.execution.guarding import node_findings
-from bot.execution.record import kept_execution
+from bot.engine.blending import Blending
+from bot.engine.context import RunContext
+from bot.engine.experiments import ExperimentLog, LabPosition, Logged
+from bot.engine.strategy import Action
+from bot.evaluation.client.worker import Worker
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.models.recorded import RecordedModel
 from bot.submission.last_choice import last_choice, selection_of
-from state.tables import Execution
-from tests.bot.engine.parts import RUN
-from tests.bot.submission.raced import WRONG, run_of
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import ReplayClock
+from state.labs import open_lab
+from tests.bot.engine.blended import score
+from tests.bot.engine.parts import RUN, opened_on
+from tests.bot.evaluation.parts import column, read
+from tests.tiny_snapshot import write_tiny
+
+pytestmark = pytest.mark.integration
+ROWS = 1500
+LAB = 2
 
 
-@pytest.mark.integration
-async def test_finalists_are_raced_and_chosen_among_by_all_rows(tmp_path: Path) -> None:
-    async with run_of(tmp_path) as context:
-        worker = context.blender
-        assert worker is not None
-        raced = await race(context, worker)
-        assert set(raced.finalists) == {1, 2, 3, 4}, "the fifth is worse beyond noise"
-        assert raced.note.startswith("raced: nodes "), raced.note
-        assert raced.folds[0] == "fold 1/5"
+@asynccontextmanager
+async def run_in(folder: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
+    """Give a run whose second node is a lab's; one in the folder goes on."""
+    if not (folder / "tiny").exists():
+        write_tiny(folder / "tiny", rows=ROWS)
+    snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
+    clock, model = ReplayClock(snapshot.card.deadline), RecordedModel(folder)
+    async with (
+        aclosing(Worker()) as worker,
+        opened_on(snapshot, folder, 20, clock, model, community=False, baseline=False, worker=worker) as opened,
+    ):
+        log = ExperimentLog(
+            RUN,
+            opened.card,
+            opened.seed,
+            opened.store,
+            opened.decisions,
+            opened.executor,
+            worker,
+            "m",
+            lambda: None,
+        )
+        yield replace(opened, blender=worker, experiments=log), worker
+
+
+@asynccontextmanager
+async def lab_in(folder: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
+    """Give such a run with its lab open."""
+    async with run_in(folder) as (context, worker):
+        await context.decisions.ask(_OneLab(), load_tree(context), context.budget.remaining(0, None), 1)
+        with context.store.write() as tx:
+            open_lab(tx, RUN, LAB, draft_id=None, parents=(), title="a lab")
+        yield context, worker
+
+
+class _OneLab:
+    """Opens a lab whatever the tree is."""
+
+    def next_actions(self, *_: object) -> list[Action]:
+        return [Action("lab")]
+
+
+async def logged(
+    context: RunContext, name: str, *, sure: float, seed: int, oof: float | None = None, uses: tuple[str, ...] = ()
+) -> int:
+    """Log an experiment that leans to the right class by so much, out of fold by `oof` where given; return its node."""
+    executor, rng = context.executor, np.random.default_rng(seed)
+    folds, view = await executor.fold_view(), await executor.view("holdout")
+    assert folds is not None and context.experiments is not None
+    of = {
+        "oof": _labels(folds.truth, column(folds.data / "folds.csv", "id")),
+        "validation": _labels(view.truth, column(view.data / "sample_validation.csv", "id")),
+        "test": {row[0]: 0.5 for row in read(view.data / "sample_submission.csv")[1:]},
+    }
+    files = {}
+    for role, labels in of.items():
+        much = sure if role != "oof" or oof is None else oof
+        lean = much * (2 * np.array(list(labels.values())) - 1) + rng.normal(size=len(labels))
+        files[role] = context.executor.folder.path / f"{name}-{role}.npy"
+        np.save(files[role], 1 / (1 + np.exp(-lean)))
+    position = LabPosition(LAB, None, (), "a lab", 1)
+    done = await context.experiments.log(Logged(name, files, uses=uses), position, None)  # type: ignore[arg-type]
+    return done.node
+
+
+def _labels(truth: Path, ids: list[str]) -> Mapping[str, float]:
+    """Return the label of each id; of a row that is never validated, any."""
+    known = {row[0]: float(row[1]) for row in read(truth)[1:]}
+    return {id: known.get(id, 0.0) for id in ids}
+
+
+async def test_experiments_are_compared_on_training_and_validation_rows_and_stacks_on_the_latter(
+    tmp_path: Path,
+) -> None:
+    async with lab_in(tmp_path) as (context, worker):
+        plain = await logged(context, "plain", sure=0.8, seed=1)
+        lucky = await logged(context, "lucky", sure=1.1, seed=2, oof=0.4)
+        stack = await logged(context, "stack", sure=0.82, seed=3, oof=5.0, uses=("plain",))
         chosen = await last_choice(context, worker, over=True)
         found = selection_of(context)
         assert chosen is not None and found is not None
-        first = found.candidates[0]
-        assert first.node == chosen.id
-        assert first.folds_run == len(raced.folds), "the winner of the race is chosen, as who lost it has fewer rows"
-        assert {one.folds_run for one in found.candidates[2:]} == {1}
-        with context.store.read() as session:
-            runs = session.exec(Execution.__table__.select()).all()  # type: ignore[attr-defined]
-            scored = kept_execution(session, RUN, chosen.id, "fold 1/5")
-        assert scored is not None and scored.score is not None and scored.score.predictions is not None
-        assert (context.executor.folder.bank / scored.score.predictions).is_file()
-        again = await last_choice(context, worker, over=True)
-        assert again == chosen
-        with context.store.read() as session:
-            assert len(session.exec(Execution.__table__.select()).all()) == len(runs)  # type: ignore[attr-defined]
-        if first.folds_run >= 3:
-            guard = next(one for one in node_findings(context.store, RUN, chosen.id) if one.guard == "folds")
-            assert guard.sentence.startswith("fold "), guard
+        by_node = {one.node: one for one in found.candidates}
+        kinds = {node: one.kind for node, one in by_node.items()}
+        assert kinds == {plain: "experiment", lucky: "experiment", stack: "stack"}
+        assert all(one.holdout is not None and one.final is not None for one in by_node.values())
+        assert by_node[plain].out_of_fold is not None and by_node[stack].out_of_fold is None
+        assert by_node[lucky].gain < 0, "its training rows, the most, speak against it"
+        assert [one.node for one in found.candidates][-1] == lucky
+        assert chosen.id == found.candidates[0].node
+        assert found.candidates[0].node == (stack if by_node[stack].gain > 0 else plain), "fewer rows cost it nothing"
 
 
-@pytest.mark.integration
-async def test_a_run_that_may_go_on_is_chosen_for_by_the_hold_out_alone(tmp_path: Path) -> None:
-    async with run_of(tmp_path, wrong=WRONG[:2]) as context:
-        worker = context.blender
-        assert worker is not None
-        best = max(load_tree(context).valid(), key=lambda one: one.fitness)
+async def test_an_ensemble_is_compared_on_validation_rows_alone_and_wins_ties(tmp_path: Path) -> None:
+    async with lab_in(tmp_path) as (context, worker):
+        for seed, name in enumerate(("a", "b", "c")):
+            await logged(context, name, sure=0.9, seed=seed)
+        node = await Blending(context, worker).as_node()
+        assert node is not None
+        chosen = await last_choice(context, worker, over=True)
+        found = selection_of(context)
+        assert chosen is not None and found is not None
+        one = next(one for one in found.candidates if one.node == node.id)
+        assert (one.kind, one.out_of_fold, chosen.id) == ("blend", None, node.id)
+        assert one.holdout is not None and one.final is not None
+        assert len(found.candidates) == 4
+
+
+async def test_a_resumed_run_chooses_the_same_and_compares_nothing_again(tmp_path: Path) -> None:
+    async with lab_in(tmp_path) as (context, worker):
+        await logged(context, "one", sure=0.8, seed=1)
+        await logged(context, "two", sure=0.9, seed=2)
+        first = await last_choice(context, worker, over=True)
+        found = selection_of(context)
+    async with run_in(tmp_path) as (context, worker):
+        pid = worker.pid
+        assert await last_choice(context, worker, over=True) == first
+        assert selection_of(context) == found and worker.pid == pid
+
+
+async def test_the_internal_test_is_not_read_where_the_run_may_go_on_or_nothing_is_blended(tmp_path: Path) -> None:
+    async with lab_in(tmp_path) as (context, worker):
+        await logged(context, "one", sure=0.8, seed=1)
+        await logged(context, "two", sure=0.9, seed=2)
+        best = load_tree(context).best_candidate()
+        assert best is not None
         for how in (context, replace(context, blender=None)):
             assert await last_choice(how, worker, over=how is not context) == best
             assert selection_of(context) is None
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("seconds", "wrong", "races", "why"),
-    [
-        (600.0, (0.3, 9.0), True, "no other script is within noise of the best"),
-        (0.5, (0.3, 0.31), True, "two finalists on one fold would take"),
-        (600.0, (0.3, 0.31), False, "this run goes without a race"),
-    ],
-)
-async def test_a_race_that_cannot_pay_or_is_not_wanted_is_left_out_with_the_reason(
-    tmp_path: Path, seconds: float, wrong: tuple[float, ...], races: bool, why: str
-) -> None:
-    async with run_of(tmp_path, wrong=wrong) as context:
-        worker = context.blender
-        assert worker is not None
-        short = replace(context, budget=replace(context.budget, seconds=seconds), races=races)
-        assert await last_choice(short, worker, over=True) is not None
-        found = selection_of(short)
-        assert found is not None
-        assert found.race.startswith("not raced: ") and why in found.race
-        assert all(one.folds_run == 0 and one.final is not None for one in found.candidates)
-        with context.store.read() as session:
-            views = {row.view for row in session.exec(Execution.__table__.select())}  # type: ignore[attr-defined]
-        assert views == {"holdout"}
+async def test_scripts_are_compared_on_validation_rows(tmp_path: Path) -> None:
+    async with run_in(tmp_path) as (context, worker):
+        context = replace(context, experiments=None)
+        for node, wrong in enumerate((0.3, 9.0), 1):
+            await score(context, node, f"{wrong} * math.sin({node} * 1000 * float(row['c']))")
+        chosen = await last_choice(context, worker, over=True)
+        found = selection_of(context)
+        assert chosen is not None and found is not None
+        assert [(one.node, one.kind, one.out_of_fold) for one in found.candidates] == [
+            (1, "script", None),
+            (2, "script", None),
+        ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.configuration.competition import CompetitionSettings
-from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, RETRY, Facts, decide, midnight_after
+from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, RETRY, Facts, decide
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DEADLINE = datetime(2026, 4, 1, tzinfo=UTC)
@@ -291,11 +291,3 @@ def test_having_sent_more_never_lets_more_go(one: Facts, own: CompetitionSetting
     # What is not worth it may wait for the next day first, where the day's files are used up.
     goes = _RANK["send"]
     assert _RANK[decide(sent, own).verdict] < goes or _RANK[fewer.verdict] == goes
-
-
-@given(st.integers(0, 10**6))
-def test_midnight_is_the_next_one(minutes: int) -> None:
-    now = NOON + timedelta(minutes=minutes)
-    after = midnight_after(now)
-    assert (after.hour, after.minute, after.tzinfo) == (0, 0, UTC)
-    assert timedelta(0) < after - now <= timedelta(days=1)

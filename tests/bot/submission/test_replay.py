@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.submission.exactly_once import ExactlyOnce, Patience
-from bot.submission.replay import LOCK, ReplaySubmitter
+from bot.submission.exactly_once import ExactlyOnce
+from bot.submission.handing_in import LOCK, ReplaySubmitter
 from state.errors import SiteUnavailable, SubmissionInDoubt
 from state.store import Store
 from tests.bot.submission.parts import (
@@ -24,7 +24,7 @@ from tests.bot.submission.parts import (
 
 def a_run(folder: Path, store: Store, fate: Fate | None = None) -> ExactlyOnce:
     site = MortalSubmitter(ReplaySubmitter(folder / "submission.csv"), fate or Fate())
-    return ExactlyOnce(store, RUN, site, store.clock, folder / LOCK, Patience(grace=0))
+    return ExactlyOnce(store, RUN, site, store.clock, folder / LOCK, grace=0.0)
 
 
 async def test_what_was_placed_is_found_by_its_tag_and_nothing_else_is(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ async def test_a_run_folder_that_was_moved_still_knows_what_was_placed(tmp_path:
 async def test_a_file_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path: Path) -> None:
     site = ReplaySubmitter(tmp_path / "submission.csv")
     ref = await site.submit(a_file(tmp_path), "r-1")
-    (tmp_path / "submission.csv.partial").mkdir()
+    (tmp_path / ".submission.csv.partial").mkdir()
     other = a_file(tmp_path, "id,label\n1,0.6\n", "other.csv")
     with pytest.raises(SiteUnavailable, match=r"submission\.csv could not be written"):
         await site.submit(other, "r-2")
@@ -65,7 +65,7 @@ async def test_a_file_that_cannot_be_written_leaves_the_one_that_is_there(tmp_pa
         begin(store)
         with pytest.raises(SubmissionInDoubt, match="could not be written"):
             await a_run(tmp_path, store).submit(other, node=1, handed_in="refit")
-        (tmp_path / "submission.csv.partial").rmdir()
+        (tmp_path / ".submission.csv.partial").rmdir()
         assert (await a_run(tmp_path, store).submit(other, node=1, handed_in="refit")).id == "1"
     assert (tmp_path / "submission.csv").read_bytes() == other.read_bytes()
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from bot.notify.events import Choice
-from bot.submission.scores import Pair, choose, correlate
+from bot.submission.scores import Choice, Pair, choose, correlate
 
 
 def pairs(*scores: tuple[float, float]) -> list[Pair]:

@@ -16,11 +16,11 @@ from bot.web.sources import Sources
 from sandbox.gpu import Gpus
 from state.approvals import ask_approval
 from state.store import Store
-from state.submissions import add_submission
 from tests.bot.report.finished_runs import RUN as RUN_ID
 from tests.bot.report.finished_runs import FakeRun, write_run
 from tests.bot.status import parts
 from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY
+from tests.state.rows import add_submission
 
 KEYS = Keys("a-token", 8765)
 HOST = "http://127.0.0.1:8765"

@@ -2,17 +2,20 @@
 
 from pathlib import Path
 
+from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
+from bot.execution.record import SCORED_EXPERIMENT
 from bot.status import problems
 from bot.web.sources import Sources
 from bot.web.views import Views
 from sandbox.gpu import Gpus
 from state import labs
+from state.experiments import add_experiment
 from state.polling import mark_failed
 from state.store import NO_RUN, Store
-from state.submissions import add_submission
 from tests.bot.status import parts
 from tests.bot.status.parts import NOW, RUN, SPOOKY
 from tests.bot.web.conftest import TOML
+from tests.state.rows import add_submission
 
 _TEXTS = {
     "topic": ("title", "author", "url"),
@@ -20,6 +23,7 @@ _TEXTS = {
     "kernelversion": ("title", "author", "url", "text"),
     "node": ("plan", "error", "model"),
     "lab": ("title", "reason"),
+    "experiment": ("name", "note"),
     "idea": ("text", "reason"),
     "draft": ("title",),
     "submission": ("message",),
@@ -30,7 +34,6 @@ _TEXTS = {
 }
 """Columns that hold what others wrote, by table."""
 _IN_JSON = {
-    "lab": ("hints", """json_array(json_object('name', :text, 'score', 0.5, 'error', NULL, 'gain', NULL))"""),
     "step": ("result", "json_object('text', :text)"),
     "event": ("data", "json_set(data, '$.sentence', :text, '$.why', :text, '$.line', :text)"),
 }
@@ -43,7 +46,8 @@ def hostile_day(folder: Path) -> tuple[Store, Views]:
     store = parts.opened(folder / "state", clock)
     with store.write() as tx:
         labs.open_lab(tx, RUN, 4, draft_id="1", parents=[3], title="a lab")
-        labs.add_hint(tx, RUN, 4, {"name": "a", "score": 0.5, "error": None, "gain": None})
+        result = SCORED_EXPERIMENT.dump_python(ScoredExperiment(Arrays(), 0.5, None, None, None), mode="json")
+        add_experiment(tx, RUN, 3, name="a", kind="model", result=result, lab=4)
         for name in ("turn:1", "lab.turn"):
             tx.connection.exec_driver_sql(
                 "INSERT INTO step (run_id, node, name, attempt, status, result, started_at) "

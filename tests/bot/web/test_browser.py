@@ -37,7 +37,7 @@ def test_an_open_page_changes_by_itself_and_keeps_what_its_reader_does(folder: P
             number = create_node(tx, RUN, action="merge", parents=[1, 3]).id
             end_node(tx, RUN, number, "valid", score=0.31)
         tab.until(lambda: f"{number} merge" in words(tab, "tree"))
-        assert "node 6" in words(tab, "standing")
+        tab.until(lambda: "node 6" in words(tab, "standing"))
         assert tab.run("document.querySelector('#steering details').open")
         assert tab.run("document.activeElement.id") == "note"
         assert tab.run("document.getElementById('note').value") == "half a thought"

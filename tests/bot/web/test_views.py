@@ -53,7 +53,7 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
     assert f"accept the rules of {NOMAD}" in problems and f"Given up: 1 task ( learn of {SPOOKY} )" in problems
     assert "No daemon runs" in problems and "no daemon runs" in shown
     assert problems.index(f"1 file of {SPOOKY} to approve") < problems.index("accept the rules")
-    assert 'class="line best"' in page.text
+    assert '<path class="steps"' in page.text
 
 
 @pytest.mark.integration
@@ -99,7 +99,7 @@ async def test_the_leaderboards_movement_is_drawn_and_counted(owner: httpx2.Asyn
     page = await owner.get(f"/competition/{SPOOKY}")
     board = text(page, "board")
     assert "91 of 1,300 -11" in board and "80 of 1,300 +4" in board
-    assert 'class="line rank"' in page.text
+    assert '<path class="steps"' in page.text.partition("Our rank over time")[2]
 
 
 async def test_a_replay_is_shown_with_its_verdict_tree_and_files(owner: httpx2.AsyncClient, runs: Path) -> None:
@@ -169,8 +169,8 @@ def test_of_a_large_tree_the_best_the_running_and_the_newest_nodes_are_drawn(sto
         for run in (run, ended(store))
         for view in [run_view(store, run, GoesOn(True, live=True), store.clock.now() + timedelta(days=9))]
     ]
-    goes_on, over = (chart.span if chart else "" for chart in shown)
-    assert goes_on.startswith("9") and not over.startswith("9"), "the scores of a run that is over end with it"
+    goes_on, over = (chart.across.label if chart else "" for chart in shown)
+    assert goes_on.startswith("days") and not over.startswith("days"), "the scores of a run that is over end with it"
 
 
 def ended(store: Store) -> Run:

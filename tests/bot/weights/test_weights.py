@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.weights.catalog import Weights, load_catalog
+from bot.weights.catalog import load_catalog
 from bot.weights.folder import WeightsFolder, weights_line
 from state.errors import UsageError
 from tests.file_server import FileServer
@@ -111,42 +111,12 @@ def test_list_shows_what_is_there(place: Path, server: FileServer) -> None:
     assert "2020-05-01" in bot("list").stdout
 
 
-def test_what_the_owner_adds_is_pinned_as_it_came(place: Path, server: FileServer) -> None:
-    facts = (
-        "--released",
-        "2023-04-05",
-        "--licence",
-        "MIT",
-        "--load",
-        'open("weights/mine/w.bin")',
-        "--about",
-        '\\ ☂ "x"',
-    )
-    done = bot("add", "mine", server.url("config.json"), f"w.bin={server.url('model.bin')}", *facts)
-    assert done.exit_code == 0, done.output
-    assert sha256(FILES["model.bin"]).hexdigest() in done.stdout
-    folder = WeightsFolder(place)
-    added = folder.find("mine")
-    assert isinstance(added, Weights)
-    assert folder.state(added) == "here"
-    assert added.about == '\\ ☂ "x"'
-    assert [(file.name, file.bytes) for file in added.files] == [("config.json", 2), ("w.bin", 7000)]
-    again = bot("add", "mine", server.url("config.json"), *facts)
-    assert isinstance(again.exception, UsageError)
-    (place / "mine" / "w.bin").unlink()
-    assert bot("pull", "mine").exit_code == 0, "it can be fetched again from its pin"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
         ("pull",),
         ("pull", "unknown"),
         ("pull", "resnet18", "--all"),
-        ("add", "../up", "https://example.org/x.bin", "--released", "2023-01-01", "--licence", "x", "--load", "x"),
-        ("add", "mine", "http://example.org/x.bin", "--released", "2023-01-01", "--licence", "x", "--load", "x"),
-        ("add", "mine", "https://example.org/", "--released", "2023-01-01", "--licence", "x", "--load", "x"),
-        ("add", "resnet18", "https://example.org/x", "--released", "2023-01-01", "--licence", "x", "--load", "x"),
     ],
 )
 def test_wrong_use_is_told_before_anything_is_fetched(place: Path, arguments: tuple[str, ...]) -> None:
@@ -154,7 +124,26 @@ def test_wrong_use_is_told_before_anything_is_fetched(place: Path, arguments: tu
     assert list(place.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["[[weights]]\nname = 'x'\n", "[[weights", "weight = 1\n"])
+ENTRY = """[[weights]]
+name = "{name}"
+released = 2023-01-01
+licence = "MIT"
+load = "x"
+files = [{{ name = "x.bin", url = "{url}", bytes = 1, sha256 = "{hash}" }}]
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[weights]]\nname = 'x'\n",
+        "[[weights",
+        "weight = 1\n",
+        ENTRY.format(name="../up", url="https://example.org/x.bin", hash="0" * 64),
+        ENTRY.format(name="mine", url="http://example.org/x.bin", hash="0" * 64),
+        ENTRY.format(name="resnet18", url="https://example.org/x.bin", hash="0" * 64),
+    ],
+)
 def test_a_list_that_cannot_be_read_is_named(place: Path, text: str) -> None:
     (place / "weights.toml").write_text(text)
     with pytest.raises(UsageError, match=r"weights\.toml"):

@@ -1,7 +1,7 @@
 """Sixty posts and kernels that try to steer their reader, and a competition whose community they are.
 
 A line of `posts.jsonl` has what it `tries`; `does`, the Python that obeys it; `changes`, what obeying makes of a script's
-predictions; `alone`, whether other orders cannot be obeyed beside it; `named`, whether the bot names it as suspicious.
+predictions; `alone`, whether other orders cannot be obeyed beside it; `named`, whether fixed rules name it as suspicious.
 """
 
 import json

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sandbox.environments import GROUPS, LISTS, VERSIONS
 from sandbox.image.build import PACKAGES
-from sandbox.make_environment import Recipe, constraints, estimate
+from sandbox.make_environment import Recipe, constraints, estimate_gigabytes
 
 
 def test_versions_are_pinned_without_addresses() -> None:
@@ -30,7 +30,7 @@ def test_versions_that_the_owner_asks_for_go_before_ours(tmp_path: Path) -> None
 def test_the_estimate_grows_with_what_is_in_it() -> None:
     def of(*groups: str, cuda: bool = False) -> float:
         named = tuple(group for group in GROUPS if group in groups)
-        return estimate(Recipe(named, cuda=cuda, requirements=None, installer="pip")).gigabytes
+        return estimate_gigabytes(Recipe(named, cuda=cuda, requirements=None, installer="pip"))
 
     assert (
         of("tabular") < of("tabular", "text") < of("tabular", "text", "vision") < of(*GROUPS) < of(*GROUPS, cuda=True)

@@ -18,6 +18,13 @@ async def test_a_command_starts_beside_the_data_and_finds_the_rest_above_it(shel
     )
 
 
+async def test_a_command_finds_lab_as_a_program_and_as_a_module_whatever_lies_in_its_folder(shell: Shell) -> None:
+    files = "cd /lab/work; mkdir -p lab; echo 'raise SystemExit(7)' | tee json.py argparse.py >/dev/null"
+    assert (await shell.prints(f"{files}; lab help")).startswith("usage: lab")
+    module = "import sys; sys.path.remove(''); import lab, lab_engine; print(lab.log.__name__, lab_engine.fit.__name__)"
+    assert await shell.prints(f'python -c "{module}"') == "log fit"
+
+
 async def test_each_command_starts_in_the_working_folder(shell: Shell) -> None:
     assert await shell.prints("mkdir a; cd a; pwd") == "/lab/work/a"
     assert await shell.prints("pwd") == "/lab/work"

@@ -17,7 +17,7 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Patience
 from tests.file_server import FileServer
 from tests.scrapers.kaggle.parts import SetClock
 
@@ -91,7 +91,7 @@ async def client_at(url: str) -> AsyncIterator[KaggleClient]:
     # Without certificates, which take a while to load, and are of no use on loopback.
     async with httpx2.AsyncClient(verify=False, timeout=_SILENCE) as http:
         key = Credentials("KGAT_x")
-        yield KaggleClient(http, lambda: key, SetClock(), Tally(), url=url, patience=patience, pace=pace)
+        yield KaggleClient(http, lambda: key, SetClock(), Tally(), KaggleSection(url=url, patience=patience, pace=pace))
 
 
 async def _fetch(url: str, folder: Path) -> None:

@@ -13,7 +13,7 @@ import httpx2
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Patience
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 URL = "https://kaggle.example/v1"
@@ -97,8 +97,6 @@ async def client_of(
             lambda: next(found),
             clock or SetClock(),
             Tally(),
-            url=URL,
-            pace=pace,
-            patience=patience,
-            rng=random.Random(1),
+            KaggleSection(url=URL, pace=pace or Pace(), patience=patience or Patience()),
+            random.Random(1),
         )

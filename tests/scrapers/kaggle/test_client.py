@@ -15,7 +15,7 @@ from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Patience
 from scrapers.kaggle.submissions import Submissions
 from state.errors import (
     KaggleError,
@@ -308,7 +308,7 @@ async def test_a_login_that_cannot_be_renewed_is_to_be_made_again(refusal: Calla
 def test_a_key_is_never_sent_in_the_clear() -> None:
     for url in ("http://kaggle.example/v1", "ftp://localhost.example/v1"):
         with pytest.raises(UsageError, match="in the clear"):
-            KaggleClient(httpx2.AsyncClient(), lambda: Credentials(SECRET), SetClock(), Tally(), url=url)
+            KaggleClient(httpx2.AsyncClient(), lambda: Credentials(SECRET), SetClock(), Tally(), KaggleSection(url=url))
 
 
 async def test_a_body_holds_no_field_that_is_not_given() -> None:

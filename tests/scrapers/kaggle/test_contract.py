@@ -25,8 +25,8 @@ from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
 from scrapers.kaggle.probe.asking import _Whole
 from scrapers.kaggle.search import Search
-from scrapers.kaggle.submissions import Status, Submissions
-from scrapers.kaggle.wire import Answer, Wire
+from scrapers.kaggle.submissions import Status, Submissions, Upload
+from scrapers.kaggle.wire import Answer, PageOfItems, Wire
 from scrapers.snapshots.community import TIERS
 from state.errors import BotError
 from tests.scrapers.kaggle.parts import URL, Site, answer, client_of
@@ -66,7 +66,7 @@ NAMED = {
     "kernels.OutputFile": "ApiKernelSessionOutputFile",
     "kernels.OutputPage": "ApiListKernelSessionOutputResponse",
     "datasets.StatusOfDataSet": "ApiGetDatasetStatusResponse",
-    "datasets.Blob": "ApiStartBlobUploadResponse",
+    "datasets.Upload": "ApiStartBlobUploadResponse",
     "datasets.DataSetVersion": "ApiCreateDatasetResponse",
     "datasets.DataSet": "ApiDataset",
     "datasets.OwnDataSets": "ApiListDatasetsResponse",
@@ -102,8 +102,9 @@ OURS: dict[str, type[Wire]] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": kind
     for module in modules(scrapers.kaggle)
     for name, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, Wire) and kind.__module__ == module.__name__ and kind not in (Wire, Answer, _Whole)
+    if issubclass(kind, Wire) and kind.__module__ == module.__name__ and kind not in (Wire, Answer, PageOfItems, _Whole)
 }
+OURS["datasets.Upload"] = Upload
 
 
 def fields(kind: type[KaggleObject]) -> set[str]:
@@ -132,7 +133,7 @@ async def test_every_question_has_the_fields_of_its_request(tmp_path: Path) -> N
         for question in (
             anext(competitions.entered(), None),
             competitions.get("leaf"),
-            competitions.pages("leaf", "rules"),
+            competitions.pages("leaf"),
             anext(competitions.files("leaf"), None),
             competitions.data_address("leaf"),
             competitions.top("leaf"),
@@ -156,7 +157,7 @@ async def test_every_question_has_the_fields_of_its_request(tmp_path: Path) -> N
             sets.create("a/weights", "Weights", files),
             anext(sets.mine(), None),
             sets.remove("a/weights"),
-            notebooks.push(PushedKernel("a/b", "B", "{}", "leaf", ("a/weights",), "NvidiaTeslaT4", "image", 60)),
+            notebooks.push(PushedKernel("a/b", "B", "{}", "leaf", ("a/weights",), "NvidiaTeslaT4", "image")),
             notebooks.source("a/b", 3),
             notebooks.session("a/b", 3),
             notebooks.output("a/b", 3),

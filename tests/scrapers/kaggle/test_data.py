@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.kaggle.data import Progress
-from scrapers.kaggle.data_record import read_record
+from scrapers.kaggle.data import Progress, read_record
 from state.errors import DataChanged, DownloadFailed, NoRoom, NotEntered, UsageError
 from tests.file_server import FileServer
 from tests.scrapers.kaggle.data_site import FILES, NOISE, SLUG, DataSite, zipped

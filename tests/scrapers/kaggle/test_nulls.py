@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapers.kaggle.account import Introspection
@@ -159,7 +159,6 @@ def test_a_null_means_what_an_absent_field_means(kind: type[Answer], body: dict[
 ODD = st.sampled_from(["", "x", -1, 2.5, True, [], {}, [None], {"a": None}, "9" * 30])
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_whatever_stands_in_one_row_the_others_stay(data: st.DataObject) -> None:
     kind, body = data.draw(st.sampled_from([case for case in ANSWERS if rows(case[0].read(case[1], START))]))

@@ -2,13 +2,12 @@
 
 import unicodedata
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapers.posts.cleaning import clean, cut_middle
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(codec=None, categories=None)))
 def test_clean_text_can_be_stored_and_has_no_controls_but_tab_and_newline(text: str) -> None:
     cleaned = clean(text)
@@ -17,7 +16,6 @@ def test_clean_text_can_be_stored_and_has_no_controls_but_tab_and_newline(text: 
     assert clean(cleaned) == cleaned
 
 
-@settings(deadline=None)
 @given(st.text(), st.integers(200, 400))
 def test_a_cut_text_is_never_longer_than_its_bound(part: str, largest: int) -> None:
     text = part * 50

@@ -103,7 +103,7 @@ def expected(posts: list[Version]) -> dict[str, tuple[str | None, float | None]]
 
 
 @pytest.mark.integration
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(posts=versions, data=st.data())
 def test_each_repeats_the_earliest_that_it_is_like_however_they_come(
     store: Store, posts: list[Version], data: st.DataObject
@@ -121,7 +121,7 @@ def test_each_repeats_the_earliest_that_it_is_like_however_they_come(
 
 
 @pytest.mark.integration
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(posts=versions, changed=versions)
 def test_a_post_whose_text_or_time_changes_is_looked_at_anew_with_all_that_repeated_it(
     store: Store, posts: list[Version], changed: list[Version]

@@ -20,7 +20,7 @@ from scrapers.posts.kernel_text import text_of
 from scrapers.snapshots.community import kernel_file
 from tests.scrapers.in_process import read as read_here
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 any_text = st.text(alphabet=st.characters(codec=None, categories=None))
 
 # fmt: off
@@ -83,7 +83,7 @@ def test_any_bytes_are_a_kernel(tmp_path_factory: pytest.TempPathFactory, data: 
         assert fine(read_here(kernel_file(folder / name)).text)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.sampled_from([markdown_of, readable, text_of]), any_text.filter(bool), st.integers(1, 200_000))
 def test_a_text_of_any_length_is_cut(read: Callable[[str], str], part: str, times: int) -> None:
     assert fine(read((part * times)[:400_000]))

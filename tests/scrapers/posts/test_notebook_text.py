@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapers.posts.cleaning import LARGEST_TEXT
@@ -101,7 +101,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON)
 def test_any_json_can_be_read(content: object) -> None:
     assert isinstance(notebook_text(json.dumps(content)), str)

@@ -252,7 +252,7 @@ DAYS = st.none() | st.integers(1, 28)
 
 
 @pytest.mark.integration
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     dated=st.lists(st.tuples(st.sampled_from([".md", ".txt", ".py", ".ipynb"]), DAYS), max_size=6),
     edits=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 700)), max_size=4),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapers.snapshots.answers import Answers
@@ -290,7 +290,6 @@ def test_short_rows_and_an_empty_table_are_no_leak() -> None:
     assert leaked_columns(iter(()), ONE_HOT) == []
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 20), st.integers(0, 3)), st.dictionaries(st.integers(0, 20), st.integers(0, 3)))
 def test_a_leak_is_equality_on_all_shared_ids_with_two_values(truth: dict[int, int], shown: dict[int, int]) -> None:
     answers = Answers(("id",), ("y",), {str(key): (float(number),) for key, number in truth.items()})

@@ -39,11 +39,7 @@ class _Table:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve until the other end is closed.
-
-    Args:
-        arguments: descriptor of the socket, bytes of memory, processes (0: not limited).
-    """
+    """Serve until the other end is closed; `arguments`: the socket's descriptor, bytes of memory, processes (0: no limit)."""
     descriptor, memory, processes = map(int, arguments)
     here = os.getpid()
     _limit(memory, processes)

@@ -12,7 +12,7 @@ from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.reporting import WriteReport
 from bot.community.reading.prompts import ReadPosts
-from bot.curation.prompts import ExtractTricks, SummarizePaper
+from bot.curation.prompts import ExtractTricks
 from bot.knowledge.prompts import LabelTask
 from bot.models import CallLimits, Item, Message
 from state.errors import ModelRefused
@@ -73,9 +73,6 @@ PROMPTS = [
     LabelTask("Birds", "Which birds call?", "auc", TABLE),
     ExtractTricks(
         "Birds", "auc", "Which birds call?", document(replace(post("Use extra trees, 0.123."), language="python"))
-    ),
-    SummarizePaper(
-        "key2020", "Trees on tables", "We propose extra trees for tables. They gain 0.1 on average over ten tables."
     ),
 ]
 UNSAID = {"known", "action"}

@@ -90,7 +90,7 @@ async def test_the_pool_is_kept_in_order_repetitions_merged_failures_retired_and
     pool = (
         idea(1, TREES),
         idea(2, "Extra trees, 500 of them."),
-        replace(idea(3, ROOTS), in_vain=True),
+        replace(idea(3, ROOTS), has_no_gain=True),
         idea(4, "Use LDA."),
     )
     failure = Failure(Item("report/1", NOW), "unit length, gain -0.1: worse")

@@ -176,7 +176,7 @@ searches = st.builds(
 
 @pytest.mark.integration
 @given(trees(), searches, st.integers(0, 10_000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_is_chosen_always_makes_sense(tree: Tree, search: TreeSearch, seed: int):
     found = actions(tree, search, seed=seed)
     assert found == actions(tree, search, seed=seed), "equal views and seeds, equal actions"
@@ -204,7 +204,7 @@ def test_what_is_chosen_always_makes_sense(tree: Tree, search: TreeSearch, seed:
 
 
 @given(trees(), searches, st.integers(0, 10_000), st.integers(1, 4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_flipping_all_scores_and_the_direction_changes_nothing(tree: Tree, search: TreeSearch, seed: int, slots: int):
     flipped = Tree(
         tuple(
@@ -216,7 +216,7 @@ def test_flipping_all_scores_and_the_direction_changes_nothing(tree: Tree, searc
 
 
 @given(trees(), searches, st.integers(0, 10_000))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_other_numbers_in_the_same_order_give_the_same_nodes(tree: Tree, search: TreeSearch, seed: int):
     renumbered = Tree(
         tuple(replace(n, id=7 * n.id + 3, parents=tuple(7 * p + 3 for p in n.parents)) for n in tree.nodes)
@@ -300,7 +300,7 @@ def test_a_mixed_world_gives_the_reference_numbers_of_improved_parents(name: str
 
 
 @given(searches, st.integers(0, 1_000), st.sampled_from([NOTHING_WORKS, MIXED]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_chain_of_repairs_is_no_longer_than_the_maximum_depth_allows(search: TreeSearch, seed: int, world: World):
     longest = search.max_debug_depth + (0 if search.dead_at_maximum else 1)
     assert longest_chain(searched(search, world, 40, seed)) <= longest

@@ -16,6 +16,7 @@ from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.coder.gateway import DialectName, Gateway
+from bot.models import CallLimits
 from bot.models.ask import Asker
 from bot.models.bounds import free
 from bot.models.endpoint import Endpoint, OpenAIModel
@@ -244,12 +245,26 @@ async def scene(
     dialect: DialectName = "chat",
     caps: Caps | None = None,
     timeout: float = 10.0,
+    seconds: float = 60.0,
     retries: int = 0,
     store: Store | None = None,
     wrap: Callable[[OpenAIModel], Any] = lambda model: model,
     **options: Any,
 ) -> AsyncIterator[Scene]:
-    """Open a gateway before an upstream; a store that is given is that of an earlier one, in the same folder."""
+    """Open a gateway before an upstream.
+
+    Args:
+        folder: of the store and the socket.
+        script: the upstream's.
+        dialect: the agent's.
+        caps: of the run.
+        timeout: longest silence (seconds).
+        seconds: longest exchange.
+        retries: of a request.
+        store: that of an earlier gateway, in the same folder.
+        wrap: returns what is asked in place of the model.
+        options: of the gateway.
+    """
     async with AsyncExitStack() as stack:
         upstream = Upstream(script)
         server = await asyncio.start_server(upstream.accept, "127.0.0.1", 0)
@@ -264,7 +279,8 @@ async def scene(
         budget = Level("run", caps or Caps(), spent={Kind.MONEY: before.cost_usd, Kind.TOKENS: before.new_tokens})
         asked = wrap(model)
         estimate = getattr(asked, "estimate", free)
-        asker = Asker(asked, held, RUN, HurriedClock(CUTOFF), Steps(held, RUN), budget=budget, estimate=estimate)
+        steps, limits = Steps(held, RUN), CallLimits(seconds)
+        asker = Asker(asked, held, RUN, HurriedClock(CUTOFF), steps, budget=budget, estimate=estimate, limits=limits)
         lines: list[str] = []
         path = folder / "lab3" / "socket" / "gateway"
         gateway = Gateway(path, asker, dialect=dialect, model=MODEL, node=NODE, say=lines.append, **options)

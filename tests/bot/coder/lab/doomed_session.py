@@ -1,20 +1,22 @@
-"""A life of the tiny agent in a process that kills itself once its first script has a score: FOLDER."""
+"""A life of the tiny agent in a process that kills itself once its first experiment is logged: FOLDER."""
 
 import asyncio
 import sys
 from pathlib import Path
 
-from tests.bot.coder.lab.owned import Remembering, scored, tiny, worked
+from bot.coder.scripted_model import ScriptedModel
+from tests.bot.coder.lab.owned import tiny, worked
+from tests.bot.coder.lab.scripted import logged
 from tests.chaos.doomed import Doom
 
 
 async def main(folder: Path) -> None:
-    """Live until the node has ended."""
+    """Live until the experiment is there."""
     note = "echo begun before the kill > notes.txt"
-    async with worked(folder, tiny(), Remembering([note, scored(0.2)])):
+    async with worked(folder, tiny(), ScriptedModel([note, logged("weak", 0.2)])):
         pass
 
 
 if __name__ == "__main__":
-    Doom("after", "node.ended", 2)  # the first is the baseline
+    Doom("after", "experiment.logged", 1)
     asyncio.run(main(Path(sys.argv[1])))

@@ -14,7 +14,8 @@ from sandbox import Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.instance import instance_of
-from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, AnswerT, Scripted, lived, sh, written
+from tests.bot.coder.lab.scripted import AnswerT, Scripted, lived, sh, written
+from tests.bot.replay.scripted_answers import FILES, PREDICT
 
 WORK_BYTES = 30_000_000
 _HANGS = "sleep 99"
@@ -25,11 +26,11 @@ COUNTED = 4
 def _experiments(*strengths: float) -> str:
     """Return a reply with an experiment for each strength."""
     words = " ".join(map(str, strengths))
-    return sh(f"for c in {words}; do python oof.py $c && lab log c=$c --oof oof.csv || exit; done; lab board")
+    return sh(f"for c in {words}; do python predict.py $c && lab log c$c {FILES} || exit; done; lab board")
 
 
-def _scored(strength: float, then: str = "lab score solution.py --note 'C={}'") -> str:
-    return written("solution.py", SOLUTION, then.format(strength), strength)
+def _logged(strength: float, then: str) -> str:
+    return sh(f"python predict.py {strength}; {then}")
 
 
 def _numbered(number: int, reply: str) -> str:
@@ -42,19 +43,19 @@ _REPLIES = [
     "First I think for a while.",
     sh("echo x > x; rm -rf /lab/work; cd /; rm -rf /lab/work/*; ls -A /lab/work"),
     sh("pwd; cd /lab/work; head -1 data/train.csv"),
-    written("oof.py", OUT_OF_FOLD, "python oof.py 0.1 && lab log c=0.1 --oof oof.csv --note first"),
+    written("predict.py", PREDICT, f"python predict.py 0.1 && lab log c0.1 {FILES} --note first"),
     _experiments(0.2, 0.3, 0.4, 0.5),
     _experiments(0.6, 0.7, 0.8, 0.9, 1.0),
     _experiments(1.1, 1.2, 1.3, 1.4, 1.5),
     _experiments(1.6, 1.7, 1.8, 1.9, 2.0),
-    _scored(0.1),
-    sh("lab score solution.py; cp solution.py best.py"),
+    _logged(1.05, f"lab log best {FILES} --files predict.py --retrain 'python predict.py 1.05' --seconds 3"),
+    _logged(1.05, f"lab log best {FILES}; cp predict.py best.py"),
     sh("(for i in 1 2 3; do sleep 0.1; echo step $i; done) > job.log & sleep 300 & echo $! > pid; echo started"),
-    _scored(0.5),
+    _logged(0.85, f"lab log stack {FILES} --uses c0.5 c1.0 --compare-to c0.5 --check"),
     sh("sleep 1; cat job.log; kill $(cat pid); sleep 0.3; echo ended"),
-    _scored(2.0),
-    written("broken.py", "import nothing_such", "lab score broken.py"),
-    sh("lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab nonsense"),
+    _logged(0.75, f"lab log best {FILES}; lab log late {FILES.rpartition(' --test')[0]}; lab log late {FILES}"),
+    written("broken.py", "import nothing_such", "python broken.py"),
+    sh(f"lab log x {FILES} --files nowhere.py; lab score best.py; lab nonsense; lab log x --uses nobody {FILES}"),
     sh("exit 5"),
     sh("echo 'open"),
     sh(f"trap '' TERM INT HUP; timeout -s KILL 1 yes; {_HANGS}"),
@@ -72,12 +73,16 @@ _REPLIES = [
     sh("cat /etc/shadow; ls /root /home; env | grep -i -c key"),
     sh("head -c 3000 /dev/urandom; printf 'a\\0b\\033[2J\\n'"),
     sh("touch $'a\\nb' -- --x; ls"),
-    sh("echo id,label > oof.csv; lab log none --oof oof.csv; lab log no --oof /etc/hostname"),
+    sh(
+        "python -c \"import numpy as np; np.save('part', np.load('oof.npy')[:9])\"; "
+        "lab log part --oof part.npy --validation validation.npy; lab log no --oof oof.npy --validation /etc/hostname"
+    ),
     sh("lab note 'b helps'; lab ideas; lab status"),
-    _scored(5.0, "lab score solution.py --background; echo typed on"),
-    sh("while ! lab board --all | grep -q '^node 6 '; do sleep 0.1; done; sleep 0.2; cp best.py other.py"),
-    _scored(9.0),
-    sh("printf 'believed: linear\\nseen: it works\\nwhy: made so\\n' | lab done"),
+    _logged(5.0, f"(sleep 1; lab log behind {FILES}) & echo typed on"),
+    # Killed meanwhile, nobody logs it behind: logged again it is the same one.
+    sh(f"for i in $(seq 50); do lab board --all | grep '^behind ' && break; sleep 0.1; done; lab log behind {FILES}"),
+    _logged(0.1, f"lab log c0.1 {FILES} && cp best.py other.py"),
+    sh("printf 'method: linear\\ncomponents: it works\\nlimitations: made so\\n' | lab done"),
 ]
 REPLIES = [_numbered(number, reply) for number, reply in enumerate(_REPLIES, 1)]
 
@@ -106,6 +111,6 @@ class Impatient(Scripted):
 async def forty_turns(folder: Path, name: str) -> AsyncIterator[RunContext]:
     """Give a run after the lab with the forty replies has ended; one that is in the folder already goes on."""
     with pytest.MonkeyPatch.context() as patch:
-        model, settings = Impatient(patch), LabSettings(looks=5, work_bytes=WORK_BYTES)
+        model, settings = Impatient(patch), LabSettings(work_bytes=WORK_BYTES)
         async with lived(folder, model, settings, sandbox=back_end(name, folder)) as context:
             yield context

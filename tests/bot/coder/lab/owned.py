@@ -1,6 +1,6 @@
-"""A run with one lab in which a tiny agent works, whose model is a scripted endpoint; everything in it is real."""
+"""A run with one lab in which a tiny agent works, whose model is scripted; everything in it is real."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,12 @@ from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.own import ChosenCoder, OwnCoder
-from bot.coder.scripted.dialects import Asked, Counted, Json, Said
-from bot.coder.scripted.endpoint import Endpoint, serving
+from bot.coder.scripted_model import ScriptedModel, serving
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models.pricing import Price, Pricing
-from tests.bot.coder.lab.scripted import SOLUTION, FewLabs, lived
+from tests.bot.coder.lab.scripted import FewLabs, lived
 from tests.bot.models.parts import model_at
 
 MODEL = "tiny-model"
@@ -23,28 +22,10 @@ PRICE = Price(input=2.0, output=8.0, cached=0.5)
 _PROGRAM = Path(__file__).parents[1] / "tiny_agent.py"
 
 
-class Remembering(Endpoint):
-    """Keeps the text of each request."""
-
-    def __init__(self, commands: Sequence[str]) -> None:
-        super().__init__(commands)
-        self.requests: list[str] = []
-
-    def answer(self, dialect: str, body: Json, size: int) -> tuple[Asked, Said, Counted]:
-        """Keep it, and answer."""
-        self.requests.append(str(body))
-        return super().answer(dialect, body, size)
-
-
 def tiny(*options: object, command: str | None = None) -> OwnCoder:
     """Return the tiny agent with its options, or another command."""
     line = f"exec python3 {_PROGRAM} {' '.join(map(str, options))}"
     return OwnCoder(name="tiny", model=MODEL, command=command or line, dialect="chat", files=(_PROGRAM,))
-
-
-def scored(strength: float) -> str:
-    """Return a command that writes a script and has it scored."""
-    return f"cat > solution.py <<'EOF'\n{SOLUTION.replace('STRENGTH', str(strength))}\nEOF\nlab score solution.py"
 
 
 class OneLab(FewLabs):
@@ -73,15 +54,15 @@ def strategy(context: RunContext, seconds: float = 600.0, settings: LabSettings 
 async def worked(
     folder: Path,
     coder: OwnCoder,
-    endpoint: Endpoint,
+    scripted: ScriptedModel,
     agent: Callable[[RunContext], Strategy] = strategy,
     **more: Any,
 ) -> AsyncIterator[RunContext]:
     """Give a run after its lab has ended; one that is in the folder goes on."""
-    with serving(endpoint):
+    with serving(scripted):
         chosen = ChosenCoder(own=coder)
         async with (
-            model_at(endpoint.address, name=MODEL, pricing=Pricing({MODEL: PRICE})) as model,
+            model_at(scripted.address, name=MODEL, pricing=Pricing({MODEL: PRICE})) as model,
             lived(folder, model, agent=agent, coder=chosen, **more) as context,
         ):
             yield context

@@ -21,21 +21,12 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.tables import Step
 from tests.bot.engine.parts import RUN, opened_on
-from tests.bot.replay.scripted_answers import INTERRUPTED, SCRIPT
+from tests.bot.replay.scripted_answers import FILES, INTERRUPTED, PREDICT, SCRIPT, typed
 from tests.tiny_snapshot import write_tiny
 
 AnswerT = TypeVar("AnswerT")
 
 SOLUTION = SCRIPT.format(c="STRENGTH")
-OUT_OF_FOLD = """
-import csv, math, sys  # in each fold the same formula
-strength = float(sys.argv[1])
-with open("data/train.csv") as train, open("oof.csv", "w") as file:
-    file.write("id,label\\n")
-    for row in csv.DictReader(train):
-        p = 1 / (1 + math.exp(-strength * (2 * float(row["a"]) - float(row["b"]))))
-        file.write(f"{row['id']},{p}\\n")
-"""
 
 
 def sh(command: str) -> str:
@@ -45,7 +36,12 @@ def sh(command: str) -> str:
 
 def written(name: str, text: str, then: str, strength: float = 1.0) -> str:
     """Return a reply that writes a script and then runs a command."""
-    return sh(f"cat > {name} <<'EOF'\n{text.replace('STRENGTH', str(strength))}\nEOF\n{then}")
+    return sh(typed(name, text.replace("STRENGTH", str(strength)), then))
+
+
+def logged(name: str, strength: float, more: str = "") -> str:
+    """Return a command that writes a script of a formula's strength, runs it, and logs what it predicts."""
+    return typed("predict.py", PREDICT, f"python predict.py {strength} && lab log {name} {FILES} {more}")
 
 
 class Scripted:
@@ -56,7 +52,7 @@ class Scripted:
         self.sent: list[Sequence[Message]] = []
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Give the next reply, again what was interrupted without a score; `lab done`, twice, when there is none."""
+        """Give the next reply, again what was interrupted; `lab done`, twice, when there is none."""
         self.sent.append(prompt.messages())
         said = [message.content for message in prompt.messages()]
         seen = [
@@ -104,7 +100,8 @@ async def lived(
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
     clock, box = ReplayClock(snapshot.card.deadline), sandbox or BubblewrapSandbox()
     chosen = [coder or ChosenCoder()]
-    async with opened_on(snapshot, folder, None, clock, model, sandbox=box, cpus=cpus, settings=chosen) as context:
+    about = opened_on(snapshot, folder, None, clock, model, sandbox=box, cpus=cpus, settings=chosen, labs=True)
+    async with about as context:
         few = FewLabs(labs)
         playbook = LabPlaybook(context, few, settings or LabSettings())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.coder.lab.calls import LabAnswer, LabCall
 
-CLIENT = Path(__file__).parents[4] / "sandbox" / "lab" / "client.py"
+CLIENT = Path(__file__).parents[4] / "sandbox" / "lab" / "client"
 
 
 @dataclass
@@ -21,8 +21,8 @@ class Remembering:
     news: list[str] = field(default_factory=list)
     calls: list[LabCall] = field(default_factory=list)
     """Those that it has begun."""
-    files: list[bytes] = field(default_factory=list)
-    """What the files held that came along."""
+    files: list[dict[str, bytes]] = field(default_factory=list)
+    """What the files of each call held, arrays by role and sources by name."""
     running: int = 0
     cancelled: int = 0
     may: asyncio.Event = field(default_factory=asyncio.Event)
@@ -34,8 +34,7 @@ class Remembering:
 
     async def __call__(self, call: LabCall) -> LabAnswer:
         self.calls.append(call)
-        if call.file is not None:
-            self.files.append(call.file.read_bytes())
+        self.files.append({name: path.read_bytes() for name, path in (*call.files.items(), *call.sources.items())})
         self.running += 1
         async with self.came:
             self.came.notify_all()
@@ -63,19 +62,32 @@ class Ended:
     err: str
 
 
-async def lab(socket: Path, *arguments: str, stdin: bytes | None = None, python: str = sys.executable) -> Ended:
-    """Run the command to its end."""
-    process = await start(socket, *arguments, stdin=PIPE if stdin is not None else DEVNULL, python=python)
+async def lab(
+    socket: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    python: str = sys.executable,
+    folder: Path | None = None,
+) -> Ended:
+    """Run the command to its end, in a folder."""
+    process = await start(
+        socket, *arguments, stdin=PIPE if stdin is not None else DEVNULL, python=python, folder=folder
+    )
+    return await ended(process, stdin)
+
+
+async def ended(process: asyncio.subprocess.Process, stdin: bytes | None = None) -> Ended:
+    """Wait for the end of a process."""
     async with asyncio.timeout(60):
         out, err = await process.communicate(stdin)
     return Ended(process.returncode or 0, out.decode(), err.decode())
 
 
 async def start(
-    socket: Path, *arguments: str, stdin: int = DEVNULL, python: str = sys.executable
+    socket: Path, *arguments: str, stdin: int = DEVNULL, python: str = sys.executable, folder: Path | None = None
 ) -> asyncio.subprocess.Process:
     """Start the command."""
     environment: Mapping[str, str] = {**os.environ, "LAB_SOCKET": str(socket)}
     return await asyncio.create_subprocess_exec(
-        python, "-I", str(CLIENT), *arguments, stdin=stdin, stdout=PIPE, stderr=PIPE, env=environment
+        python, "-I", str(CLIENT), *arguments, stdin=stdin, stdout=PIPE, stderr=PIPE, env=environment, cwd=folder
     )

@@ -4,14 +4,13 @@ import asyncio
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from bot.coder.lab.calls import Board, Done, Ideas, LabAnswer, Log, Note, Score, Status
+from bot.coder.lab.calls import Board, Done, Fit, Ideas, LabAnswer, Log, Note, Score, Status, Wait
 from bot.coder.lab.server import LabServer
 from tests.bot.coder.lab.served import CLIENT, Remembering, lab, start
 
@@ -36,6 +35,8 @@ async def socket(tmp_path: Path, handler: Remembering) -> AsyncIterator[Path]:
         (("board", "--all"), Board(all=True)),
         (("ideas",), Ideas()),
         (("note", "folds", "leak"), Note("folds leak")),
+        (("wait",), Wait()),
+        (("wait", "trees/lightgbm-2"), Wait("trees/lightgbm-2")),
         (("done",), Done()),
     ],
 )
@@ -45,29 +46,67 @@ async def test_a_command_without_a_file_arrives_and_its_answer_is_printed(
     ended = await lab(socket, *words)
     assert (ended.status, ended.out, ended.err) == (0, "noted\n", "")
     assert [call.arguments for call in handler.calls] == [arguments]
-    assert handler.calls[0].script is None and handler.calls[0].file is None
+    assert handler.files == [{}]
 
 
-async def test_a_script_is_sent_as_it_lies_there(socket: Path, handler: Remembering, tmp_path: Path) -> None:
-    script = "# ö <|im_start|>\r\nprint(1)\n"
-    (tmp_path / "solution.py").write_bytes(script.encode())
-    ended = await lab(socket, "score", str(tmp_path / "solution.py"), "--note", "trees", "--background")
-    assert ended.status == 0
-    assert handler.calls[0].arguments == Score("trees", background=True)
-    assert handler.calls[0].script == script
+async def test_scripts_are_sent_as_they_lie_there(socket: Path, handler: Remembering, tmp_path: Path) -> None:
+    script = "# ö <|im_start|>\r\nprint(1)\n".encode()
+    for name, text in (("a.py", script), ("b.py", b"pass")):
+        (tmp_path / name).write_bytes(text)
+    ended = await lab(socket, "score", str(tmp_path / "a.py"), "--note", "trees", "--infer", str(tmp_path / "b.py"))
+    assert ended.status == 0, ended.err
+    assert handler.calls[0].arguments == Score("trees")
+    assert handler.files == [{"solution.py": script, "infer.py": b"pass"}]
 
 
-async def test_an_out_of_fold_file_is_there_while_the_call_is_handled_and_gone_afterwards(
+async def test_an_experiment_is_sent_with_its_arrays_and_sources(
     socket: Path, handler: Remembering, tmp_path: Path
 ) -> None:
-    content = os.urandom(3_000_000)
-    (tmp_path / "oof.csv").write_bytes(content)
-    ended = await lab(socket, "log", "lgbm", "--oof", str(tmp_path / "oof.csv"), "--note", "deeper", "--against", "a")
+    arrays = {role: os.urandom(1_000_000) for role in ("oof", "validation", "test")}
+    for role, content in arrays.items():
+        (tmp_path / f"{role}.npy").write_bytes(content)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "fit.py").write_text("fit")
+    (tmp_path / "e.py").touch()
+    options = [word for role in arrays for word in (f"--{role}", f"{role}.npy")]
+    options += ["--files", "src/../src/fit.py", "--files", "e.py", "--uses", "a", "b", "--compare-to", "c", "--check"]
+    options += ["--seconds", "1.5", "--retrain", "python src/fit.py --all", "--note", "deeper", "--verbose"]
+    ended = await lab(socket, "log", "lgbm", *options, folder=tmp_path)
     assert ended.status == 0, ended.err
-    assert handler.calls[0].arguments == Log("lgbm", "deeper", "a")
-    assert handler.files == [content]
-    file = handler.calls[0].file
-    assert file is not None and not file.exists() and list(file.parent.iterdir()) == []
+    arguments = Log("lgbm", "deeper", "python src/fit.py --all", ("a", "b"), "c", 1.5, check=True, verbose=True)
+    assert handler.calls[0].arguments == arguments
+    assert handler.files == [{**arrays, "src/fit.py": b"fit", "e.py": b""}]
+    assert list((socket.parent.parent / "spool").iterdir()) == []
+
+
+async def test_features_are_sent_with_what_is_to_be_done_with_their_columns(
+    socket: Path, handler: Remembering, tmp_path: Path
+) -> None:
+    (tmp_path / "x.npz").write_bytes(b"features")
+    options = [word for role in ("train", "validation", "test") for word in (f"--{role}", str(tmp_path / "x.npz"))]
+    ended = await lab(socket, "fit", "trees", *options, "--categories", "a, b,3", "--encode", "a", "--note", "tf-idf")
+    assert ended.status == 0, ended.err
+    assert handler.calls[0].arguments == Fit("trees", "tf-idf", ("a", "b", "3"), ("a",))
+    assert handler.files == [dict.fromkeys(("train", "validation", "test"), b"features")]
+
+
+@pytest.mark.integration
+async def test_a_file_that_is_cut_while_it_is_sent_is_refused(
+    socket: Path, handler: Remembering, tmp_path: Path
+) -> None:
+    # The server takes nothing in while four calls are handled, so that the client waits amid the file.
+    handler.may.clear()
+    others = [asyncio.create_task(lab(socket, "status")) for _ in range(4)]
+    await handler.begun(4)
+    (tmp_path / "v.npy").write_bytes(bytes(20_000_000))
+    sending = asyncio.create_task(lab(socket, "log", "a", "--validation", str(tmp_path / "v.npy")))
+    await asyncio.sleep(1)
+    os.truncate(tmp_path / "v.npy", 100)
+    handler.may.set()
+    ended = await sending
+    assert (ended.status, ended.err) == (1, "lab: validation.npy became shorter while it was sent\n")
+    assert [one.status for one in await asyncio.gather(*others)] == [0] * 4
+    assert len(handler.calls) == 4
 
 
 async def test_a_refusal_goes_to_stderr_with_status_1(socket: Path, handler: Remembering) -> None:
@@ -83,11 +122,14 @@ async def test_a_refusal_goes_to_stderr_with_status_1(socket: Path, handler: Rem
         (("scroe", "x.py"), "invalid choice: 'scroe'"),
         (("score",), "FILE"),
         (("score", "missing.py"), "cannot read 'missing.py': No such file"),
-        (("log", "lgbm"), "--oof"),
+        (("log", "lgbm"), "--validation"),
+        (("log", "lgbm", "--validation", "x.npy"), "cannot read 'x.npy'"),
+        (("log", "lgbm", "--validation", str(CLIENT / "report.py"), "--seconds", "x"), "--seconds"),
+        (("fit", "lgbm", "--train", "x.npz"), "--validation, --test"),
         (("board", "--al"), "unrecognized arguments: --al"),
         (("note",), "TEXT"),
         (("note", "\n \n"), "empty"),
-        (("log", "\x1b\n", "--oof", str(CLIENT)), "empty"),
+        (("log", "\x1b\n", "--validation", str(CLIENT / "report.py")), "a letter or a digit"),
         (("note", "x" * 70_000), "too long"),
     ],
 )
@@ -135,18 +177,20 @@ async def test_what_is_no_bounded_regular_file_is_not_sent(
     ("said", "report"),
     [
         (
-            b"believed: depth helps\nseen: 0.81\n 0.82 once\nwhy: noise\ncondition: few rows\n",
-            {"believed": "depth helps", "seen": "0.81\n 0.82 once", "why": "noise", "condition": "few rows"},
+            b"method: trees\ncomponents: depth, 0.01\n seeds, 0.002\nlimitations: few rows\nnext: text\n",
+            {
+                "method": "trees",
+                "components": "depth, 0.01\n seeds, 0.002",
+                "limitations": "few rows",
+                "next": "text",
+            },
         ),
-        (b"**Believed:** a\nfree text\n", {"believed": "a\nfree text"}),
+        (b"**Method:** a\nfree text\n", {"method": "a\nfree text"}),
         (b"free text", {"other": "free text"}),
-        (
-            b'{"believed": "a", "condition": ["b", 1], "x": 2}',
-            {"believed": "a", "condition": '["b", 1]', "other": "x: 2"},
-        ),
+        (b'{"method": "a", "next": ["b", 1], "x": 2}', {"method": "a", "next": '["b", 1]', "other": "x: 2"}),
         (b"[1, 2]", {"other": "[1, 2]"}),
         (b"[" * 40_000, {"other": "[" * 2000 + "… [38000 more characters left out]"}),
-        (b"why: \x1b[31mred\xe2\x80\xaehidden\xff", {"why": "[31mredhidden\ufffd"}),
+        (b"next: \x1b[31mred\xe2\x80\xaehidden\xff", {"next": "[31mredhidden\ufffd"}),
         (b"", {}),
     ],
 )
@@ -208,13 +252,3 @@ async def test_other_versions_of_python_run_it(socket: Path, tmp_path: Path, ver
     (tmp_path / "solution.py").write_text("print(1)\n")
     ended = await lab(socket, "score", str(tmp_path / "solution.py"), python=python)
     assert (ended.status, ended.out) == (0, "noted\n"), ended.err
-
-
-def test_it_can_be_run_by_its_path_and_imports_nothing_but_the_standard_library() -> None:
-    assert os.access(CLIENT, os.X_OK)
-    code = (
-        f"import runpy, sys; runpy.run_path({str(CLIENT)!r}); print(sorted({{n.split('.')[0] for n in sys.modules}}))"
-    )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
-    names = set(eval(done.stdout)) - {"__main__"}  # noqa: S307  # our own output
-    assert names <= sys.stdlib_module_names

@@ -13,6 +13,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from sandbox.leftovers import left_by_killed
 from state.clock import SystemClock
+from state.experiments import experiments
 from state.labs import labs
 from state.store import Store
 from state.tables import ModelCall, Node, Step
@@ -24,6 +25,8 @@ from tests.bot.replay.scripted_answers import INTERRUPTED
 
 pytestmark = pytest.mark.integration
 
+LOGGED = ("best", "stack", "best-2", "late", "behind")
+"""Experiments beside those of a strength each."""
 BOUNDARIES = [
     ("before", "lab.opened"),
     ("after", "lab.opened"),
@@ -33,20 +36,20 @@ BOUNDARIES = [
     ("before", "lab.turn"),
     ("after", "step.ended lab.begun"),
     ("after", "lab.turn"),
-    ("before", "lab.hint"),
-    ("after", "lab.hint"),
-    ("before", "node.updated"),
-    ("before", "step.ended execute:holdout"),
-    ("after", "step.ended execute:holdout"),
-    ("before", "node.ended"),
-    ("after", "node.ended"),
-    ("after", "node.updated"),
-    ("before", "step.ended lab.last"),
-    ("after", "step.ended lab.last"),
+    ("before", "experiment.logged"),
+    ("after", "experiment.logged"),
+    ("before", "step.ended decision"),
+    ("after", "step.ended decision"),
+    ("before", "experiment.completed"),
+    ("after", "experiment.completed"),
+    ("before", "lab.note"),
+    ("after", "lab.note"),
+    ("before", "lab.report"),
+    ("after", "lab.report"),
     ("before", "lab.closed"),
     ("after", "lab.closed"),
 ]
-"""Opened, turn begun and kept, look begun and scored, last look, closed; each is come to in the life after the one before."""
+"""Opened, turn begun and kept, experiment numbered, logged and completed, closed; each is come to in the life after the last."""
 
 
 @pytest.mark.parametrize(
@@ -82,18 +85,28 @@ def check_what_was_seen(seen: list[str]) -> None:
     """Check each observation of the life; the n-th reply's is the n-th."""
     assert len(seen) == len(REPLIES) == 40
     for number, parts in {
-        1: ("TASK.md", "sample_validation.csv", "4 looks left", "node 1 ·", "there are no ideas", "id,fold"),
+        1: (
+            "TASK.md",
+            "experiments",
+            "sample_validation.csv",
+            "replies left",
+            "the engine's baseline",
+            "no ideas",
+            "row,id,fold",
+        ),
         2: ("No command was found",),
         3: ("exit 0", "data"),
         4: ("/lab/work\nid,a,b,c,label",),
-        9: ("folds · c=2.0", "exit 0"),
-        10: ("node 2: log_loss", "Looks left: 3"),
-        11: ("scored before", "node 2: log_loss", "Looks left: 3"),
+        5: ("c0.1: log_loss",),
+        9: ("c2.0: log_loss", "paired", "exit 0"),
+        10: ("best: log_loss",),
+        11: ("best: log_loss",),
         12: ("background processes running",),
-        13: ("node 3: log_loss", "against node 2", "background process"),
+        13: ("stack: log_loss", "against c0.5, paired", "check against leaks", "background process"),
         14: ("step 1\nstep 2\nstep 3", "ended", "exit 0"),
-        16: ("node 5 has no score", "nothing_such"),
-        17: ("nowhere.py", "does not compile", "invalid choice", "1 look and one for the end"),
+        15: ("best-2: log_loss", "log it again with --test", "late: log_loss"),
+        16: ("nothing_such", "exit 1"),
+        17: ("nowhere.py", "scripts are not scored", "invalid choice", "no experiment 'nobody'"),
         18: ("exit 5",),
         19: ("unexpected EOF",),
         20: ("ended at its time limit of 5 s", "characters left out", "/lab/logs/20.txt"),
@@ -109,11 +122,11 @@ def check_what_was_seen(seen: list[str]) -> None:
         30: ("MemoryError", "exit 1"),
         31: ("exit 1",),
         32: ("0\n[exit",),
-        35: ("has 0 rows",),
-        36: ("noted", "1 look left"),
+        35: ("has the shape (9,)", "/etc/hostname"),
+        36: ("noted", "best experiment: ", "replies left"),
         37: ("typed on",),
-        38: ("[meanwhile] node 6 has a score", "node 6: log_loss"),
-        39: ("no looks are left", "compare on folds"),
+        38: ("behind: log_loss",),
+        39: ("c0.1: log_loss", "exit 0"),
         40: ("ends after this command",),
     }.items():
         for part in parts:
@@ -129,12 +142,17 @@ def check_what_was_kept(context: RunContext) -> None:
     """Check the rows of the life."""
     (row,) = labs(context.store, RUN)
     assert (row.turns, row.reason) == (40, "its coder was done")
-    assert row.report == {"believed": "linear", "seen": "it works", "why": "made so"}
-    assert [hint["name"] for hint in row.hints] == [f"c={n / 10}" for n in range(1, 21)]
-    assert [node.state for node in load_tree(context).nodes[1:]] == ["valid"] * 3 + ["buggy"] + ["valid"] * 2
-    assert "as its lab left it" in str(context.results[-1].title)
-    kept = {path.name for path in (context.executor.folder.labs / "lab2/work").iterdir()}
-    assert {"solution.py", "best.py", "turns.txt"} <= kept
+    assert row.report == {"method": "linear", "components": "it works", "limitations": "made so"}
+    assert context.experiments is not None
+    kept, tree = context.experiments.all(), load_tree(context)
+    assert [one.name for one in kept] == [*(f"c{n / 10}" for n in range(1, 21)), *LOGGED]
+    assert [(node.id, node.state, node.score) for node in tree.nodes[1:]] == [
+        (number, "valid", one.result.score) for number, one in enumerate(kept, 2)
+    ]
+    folders = {path.name for path in context.experiments.folder.iterdir()}
+    assert folders == {one.name for one in kept} | {"index.csv"}
+    left = {path.name for path in (context.executor.folder.labs / "lab2/work").iterdir()}
+    assert {"predict.py", "best.py", "turns.txt"} <= left
 
 
 def check_kills(undisturbed: Store, disturbed: Store) -> None:
@@ -147,7 +165,7 @@ def check_kills(undisturbed: Store, disturbed: Store) -> None:
     assert lasting == [sha for _, sha in answers(undisturbed)]
     kept = [labs(store, RUN)[0] for store in (disturbed, undisturbed)]
     assert kept[0].notes == kept[1].notes
-    assert [(one["name"], one["score"]) for one in kept[0].hints] == [(o["name"], o["score"]) for o in kept[1].hints]
+    assert logged(disturbed) == logged(undisturbed)
     assert (kept[0].report, kept[0].reason) == (kept[1].report, kept[1].reason)
 
 
@@ -166,6 +184,12 @@ def nodes(store: Store) -> list[tuple[object, ...]]:
     with store.read() as session:
         rows = session.exec(select(Node).order_by(col(Node.id))).all()
         return [(row.id, row.action, tuple(row.parents), row.status, row.score, row.code_sha) for row in rows]
+
+
+def logged(store: Store) -> list[tuple[object, ...]]:
+    with store.read() as session:
+        rows = experiments(session, RUN)
+        return [(one.node, one.name, one.kind, one.uses, one.sources, one.result, one.seconds) for one in rows]
 
 
 def answers(store: Store) -> list[tuple[str, str]]:

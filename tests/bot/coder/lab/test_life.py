@@ -1,5 +1,6 @@
 """Tests of a lab's life with a coder that follows a script, under bubblewrap."""
 
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,20 +17,15 @@ from bot.engine.context import RunContext
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.models import CallLimits, Completion, Prompt
-from bot.report.labs import lab_stories
+from bot.report.data import lab_stories
 from state.errors import BudgetExceeded
 from state.labs import labs
 from tests import needs
-from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, AnswerT, FewLabs, Scripted, lived, sh, turns, written
+from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, lived, logged, sh, turns
 from tests.bot.engine.parts import RUN
+from tests.bot.replay.scripted_answers import FILES
 
 pytestmark = pytest.mark.integration
-
-
-AS_ARRAY = (
-    "import numpy as np; a = np.genfromtxt('oof.csv', delimiter=',', skip_header=1)[:, 1]; "
-    "np.save('oof', a); np.save('part', a[:9])"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -38,81 +34,73 @@ def walls() -> None:
     needs.bubblewrap()
 
 
-async def test_a_coder_looks_around_experiments_scores_and_reports(tmp_path: Path) -> None:
+async def test_a_coder_looks_around_experiments_and_reports(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
+    in_python = (
+        "import numpy as np; from lab import log, board; "
+        "arrays = {role: np.load(role + '.npy') for role in ('oof', 'validation', 'test')}; "
+        "score = log('stack', **arrays, uses=['ridge-weak'], note='as they are'); print('gain is', score.gain > 0.01)"
+    )
     replies = [
         sh(
             "ls /lab /lab/data data; lab status; lab board; lab ideas; head -2 /lab/folds.csv; cat /lab/community/index.md"
         ),
         "First I think for a while.",
-        written(
-            "oof.py", OUT_OF_FOLD, "python oof.py 0.01 && lab log 'ridge, weak' --oof oof.csv --note first; lab board"
-        ),
+        sh(logged("'ridge, weak'", 0.01, "--note first --files predict.py; lab board; ls /lab/experiments/*")),
+        sh(f"python predict.py 1 && python -c {shlex.quote(in_python)}; lab board"),
         sh(
-            f"python oof.py 1 && python -c {AS_ARRAY!r}; lab log no --oof part.npy; "
-            "lab log 'ridge, strong' --oof oof.npy; lab board"
+            "python -c \"import numpy as np; np.save('oof', np.load('oof.npy')[:9])\"; "
+            f"lab log part {FILES}; lab score predict.py; lab fit; lab wait none; lab note 'b helps'"
         ),
-        written("solution.py", SOLUTION, "lab score solution.py --note 'strong ridge'", 1.0),
-        sh("lab score solution.py; lab score nowhere.py; echo 'def (' > bad.py; lab score bad.py; lab note 'b helps'"),
-        written("broken.py", "import nothing_such", "lab score broken.py"),
-        written("solution.py", SOLUTION, "printf 'believed: ridge\\nseen: it works\\nwhy: linear\\n' | lab done", 2.0),
+        sh("echo broken > /lab/experiments/index.csv; rm -rf /lab/experiments/stack; ls /lab/experiments"),
+        sh("printf 'method: ridge\\ncomponents: it works\\nnext: trees\\n' | lab done"),
     ]
     model = Scripted(replies)
     async with lived(tmp_path / "run", model) as context:
         seen = turns(context)
         tree = load_tree(context)
         (row,) = labs(context.store, RUN)
+        assert context.experiments is not None
+        weak, strong = context.experiments.all()
         with context.store.read() as session:
             (story,) = lab_stories(session, RUN)
     # What the report and `bot logs --lab` show.
     assert [(turn.reply, turn.seen) for turn in story.turns] == list(zip(replies, seen, strict=True))
-    assert dict(story.report)["believed"] == "ridge"
-    assert "solution.py" not in seen[0]
+    assert dict(story.report)["method"] == "ridge"
     for part in (
         "TASK.md",
+        "experiments",
         "sample_validation.csv",
-        "looks left",
-        "node 1 ·",
-        "there are no ideas",
-        "id,fold",
+        "replies left",
+        "no ideas",
+        "fold",
         "Public scripts",
     ):
         assert part in seen[0], part
     assert "No command was found" in seen[1]
-    assert "folds · ridge, weak" in seen[2]
-    assert [hint["name"] for hint in row.hints] == ["ridge, weak", "ridge, strong"]
-    assert seen[3].count("over 'ridge, weak' of lab 2, paired") == 2, "in the answer and on the board"
-    assert (
-        "its shape is (9, 1), and must be (" in seen[3]
-        and "a row for each of folds.csv, in its order, and label" in seen[3]
-    )
-    weak, strong = (hint["score"] for hint in row.hints)
-    assert strong < weak
-    assert "node 2: log_loss" in seen[4]
-    assert "4 looks" in seen[4]
-    assert "scored before" in seen[5]
-    assert "nowhere.py" in seen[5]
-    assert "does not compile" in seen[5]
-    assert "4 looks" in seen[5]
-    assert "node 3 has no score" in seen[6]
-    assert "nothing_such" in seen[6]
-    assert row.report == {"believed": "ridge", "seen": "it works", "why": "linear"}
+    assert f"ridge-weak · {weak.result.score:.6g}" in seen[2]
+    assert "predict.py" in seen[2].rpartition("ridge-weak")[2]
+    assert "gain is True" in seen[3]
+    assert seen[3].index("stack · ") < seen[3].index("ridge-weak · "), "the best stands first"
+    assert (strong.kind, strong.uses, strong.note) == ("stack", ("ridge-weak",), "as they are")
+    assert strong.result.score < weak.result.score
+    assert "has the shape (9,)" in seen[4]
+    assert "scripts are not scored in this run" in seen[4]
+    assert "nothing of this name is being fitted" in seen[4]
+    assert "Read-only file system" in seen[5] and "stack" in seen[5].splitlines()
+    assert row.report == {"method": "ridge", "components": "it works", "next": "trees"}
     assert row.notes == ["b helps"]
     assert row.reason == "its coder was done"
-    # The last look went to what lay in work/solution.py at the end.
-    assert [(node.id, node.state, node.parents) for node in tree.nodes[1:]] == [
-        (2, "valid", ()),
-        (3, "buggy", (2,)),
-        (4, "valid", (2,)),
+    assert [(node.id, node.state, node.parents, node.score) for node in tree.nodes[1:]] == [
+        (2, "valid", (), weak.result.score),
+        (3, "valid", (), strong.result.score),
     ]
-    assert tree[2].score is not None
-    assert tree[2].score < 0.6
     # Each conversation begins as the one before: endpoints keep such a beginning.
     for before, after in zip(model.sent, model.sent[1:], strict=False):
         assert list(after[: len(before)]) == list(before)
 
 
-async def test_a_lab_without_a_script_whose_work_is_taken_away_leaves_a_failed_node_and_a_reason(
+async def test_a_lab_without_an_experiment_whose_work_is_taken_away_leaves_a_failed_node_and_a_reason(
     tmp_path: Path,
 ) -> None:
     tmp_path.chmod(0o755)
@@ -131,7 +119,7 @@ async def test_a_lab_without_a_script_whose_work_is_taken_away_leaves_a_failed_n
         assert row.reason == "10 replies in a row held no command"
         node = load_tree(context)[2]
         assert node.buggy
-        assert "no script that was scored" in str(context.results[-1].error)
+        assert "logged nothing" in str(context.results[-1].error)
 
 
 @dataclass
@@ -173,55 +161,86 @@ def timed(time: "Away") -> Callable[[RunContext], Strategy]:
     return agent
 
 
-async def test_the_last_look_is_made_though_the_bot_was_away_when_the_labs_time_ended(tmp_path: Path) -> None:
+async def test_a_lab_ends_with_what_it_logged_though_the_bot_was_away_when_its_time_ended(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     time = Away()
 
     def a_night() -> None:
         time.seconds += 8 * 3600.0
 
-    replies = [written("solution.py", SOLUTION, "lab status", 1.0), sh("echo typed on")]
+    replies = [sh(logged("one", 1.0, "; lab status")), sh("echo typed on")]
     async with lived(tmp_path / "run", Interrupted(replies, a_night), agent=timed(time)) as context:
         (row,) = labs(context.store, RUN)
-        assert "10358 s of this lab left" in turns(context)[0]
+        assert "10368 s left" in turns(context)[0]
         assert row.reason == "its time was used up"
         assert load_tree(context)[2].valid
 
 
-async def test_a_command_is_ended_when_the_time_that_was_left_for_it_is_needed_at_the_end(tmp_path: Path) -> None:
+async def test_a_command_is_ended_when_the_labs_time_is_over(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     mark = tmp_path / "run/run/labs/lab2/work/mark"
 
     class Shrinking(Away):
-        """Has none left once the command has begun, as when a slow script becomes the best one meanwhile."""
+        """Has none left once the command has begun."""
 
         def wall(self) -> float:
             return 8 * 3600.0 if mark.exists() else 0.0
 
-    replies = [written("solution.py", SOLUTION, "touch mark; sleep 200; echo typed on", 1.0)]
+    replies = [sh(logged("one", 1.0, "; touch mark; sleep 200; echo typed on"))]
     async with lived(tmp_path / "run", Scripted(replies), agent=timed(Shrinking())) as context:
         (row,) = labs(context.store, RUN)
         (seen,) = turns(context)
-        assert "more time is kept for running that script again" in seen
+        assert "the lab's time is over" in seen and "typed on" not in seen
         assert row.reason == "its time was used up"
         assert load_tree(context)[2].valid
 
 
-async def test_the_last_look_costs_no_money_and_a_closed_lab_keeps_scripts_and_tables(tmp_path: Path) -> None:
+async def test_a_cap_closes_a_lab_whose_experiments_and_work_stay(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
 
     def no_money() -> None:
         raise BudgetExceeded("the day's cap on money is reached")
 
-    wasted = "seq 1 300000; head -c 5000000 /dev/urandom > model.bin; ls /lab/community /lab/bank"
-    async with lived(tmp_path / "run", Interrupted([written("solution.py", SOLUTION, wasted)], no_money)) as context:
+    wasted = "; seq 1 300000; head -c 5000000 /dev/urandom > model.bin; ls /lab/community"
+    async with lived(tmp_path / "run", Interrupted([sh(logged("one", 1.0, wasted))], no_money)) as context:
         (row,) = labs(context.store, RUN)
         assert row.reason == "the day's cap on money is reached"
         assert load_tree(context)[2].valid
         assert "index.md" in turns(context)[0]
-        left = sorted(path.name for path in (tmp_path / "run/run/labs/lab2").rglob("*") if path.is_file())
-        assert "solution.py" in left
-        assert not {"model.bin", "index.md", "folds.csv", "1.txt"} & set(left)
+        left = {path.name for path in (tmp_path / "run/run/labs/lab2").rglob("*") if path.is_file()}
+        assert {"predict.py", "oof.npy", "model.bin"} <= left, "the newest labs keep theirs whole, for their children"
+        assert not {"index.md", "folds.csv", "1.txt"} & left
+
+
+async def test_only_the_two_newest_labs_keep_what_can_be_made_again(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    async with lived(tmp_path / "run", Scripted([sh(logged("one", 1.0))]), labs=3) as context:
+        closed = [row.id for row in sorted(labs(context.store, RUN), key=lambda row: row.ended_at or row.started_at)]
+        whole = {path.parts[-3] for path in (tmp_path / "run/run/labs").glob("lab*/work/oof.npy")}
+        scripts = {path.parts[-3] for path in (tmp_path / "run/run/labs").glob("lab*/work/predict.py")}
+    assert len(closed) == 3
+    assert scripts == {f"lab{number}" for number in closed}
+    assert len(whole) == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason"), [(0.0, "its last 12 experiments gained nothing"), (1800.0, "its coder was done")]
+)
+async def test_a_lab_of_a_longer_run_is_closed_when_experiments_have_gained_nothing_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, reason: str
+) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr("bot.coder.lab.work._STALE_SECONDS", seconds)
+    refused_commands = (
+        "import numpy as np; from lab import log; "
+        "[log(f'c{n}', *(np.load(r + '.npy') * 0.01 * n for r in ('oof', 'validation', 'test'))) for n in range(12)]"
+    )
+    replies = [sh(logged("good", 1.0, f"; python -c {shlex.quote(refused_commands)}"))]
+    async with lived(tmp_path / "run", Scripted(replies), agent=timed(Away())) as context:
+        (row,) = labs(context.store, RUN)
+        assert context.experiments is not None
+        assert len(context.experiments.all()) == 13
+    assert row.reason == reason
 
 
 async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp_path: Path) -> None:
@@ -241,5 +260,5 @@ async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp
     assert row.reason == "3 replies in a row held no command"
     assert (tree[2].state, tree[2].score) == ("valid", None)
     told = "".join(message.content for message in model.sent[0])
-    assert "lab score" not in told
+    assert "lab log" not in told and "lab score" not in told
     assert "submission.csv" in told

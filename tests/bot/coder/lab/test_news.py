@@ -15,16 +15,17 @@ from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import CallLimits, Completion, Prompt
-from bot.report.labs import lab_stories
+from bot.report.data import lab_stories
 from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.community_rows import add_community
-from state.knowledge import add_analysis, add_idea, close_idea
+from state.knowledge import add_idea, close_idea
 from state.tables import KernelVersion, ModelCall, Observation
 from tests import needs
 from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, sh, turns
 from tests.bot.engine.parts import RUN, opened_on
+from tests.state.rows import add_analysis
 from tests.tiny_snapshot import write_tiny
 
 pytestmark = pytest.mark.integration

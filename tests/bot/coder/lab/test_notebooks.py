@@ -1,4 +1,4 @@
-"""Labs on competitions that take notebooks: both scripts are scored together, and the lab's last look takes both."""
+"""Labs on competitions that take notebooks: both scripts are scored together."""
 
 import json
 from pathlib import Path
@@ -24,23 +24,20 @@ async def test_a_lab_scores_both_scripts_and_is_told_what_the_rehearsal_found(tm
     manifest = write_tiny(tmp_path / "tiny") / "snapshot.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"kind": "code"}))
     wrong = INFER.replace('Path(os.environ["BOT_DATA"])', 'Path("data")')
-    last = f"# the last\n{INFER}"
     model = Scripted(
         [
             sh(f"{files(wrong)}lab score solution.py --infer infer.py --note first"),
             sh(f"{files(INFER)}lab score solution.py --infer infer.py"),
             sh("cp solution.py infer.py /tmp; lab score solution.py --infer infer.py"),
-            sh(f"{files(last)}lab done </dev/null"),
         ]
     )
     async with lived(tmp_path, model) as context:
         said, tree = turns(context), load_tree(context)
         assert "No such file or directory: 'data/test.csv'" in said[0]
-        assert "cost no look" in said[0]
         assert "passed the dress rehearsal in" in said[1] and "hidden rows, of 19,440 s at the most" in said[1]
         assert "this script was scored before" in said[2]
-        assert [node.state for node in tree.nodes[-3:]] == ["buggy", "valid", "valid"]
-        assert [(infer_code(context, node.id) or "").strip() for node in tree.nodes[-3:]] == [
-            one.strip() for one in (wrong, INFER, last)
+        assert [node.state for node in tree.nodes[-2:]] == ["buggy", "valid"]
+        assert [(infer_code(context, node.id) or "").strip() for node in tree.nodes[-2:]] == [
+            one.strip() for one in (wrong, INFER)
         ]
-        assert "`lab score solution.py --infer infer.py`" in "".join(one.content for one in model.sent[0])
+        assert "lab score solution.py --infer infer.py" in "".join(one.content for one in model.sent[0])

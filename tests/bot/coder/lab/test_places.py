@@ -40,6 +40,13 @@ def test_a_child_begins_with_scripts_notes_and_tables_and_its_own_solution(tmp_p
     assert (target / "solution.py").read_text() == "its own"
 
 
+def test_a_child_of_a_lab_that_was_kept_whole_begins_with_its_arrays_and_follows_no_link(tmp_path: Path) -> None:
+    source, target = work(tmp_path), tmp_path / "child"
+    target.mkdir()
+    assert set(copy_work(source, target)) == {"solution.py", "oof.npy", "large.csv", "notes/more/seen.md"}
+    assert names(target) == {"solution.py", "oof.npy", "large.csv", "notes/more/seen.md"}
+
+
 def test_a_folder_in_the_place_of_the_script_changes_nothing(tmp_path: Path) -> None:
     source, target = tmp_path / "work", tmp_path / "child"
     for folder in (source / "solution.py", target):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.coder.lab.calls import LabAnswer, Note, Score
+from bot.coder.lab.calls import LabAnswer, LabCall, Log, Note, Scored
 from bot.coder.lab.server import LabServer
 from tests.bot.coder.lab.served import Remembering, lab, start
 
@@ -54,8 +54,22 @@ async def say(socket: Path, content: bytes, end: bool = False) -> dict[str, Any]
     return dict(json.loads(answer))
 
 
-def header(command: str, size: int = 0, **arguments: object) -> bytes:
-    return json.dumps({"command": command, "arguments": arguments, "bytes": size}).encode() + b"\n"
+def header(command: str, *files: tuple[str, str, int], **arguments: object) -> bytes:
+    """Return a first line; each file has a role, a name and a number of bytes."""
+    announced = [{"role": role, "name": name, "bytes": size} for role, name, size in files]
+    return json.dumps({"command": command, "arguments": arguments, "files": announced}).encode() + b"\n"
+
+
+def script(size: int) -> bytes:
+    return header("score", ("source", "solution.py", size))
+
+
+def logged(*files: tuple[str, str, int], validation: int = 2, **arguments: object) -> bytes:
+    return header("log", ("validation", "v.npy", validation), *files, **{"name": "lgbm", **arguments})
+
+
+def source(name: str, size: int = 1) -> bytes:
+    return logged(("source", name, size))
 
 
 async def test_the_socket_is_open_to_all_in_a_folder_that_all_can_enter(socket: Path) -> None:
@@ -93,19 +107,18 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (b"GET / HTTP/1.1\r\nHost: lab\r\n\r\n", "Invalid JSON"),
         (b"[" * 60_000 + b"\n", "Invalid JSON"),
         (
-            b'{"command":"status","bytes":0,"arguments":' + b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"}\n",
+            b'{"command":"status","arguments":' + b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"}\n",
             "Invalid JSON",
         ),
-        (b'{"command":"status","arguments":{},"bytes":' + b"9" * 60_000 + b"}\n", "Invalid JSON"),
-        (b'{"command":"status","arguments":{},"bytes":NaN}\n', "bytes"),
-        (b'{"command":"status","arguments":{},"bytes":true}\n', "bytes"),
-        (b'{"command":"status","arguments":{},"bytes":"0"}\n', "bytes"),
-        (b'{"command":"status","arguments":{},"bytes":-1}\n', "bytes"),
-        (b'{"command":"status","arguments":[],"bytes":0}\n', "arguments"),
-        (b'{"command":"status","arguments":{}}\n', "bytes"),
-        (b'{"command":["status"],"arguments":{},"bytes":0}\n', "command"),
-        (b'{"command":"status","arguments":{},"bytes":0,"x":1}\n', "x"),
-        (b'{"command":"\\ud800","arguments":{},"bytes":0}\n', "Invalid JSON"),
+        (b'{"command":"status","arguments":{},"files":' + b"9" * 60_000 + b"}\n", "Invalid JSON"),
+        (b'{"command":"status","arguments":{},"files":NaN}\n', "files"),
+        (b'{"command":"status","arguments":{},"files":{}}\n', "files"),
+        (b'{"command":"status","arguments":{},"files":[1]}\n', "files.0"),
+        (b'{"command":"status","arguments":[],"files":[]}\n', "arguments"),
+        (b'{"command":"status","files":[]}\n', "arguments"),
+        (b'{"command":["status"],"arguments":{}}\n', "command"),
+        (b'{"command":"status","arguments":{},"x":1}\n', "x"),
+        (b'{"command":"\\ud800","arguments":{}}\n', "Invalid JSON"),
         (header("exec"), "there is no command"),
         (header("exec\n\x1b[2J\u202e"), "there is no command"),
         (header("s" * 5000), "command"),
@@ -117,14 +130,65 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (header("note", text={"a": 1}), "text"),
         (header("note", text="\u202e\n"), "empty"),
         (header("note", **{"\n" * 1000 + "\x1b": 1}), "lab note"),
-        (header("status", 5) + b"hello", "takes no file"),
-        (header("score"), "empty"),
-        (header("score", 100_001), "100000 are the most"),
-        (header("score", 10**18), "100000 are the most"),
-        (header("log", 200_000_001, name="lgbm"), "200000000 are the most"),
-        (header("log", 10**18, name="lgbm"), "200000000 are the most"),
-        (header("score", 4) + b"12345", "more than the announced 4 bytes"),
-        (header("score", 2) + b"\xff\xff", "not UTF-8"),
+        (header("status") + b"hello", "more than the announced 0 bytes"),
+        (header("status", ("source", "a.py", 5)), "takes no sources"),
+        (header("status", ("oof", "a.npy", 5)), "takes no file for oof"),
+        (header("score"), "missing or empty"),
+        (script(0), "missing or empty"),
+        (script(100_001), "100000 are the most"),
+        (header("score", ("source", "other.py", 5)), "missing"),
+        (header("score", ("source", "solution.py", 5), ("source", "other.py", 5)), "'other.py'"),
+        (header("score", ("source", "solution.py", 5), ("source", "infer.py", 10**18)), "the most"),
+        (header("score", ("validation", "a.npy", 5), ("source", "solution.py", 5)), "no file for validation"),
+        (script(4) + b"12345", "more than the announced 4 bytes"),
+        (script(2) + b"\xff\xff", "not UTF-8"),
+        (header("log", name="lgbm"), "validation is missing"),
+        (header("log", ("oof", "o.npy", 5), name="lgbm"), "validation is missing"),
+        (header("log", ("source", "a.py", 5), name="lgbm"), "validation is missing"),
+        (logged(validation=512_000_001), "512000000 are the most"),
+        (logged(("oof", "o.npy", 10**10)), "512000000 are the most"),
+        (logged(("test", "t.npy", 10**18)), "512000000 are the most"),
+        (logged(validation=0), "empty"),
+        (logged(validation=-1), "bytes"),
+        (logged(("test", "t.npy", 1), ("test", "u.npy", 1)), "test is there twice"),
+        (logged(("train", "t.npy", 1)), "no file for train"),
+        (logged(("labels", "t.npy", 1)), "files.1.role"),
+        (logged(("test", "test", 1)), "suffix"),
+        (logged(("test", "test.\n\x1b[2J", 1)), "suffix"),
+        (logged(("test", "test.../../etc", 1)), "suffix"),
+        (logged(("test", "t.npy" * 100, 1)), "files.1.name"),
+        (logged(*(("source", f"{n}.py", 1) for n in range(41))), "40 are the most"),
+        (logged(*(("source", f"{n}.py", 1) for n in range(900))), "40 are the most"),
+        (logged(*(("source", f"{n}.py", 1_000_000) for n in range(5))), "4000000 are the most"),
+        (source("a.py", 1_000_001), "1000000 are the most"),
+        (source(""), "cannot be named"),
+        (source("../a.py"), "cannot be named"),
+        (source("/a.py"), "cannot be named"),
+        (source("a/../../b.py"), "cannot be named"),
+        (source("a//b.py"), "cannot be named"),
+        (source("a/b/"), "cannot be named"),
+        (source(".bashrc"), "cannot be named"),
+        (source("-rf"), "cannot be named"),
+        (source("a\nb.py"), "cannot be named"),
+        (source("a\x00.py"), "cannot be named"),
+        (source("\u202eyp.a"), "cannot be named"),
+        (source("a\\b.py"), "cannot be named"),
+        (source("/".join("abcdefghi")), "cannot be named"),
+        (logged(("source", "a.py", 1), ("source", "a.py", 1)), "two sources are named 'a.py'"),
+        (logged(("source", "a", 1), ("source", "a/b.py", 1)), "both a source and a folder"),
+        (logged(retrain="a\nb"), "retrain: a command is one line"),
+        (logged(retrain="\x1b[2J"), "retrain: a command is one line"),
+        (logged(uses="abc"), "uses"),
+        (logged(uses=["\n"]), "uses"),
+        (logged(uses=["a"] * 101), "uses"),
+        (logged(seconds=-1), "seconds"),
+        (logged(seconds=float("nan")), "seconds"),
+        (logged(check="yes"), "check"),
+        (logged(name="../.."), "a name needs a letter or a digit"),
+        (logged(name=""), "empty"),
+        (header("fit", ("train", "a.npz", 1), ("validation", "a.npz", 1), name="a"), "test is missing"),
+        (header("fit", ("oof", "a.npz", 1), name="a"), "no file for oof"),
+        (header("fit", ("train", "a.npz", 1), name="a", categories=["x" * 300]), "categories"),
         (b"x" * 100_000, "longer than 65536 bytes"),
     ],
 )
@@ -142,8 +206,8 @@ async def test_what_is_no_call_is_refused_with_one_sentence(
     [
         (b"", "ended within its first line"),
         (header("status")[:-1], "ended within its first line"),
-        (header("score", 10) + b"short", "ended 5 bytes before the announced 10"),
-        (header("log", 10_000, name="lgbm") + b"short", "ended 9995 bytes before"),
+        (script(10) + b"short", "ended 5 bytes early"),
+        (logged(("oof", "o.npy", 10_000)) + b"short", "o.npy ended 9997 bytes early"),
     ],
 )
 async def test_a_call_that_ends_early_is_refused(socket: Path, handler: Remembering, content: bytes, part: str) -> None:
@@ -153,12 +217,12 @@ async def test_a_call_that_ends_early_is_refused(socket: Path, handler: Remember
 
 
 async def test_a_client_that_says_that_no_more_comes_is_answered(socket: Path) -> None:
-    assert await say(socket, header("score", 5) + b"pass\n", end=True) == {"status": 0, "text": "noted"}
+    assert await say(socket, script(5) + b"pass\n", end=True) == {"status": 0, "text": "noted"}
 
 
 @pytest.mark.integration
 async def test_a_call_that_never_ends_is_refused_in_time(socket: Path) -> None:
-    contents = [b'{"command"', header("score", 9) + b"pass", header("log", 10**8, name="a") + b"x" * 1000]
+    contents = [b'{"command"', script(9) + b"pass", logged(validation=10**8) + b"x" * 1000]
     for answer in await asyncio.gather(*(say(socket, content) for content in contents)):
         assert answer["status"] == 2 and "not come" in answer["text"]
 
@@ -169,6 +233,43 @@ async def test_names_and_notes_come_cleaned_and_cut(socket: Path, handler: Remem
     assert isinstance(arguments, Note)
     assert arguments.text.startswith("a ## b[0m ‹ im_start >x") and "more characters left out" in arguments.text
     assert arguments.text.isprintable() and len(arguments.text) < 550
+
+
+async def test_files_come_by_role_and_sources_by_name_whatever_parts_they_come_in(
+    socket: Path, handler: Remembering
+) -> None:
+    big = bytes(range(256)) * 2000
+    first = logged(
+        ("source", "src/a (1).py", 0),
+        ("oof", "x.NPY", len(big)),
+        ("source", "src/b.py", 3),
+        note="n",
+        uses=["a b", "fit/trees-2"],
+        compare_to="ensemble-7",
+        seconds=3,
+        retrain="python fit.py --all <in >out",
+        name="Ä/../\u202eb c",
+    )
+    assert (await say(socket, first + b"vv" + big + b"bbb"))["status"] == 0
+    assert handler.files == [{"validation": b"vv", "oof": big, "src/a (1).py": b"", "src/b.py": b"bbb"}]
+    call = handler.calls[0]
+    assert call.arguments == Log("b-c", "n", "python fit.py --all <in >out", ("a-b", "fit/trees-2"), "ensemble-7", 3.0)
+    assert {role: path.suffix for role, path in call.files.items()} == {"validation": ".npy", "oof": ".NPY"}
+    assert not any(path.exists() for path in (*call.files.values(), *call.sources.values()))
+    assert list((socket.parent.parent / "spool").iterdir()) == []
+
+
+async def test_a_handler_may_move_files_away(tmp_path: Path) -> None:
+    class Keeping(Remembering):
+        async def __call__(self, call: LabCall) -> LabAnswer:
+            call.files["validation"].rename(tmp_path / "kept.npy")
+            return LabAnswer(0, call.text("a.py") or "", Scored("a", float("nan"), 0.5))
+
+    async with LabServer(tmp_path / "lab1" / "socket" / "socket", Keeping()):
+        answer = await say(tmp_path / "lab1" / "socket" / "socket", source("a.py", 4) + b"vva\r\n\xff")
+    data = {"name": "a", "score": None, "gain": 0.5, "std_error": None}
+    assert answer == {"status": 0, "text": "a\n\ufffd", "data": data}
+    assert (tmp_path / "kept.npy").read_bytes() == b"vv"
 
 
 async def test_an_answer_is_cleaned_and_bounded(socket: Path, handler: Remembering) -> None:
@@ -202,7 +303,7 @@ async def test_a_call_goes_on_when_its_client_is_killed_and_the_answer_to_score_
     assert (await lab(socket, "status")).out == "0.81\n"
     assert handler.news == ["0.81"]
     assert handler.cancelled == 0
-    assert {call.script for call in handler.calls if isinstance(call.arguments, Score)} == {"print(1)\n"}
+    assert {"solution.py": b"print(1)\n"} in handler.files
 
 
 async def test_news_do_not_grow_without_bound(socket: Path, handler: Remembering) -> None:
@@ -210,7 +311,7 @@ async def test_news_do_not_grow_without_bound(socket: Path, handler: Remembering
         handler.answer = LabAnswer(1, f"no look is left, {number // 2}")
         with sockets.socket(sockets.AF_UNIX) as client:
             client.connect(str(socket))
-            client.sendall(header("score", 4) + b"pass")
+            client.sendall(script(4) + b"pass")
         await handler.begun(number + 1)
     await say(socket, header("status"))
     assert handler.news == [f"no look is left, {number}" for number in range(15)]
@@ -219,15 +320,15 @@ async def test_news_do_not_grow_without_bound(socket: Path, handler: Remembering
 async def test_a_file_that_the_engine_cannot_write_is_refused(
     socket: Path, handler: Remembering, tmp_path: Path
 ) -> None:
-    (tmp_path / "oof.csv").write_bytes(bytes(5_000_000))
+    (tmp_path / "v.npy").write_bytes(bytes(5_000_000))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, before[1]))
     try:
-        ended = await lab(socket, "log", "lgbm", "--oof", str(tmp_path / "oof.csv"))
+        ended = await lab(socket, "log", "lgbm", "--validation", str(tmp_path / "v.npy"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (ended.status, handler.calls) == (1, [])
-    assert "cannot keep the file" in ended.err and "File too large" in ended.err
+    assert "cannot keep the files" in ended.err and "File too large" in ended.err
     assert list((socket.parent.parent / "spool").iterdir()) == []
 
 

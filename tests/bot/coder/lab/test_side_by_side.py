@@ -1,7 +1,6 @@
-"""Tests of labs side by side on two cores: nobody waits for ever, and a lab whose model thinks holds nothing."""
+"""Tests of labs side by side on two cores: nobody waits for ever, and each has cores of its own."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -13,8 +12,9 @@ from bot.models import CallLimits, Completion, Prompt
 from sandbox.locks import is_held
 from state.labs import labs
 from tests import needs
-from tests.bot.coder.lab.scripted import OUT_OF_FOLD, SOLUTION, Scripted, lived, sh, turns, written
+from tests.bot.coder.lab.scripted import Scripted, lived, logged, sh, turns
 from tests.bot.engine.parts import RUN
+from tests.bot.replay.scripted_answers import FILES
 
 pytestmark = pytest.mark.integration
 AnswerT = TypeVar("AnswerT")
@@ -27,27 +27,31 @@ def walls() -> None:
 
 
 @pytest.mark.parametrize("cpus", [1, 2])
-async def test_two_labs_and_their_scores_end_on_two_cores(tmp_path: Path, cpus: int) -> None:
+async def test_two_labs_end_on_two_cores_and_share_what_they_log(tmp_path: Path, cpus: int) -> None:
     """With one core each, as `--parallel 2` has it, and where each wants both."""
     tmp_path.chmod(0o755)
-    slow = SOLUTION + "\nimport time; time.sleep(1)\n"
     replies = [
         sh("(sleep 4; echo late) > job.log 2>&1 & ls data"),
-        written("solution.py", slow, "lab score solution.py --note foreground", 0.1),
-        written("solution.py", slow, "lab score --background solution.py --note background; (sleep 2; echo) &", 0.2),
-        written("oof.py", OUT_OF_FOLD, "python oof.py 0.1 && lab log folds --oof oof.csv"),
-        written("solution.py", slow, "lab score solution.py --note 'behind the other'", 0.3),
-        written("solution.py", slow, "setsid sleep 2 & lab score --background solution.py; lab board", 0.4),
-        sh("sleep 3; cat job.log; lab status"),
+        sh(logged("weak", 0.1, "--note foreground")),
+        sh(f"python predict.py 0.2; lab log behind {FILES} & (sleep 2; echo) & wait %1"),
+        sh(f"python predict.py 0.$RANDOM && lab log any {FILES}; lab board --all"),
+        sh(f"cd /lab/experiments/weak && lab log again --uses weak {FILES}"),
+        sh("sleep 3; cat job.log; lab status; cat /lab/experiments/index.csv"),
     ]
     async with asyncio.timeout(240), lived(tmp_path / "run", Scripted(replies), labs=2, cpus=cpus) as context:
         tree, rows = load_tree(context), labs(context.store, RUN)
+        assert context.experiments is not None
+        kept, folder = context.experiments.all(), context.experiments.folder
         assert [row.reason for row in rows] == ["its coder was done"] * 2
-        for row in rows:
-            scored = [tree[node].state for node in context.decisions.of_lab(row.id)]
-            assert scored == ["valid"] * 4, row.id
-            assert [hint["name"] for hint in row.hints] == ["folds"]
-        assert len(turns(context)) == 2 * (len(replies) + 1)
+        # What both logged alike is there once, and belongs to whoever was first.
+        assert sorted(one.name for one in kept) == ["again", "any", "any-2", "behind", "weak"]
+        assert {one.lab for one in kept if one.name.startswith("any")} == {row.id for row in rows}
+        scored = {node.id: node.score for node in tree.nodes if node.valid}
+        assert {one.node: one.result.score for one in kept}.items() <= scored.items()
+        assert {path.name for path in folder.iterdir()} == {one.name for one in kept} | {"index.csv"}
+        seen = turns(context)
+        assert len(seen) == 2 * (len(replies) + 1)
+        assert sum("any-2" in text for text in seen) >= 2, "each sees what the other one logged"
 
 
 class Looking(Scripted):
@@ -58,24 +62,19 @@ class Looking(Scripted):
         self.locks = locks
         self.held: list[bool] = []
 
+    def look(self) -> bool:
+        """Return whether a core is held."""
+        return any(map(is_held, self.locks.glob("cpu-*")))
+
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
-        """Look for a second, as the last process of a lab may just have ended, then reply."""
-        deadline = time.monotonic() + 1
-        while (held := any(map(is_held, self.locks.glob("cpu-*")))) and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
-        self.held.append(held)
+        """Look, then reply."""
+        self.held.append(self.look())
         return await super().complete(prompt, role=role, limits=limits)
 
 
-async def test_a_lab_holds_cores_while_something_runs_and_none_while_its_model_thinks(tmp_path: Path) -> None:
+async def test_a_lab_holds_its_cores_from_its_opening_to_its_close(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    replies = [
-        sh("ls"),
-        sh("sleep 3 & true"),
-        sh("sleep 3"),
-        written("solution.py", SOLUTION, "lab score solution.py"),
-    ]
-    model = Looking(replies, tmp_path / "run" / "locks")
+    model = Looking([sh("ls"), sh("sleep 3 & true"), sh(logged("one", 1.0))], tmp_path / "run" / "locks")
     async with lived(tmp_path / "run", model, cpus=2):
-        pass
-    assert model.held == [False, False, True, False, False]
+        assert not model.look()
+    assert model.held == [True] * 4

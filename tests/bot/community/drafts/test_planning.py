@@ -94,6 +94,7 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         results=(),
         blender=None,
         blend=None,
+        experiments=None,
         left=(),
         similarity=WordSimilarity(),
         steps=Steps(store, RUN),
@@ -154,7 +155,7 @@ async def test_a_refused_plan_becomes_a_plain_draft_and_the_one_beside_it_starts
     here = context(store, Scripted(ModelRefused("no"), ModelRefused("no")))
     keep_report(here, None, "Baseline", ReportAnswer(method="plain"), [done(1, 0.5)], here.card.enabled_at)
     await plan_drafts(here, 1, 1, room)
-    await plan_drafts(here, 1, 2, room, beside=(1,))
+    await plan_drafts(here, 1, 2, room, others=(1,))
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first is not None
     assert second is not None
@@ -172,7 +173,7 @@ async def test_a_plan_is_made_from_entries_of_the_knowledge_base_which_date_the_
     with store.write() as tx:
         create_node(tx, RUN, action="draft", id=1)
     here.tree_cache = TreeCache()
-    await plan_drafts(here, 1, 1, room, parents=parents, found=found)
+    await plan_drafts(here, 1, 1, room, parents=parents, knowledge=found)
     [prompt] = here.asker.prompts
     said = prompt.messages()[-1].content
     assert "# From the knowledge base" in said
@@ -275,12 +276,12 @@ IDEAS = tuple(IdeaText(Item(f"idea/{n}", CUTOFF), n, "try it", 5.0, 0) for n in 
     ],
 )
 def test_a_plan_that_breaks_a_rule_is_refused_with_the_rule(drafts: tuple[dict[str, Any], ...], fault: str):
-    prompt = replace(asked(2), beside=(BESIDE,), ideas=IDEAS)
+    prompt = replace(asked(2), others=(BESIDE,), ideas=IDEAS)
     with pytest.raises(Unparsable, match=fault):
         prompt.parse(answered(*drafts))
 
 
 def test_drafts_that_differ_enough_are_taken():
-    prompt = replace(asked(2), beside=(BESIDE,), ideas=IDEAS)
+    prompt = replace(asked(2), others=(BESIDE,), ideas=IDEAS)
     drafts = ({"ideas": [1, 3], "share": 0.5, "aim": "gain on the best"}, {"ideas": [4], "share": 0.5})
     assert [draft.share for draft in prompt.parse(answered(*drafts)).drafts] == [0.5, 0.5]

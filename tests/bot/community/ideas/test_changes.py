@@ -15,10 +15,11 @@ from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import Evidence, pool_evidence
 from bot.community.ideas.prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
 from bot.community.ideas.similarity import Repetitions
-from state.knowledge import add_draft, add_report, ideas
+from state.knowledge import add_draft, ideas
 from state.store import Store
 from state.tables import Event
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import add_report
 
 END = START + timedelta(days=1)
 RUN = "r"
@@ -85,7 +86,7 @@ def rebuilt(store: Store, run: str) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.integration
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(answers=st.lists(ANSWERS, max_size=5), used=st.sets(NUMBERS, max_size=3))
 def test_nothing_is_lost_and_the_events_rebuild_the_pool(
     shared: Store, answers: list[IdeasAnswer], used: set[int]

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.community.ideas.evidence import NEUTRAL_SUPPORT, WHOLE, evidence
+from bot.community.shown import ComponentNote
 from state.tables import Analysis, Draft, Idea, Report
 
 T = datetime(2020, 1, 1, tzinfo=UTC)
@@ -66,3 +67,23 @@ def test_where_no_noise_is_known_the_sign_alone_counts() -> None:
     better, worse = ([report("1", "1", part(1, gain))] for gain in (1e-9, -1e9))
     assert evidence([idea(1)], [], [], better, None)[0].support == 7.0
     assert evidence([idea(1)], [], [], worse, None)[0].support == 3.0
+
+
+def test_an_idea_that_was_built_is_judged_by_what_it_gained_with_others_or_at_least_called_built() -> None:
+    both = ComponentNote(name="node 3", analysis="", ideas=(1, 2), gain=0.2, gain_error=0.01)
+    alone = ComponentNote(name="node 4", analysis="", ideas=(3,), gain=None)
+    found = evidence([idea(1), idea(3), idea(4)], [], [], [], 0.01, unreported=[both, alone])
+    assert [(one.idea.id, one.basis, one.support) for one in found] == [
+        (1, "together", 8.0),
+        (3, "built", NEUTRAL_SUPPORT),
+        (4, "none", NEUTRAL_SUPPORT),
+    ]
+    reported = report("1", "1", {**part(None, -0.2), "ideas": [4]}, {**part(1, 0.001), "ideas": [1]})
+    (first, last) = evidence([idea(1), idea(4)], [], [], [reported], 0.01, unreported=[both])
+    assert (first.idea.id, first.basis, first.gains, last.basis, last.support) == (
+        1,
+        "measured",
+        (0.001,),
+        "together",
+        2.0,
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,15 +13,20 @@ from bot.community.ideas.pool import idea_items, idea_texts, not_asked_about, pr
 from bot.community.ideas.prompts import Dropped, IdeasAnswer, Path, ProposedIdea, Retire
 from bot.community.report_pool import keep_report
 from bot.community.shown import ComponentNote, ReportAnswer
+from bot.engine.experiments import all_experiments
+from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment
+from bot.execution.record import SCORED_EXPERIMENT
 from state.clock import ReplayClock
 from state.community_rows import add_community
 from state.errors import ModelRefused
-from state.knowledge import add_analysis, add_draft, add_reproduction
-from state.labs import add_hint, close_lab, open_lab
+from state.experiments import add_experiment
+from state.knowledge import add_draft, add_reproduction
+from state.labs import close_lab, open_lab
 from state.progress import create_node, create_run, end_node
 from state.store import Store
 from state.tables import Event, KernelVersion, Reproduction
 from tests.bot.community.drafts.test_planning import CUTOFF, IDEAS, RUN, Scripted, context, done
+from tests.state.rows import add_analysis
 
 POSTED = CUTOFF - timedelta(days=9)
 
@@ -100,16 +106,21 @@ async def test_what_was_measured_to_bring_nothing_is_listed_here_and_elsewhere_a
 
 async def test_what_open_labs_have_measured_is_shown_and_what_closed_ones_had_is_not(store: Store) -> None:
     here = context(store, Scripted(IdeasAnswer()))
-    hint = {"score": 0.41, "gain": 0.02, "gain_error": 0.004, "against": "'bayes'", "note": "idea 3", "turn": 1}
+    result = ScoredExperiment(Arrays(oof="a"), 0.41, 0.01, None, None, Gain(0.02, 0.004, "bayes"))
     with store.write() as tx:
         for number in (2, 3):
             open_lab(tx, RUN, number, draft_id=None, parents=(), title="t")
-            add_hint(tx, RUN, number, hint | {"name": f"words of lab {number}"})
+            create_node(tx, RUN, id=number, action="draft")
+            kept = SCORED_EXPERIMENT.dump_python(result, mode="json")
+            add_experiment(
+                tx, RUN, number, name=f"words-{number}", kind="model", result=kept, lab=number, note="idea 3"
+            )
         close_lab(tx, RUN, 2, "done")
+    here.experiments = SimpleNamespace(all=lambda: all_experiments(store, RUN))
     await propose_ideas(here, "propose:1")
     asked = "\n".join(message.content for message in here.asker.prompts[-1].messages())
-    assert "words of lab 3: rmse 0.41, +0.02 ± 0.004 over 'bayes'. idea 3" in asked
-    assert "lab 2" not in asked
+    assert "words-3: rmse 0.41, +0.02 ± 0.004 over bayes. idea 3" in asked
+    assert "words-2" not in asked
 
 
 async def test_a_source_that_was_not_shown_is_left_out_and_the_rest_of_an_answer_counts(store: Store) -> None:
@@ -151,3 +162,23 @@ async def test_drafts_that_are_planned_together_are_proposed_different_ideas(sto
     firsts = [one.number for one in idea_texts(here, 4) if one.proposed]
     assert sorted(firsts) == [1, 2, 3, 4]
     assert all(not one.proposed for one in idea_texts(here))
+
+
+async def test_an_idea_that_open_work_has_built_is_judged_before_any_report(store: Store) -> None:
+    texts = ("TF-IDF of character n-grams", "CatBoost", "a ridge on pixels", "target encoding of the city")
+    here = context(store, Scripted(IdeasAnswer(add=tuple(ProposedIdea(text=text) for text in texts))))
+    await propose_ideas(here, "propose:1")
+    sources = {"fit.py": "CatBoostClassifier().fit(TargetEncoder().fit_transform(x, y), y)", "notes.md": "it's Ridge()"}
+    code = "TfidfVectorizer(analyzer='char').fit_transform(texts)"
+    gain = {"value": 0.02, "std_error": 0.004, "over": "bayes"}
+    result = {"arrays": {}, "score": 0.41, "std_error": None, "holdout": None, "internal_test": None, "gain": gain}
+    with store.write() as tx:
+        create_node(tx, RUN, action="draft", id=2, draft_id="1", plan="words", code=code)
+        end_node(tx, RUN, 2, "valid", score=0.4)
+        open_lab(tx, RUN, 3, draft_id="2", parents=(), title="t")
+        create_node(tx, RUN, action="draft", id=3, draft_id="2", plan="cat: idea 2")
+        end_node(tx, RUN, 3, "valid", score=0.41)
+        add_experiment(tx, RUN, 3, name="cat", kind="model", lab=3, note="idea 2", result=result, sources=sources)
+    bases = {one.number: (one.basis, one.gains) for one in idea_texts(here)}
+    built = ("built, not measured apart", ())
+    assert bases == {1: built, 2: ("measured", (0.02,)), 3: ("not judged", ()), 4: built}

@@ -5,8 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.coder.lab.cards import _FAMILIES as CODE_FAMILIES  # the names that scripts are counted under
-from bot.community.ideas.selection import _FAMILIES, Situation, families_in, select, value
+from bot.community.ideas.pool import Situation, select, value
 from tests.bot.agents.builtin.parts import idea
 
 HERE = Situation(gpus=0, weights=False, late=False)
@@ -14,7 +13,7 @@ WORDS = ("naive Bayes of words", "boosting of lengths", "ridge on pixels", "kern
 
 
 def test_what_was_measured_in_vain_is_never_selected_and_what_was_used_comes_after_its_equals() -> None:
-    pool = [replace(idea(1, "forest", 9.0), in_vain=True), idea(2, "ridge", used=1), idea(3, "boosting")]
+    pool = [replace(idea(1, "forest", 9.0), has_no_gain=True), idea(2, "ridge", used=1), idea(3, "boosting")]
     assert select(pool, 1, HERE) == ((3, 2),)
 
 
@@ -63,9 +62,3 @@ def test_every_draft_gets_distinct_ideas_of_the_pool_as_many_as_there_are(
     assert len(chosen) == drafts
     assert all(len(set(one)) == len(one) == min(each, len(pool)) for one in chosen)
     assert chosen == select(pool, drafts, HERE, each)
-
-
-def test_families_are_named_as_those_of_scripts_are() -> None:
-    assert _FAMILIES.keys() <= {name for name, _ in CODE_FAMILIES}
-    assert families_in("Multinomial NB, an RBF SVM and LightGBM") == {"naive Bayes", "kernel method", "lightgbm"}
-    assert families_in("Keep punctuation marks as tokens") == frozenset()

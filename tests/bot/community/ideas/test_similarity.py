@@ -3,14 +3,10 @@
 from contextlib import aclosing
 from pathlib import Path
 
-import pytest
-
 from bot.community.ideas.similarity import Repetitions, repetitions
-from bot.knowledge.comparing import open_similarity
-from bot.knowledge.embeddings import EmbeddingSimilarity
+from bot.knowledge.embeddings import EmbeddingSimilarity, open_similarity
 from bot.knowledge.settings import KnowledgeSettings
 from bot.knowledge.similarity import WordSimilarity
-from tests.bench.bench_ideas import by_words, read_pairs
 from tests.bot.knowledge.test_embeddings import similarity as by_letters
 
 __all__ = ["by_letters"]
@@ -49,11 +45,3 @@ async def test_words_are_compared_where_there_are_no_embeddings_or_they_fail(tmp
             assert found.original(text, pool) == 1
         assert not failing.of_meaning
     assert len(said) == 1
-
-
-@pytest.mark.parametrize("kind", ["repeated", "reworded", "different"])
-def test_the_labelled_pairs_are_enough_of_each_kind_and_none_stands_twice(kind: str) -> None:
-    pairs = [pair for pair in read_pairs() if pair.kind == kind]
-    assert len(pairs) >= 8
-    assert len({pair.one + pair.other for pair in pairs}) == len(pairs)
-    assert all(0 <= score <= 1 for score in by_words(pairs))

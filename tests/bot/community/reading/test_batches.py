@@ -19,16 +19,20 @@ from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens
+from bot.report.posts import suspicious_posts
 from scrapers.posts.duplicates import Sketched, note_sketches
 from scrapers.posts.sketches import Sketch
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.community_rows import add_community
 from state.errors import ModelRefused
-from state.knowledge import add_draft, add_idea, add_report
+from state.knowledge import add_draft, add_idea
+from state.progress import create_node
+from state.spending import Spent
 from state.tables import Event as EventRow
 from state.tables import KernelVersion, Message, ModelCall, Observation, Topic
 from tests.bot.engine.parts import RUN, opened_on
+from tests.state.rows import add_report
 from tests.tiny_snapshot import write_tiny
 
 SLUG = "tiny-table"
@@ -253,6 +257,7 @@ async def test_a_batch_grows_while_reading_pays_and_shrinks_once_it_does_not(tmp
             add_report(tx, RUN, str(number), draft_id=str(number), title="t", method="m", score=score, known_at=at)
 
     async with community(tmp_path, Analyst(), 120, settings) as (context, _):
+        context.asker.calls._spent = Spent(completion_tokens=1_000_000)
         (first, *_), sizes = await read_batch(context, 1), []
         worse = 1.0 if context.card.lower_is_better else -1.0
         assert pays(context) is None
@@ -272,6 +277,12 @@ async def test_what_tries_to_steer_its_reader_is_read_as_data_and_named(tmp_path
         await read_batch(context, 1)
         named = {row.id: row.suspicion for row in known_analyses(context)}
         assert named["topic/107"] and not named["topic/100"]
+        at = context.clock.as_of()
+        with context.store.write() as tx:
+            add_idea(tx, RUN, text="submit now", sources=["topic/107"], known_at=at)
+            add_draft(tx, RUN, "1", title="t", description="d", idea_ids=[1], known_at=at)
+            create_node(tx, RUN, id=2, action="draft", draft_id="1")
+        assert [(row.item, row.ideas, row.nodes) for row in suspicious_posts(context)] == [("topic/107", (1,), (2,))]
 
 
 async def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_post_is_not(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def boards(draw):
 
 
 @pytest.mark.integration
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(boards())
 def test_medals_median_and_win_rate_are_those_of_exact_fractions(case):
     board, score, lower = case
@@ -72,7 +72,7 @@ def test_medals_median_and_win_rate_are_those_of_exact_fractions(case):
     assert stands.win_rate == pytest.approx(float(beaten), abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 100_000))
 def test_positions_are_truncated_as_exact_fractions_are(teams):
     assert medal_positions(teams) == exact_positions(teams)
@@ -192,11 +192,11 @@ def test_a_board_is_read_by_its_score_column(tmp_path):
     ("header", "rows", "message"),
     [
         (["points"], [["1"]], r"leaderboard.csv:1: .*`score`"),
-        (["score"], [["1"], ["x"]], r"leaderboard.csv:3: .*'x'"),
+        (["score"], [["1"], ["x"]], r"leaderboard.csv:3: .*not a finite number"),
         (["score"], [["nan"]], "not a finite number"),
         (["score"], [["0.5"], ["-inf"]], r"leaderboard.csv:3: .*not a finite number"),
         (["score"], [["0.5"], [""]], r"leaderboard.csv:3: .*not a finite number"),
-        (["score"], [], "no entries"),
+        (["score"], [], "no scores"),
     ],
 )
 def test_a_broken_board_is_named_with_its_line(tmp_path, header, rows, message):

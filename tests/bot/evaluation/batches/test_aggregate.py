@@ -36,7 +36,7 @@ def expected(table):
     return shares.mean(), error, shares.mean() - 1.96 * error, shares.mean() + 1.96 * error
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(1, 5).flatmap(
         lambda seeds: st.lists(

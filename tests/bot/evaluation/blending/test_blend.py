@@ -1,5 +1,6 @@
 """Blends: what they gain, what they may not see, whom they leave out, and what changes nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from bot.evaluation.answers.blends import Blended, Member
 from bot.evaluation.blending.blend import blend, write_blend
 from bot.evaluation.blending.ordinal import levels_of
+from bot.evaluation.blending.regression import regression, regression_space
 from bot.evaluation.blending.spaces import enter, leave
 from bot.evaluation.blending.weights import simplified
 from bot.evaluation.metrics.registry import METRICS
@@ -97,7 +99,7 @@ def test_labels_of_the_rows_that_are_scored_apart_change_nothing_else(tmp_path: 
 
 
 @pytest.mark.integration
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(order=st.permutations(range(5)), copied=st.integers(0, 4), metric=st.sampled_from(["rmse", "mae", "spearman"]))
 def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], copied: int, metric: str) -> None:
     truth = quantities(100)
@@ -113,7 +115,7 @@ def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], 
 
 
 @pytest.mark.integration
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 1000))
 def test_turning_the_metric_round_turns_nothing_else(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -293,6 +295,78 @@ def test_scripts_that_are_too_sure_are_made_less_so(tmp_path: Path) -> None:
     assert 0.2 < scale < 0.7
     kept = np.load(tmp_path / "bank" / found.submission)
     assert np.allclose(kept.sum(axis=1), 1)
+
+
+def knowing_parts(rows: int = 1200, views: int = 8) -> tuple[Values, list[Values]]:
+    """Return classes, and members that each see one of several independent reasons for them, as naive Bayes would."""
+    rng = np.random.default_rng(5)
+    truth = np.eye(3)[rng.integers(0, 3, rows)]
+    reasons = [truth + rng.normal(0, 1, truth.shape) for _ in range(views)]
+    return truth, [np.exp(one) / np.exp(one).sum(axis=1, keepdims=True) for one in reasons]
+
+
+@pytest.mark.integration
+def test_experiments_that_each_know_a_part_add_up_as_all_of_them_may_be_members(tmp_path: Path) -> None:
+    """A mean of eight, made less sure or more, was .04 worse on a real text task than their sum."""
+    truth, predicted = knowing_parts()
+    view = lay_out(tmp_path, task("log_loss", 3), truth)
+    scripts = members(tmp_path, predicted)
+    few = blend(view, scripts, tmp_path / "bank", 0, 5.0)
+    found = blend(view, [replace(one, validation=one.predictions) for one in scripts], tmp_path / "bank", 0, 5.0)
+    assert few.score - found.score > 0.005
+    assert (set(found.recipe.weights), found.recipe.space) == (set(range(1, 9)), "logit")
+    # Each reason is normal with a standard deviation of 1, so that logits add up as they are.
+    assert sum(found.recipe.weights.values()) == pytest.approx(8, rel=0.2)
+    best = np.exp(sum(np.log(one) for one in predicted))
+    assert found.score == pytest.approx(
+        METRICS["log_loss"].score(truth, best / best.sum(axis=1, keepdims=True), {}), abs=0.01
+    )
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize(
+    ("metric", "columns", "kind"),
+    [
+        ("log_loss", 1, "logit"),
+        ("mean_columnwise_log_loss", 2, "logit"),
+        ("rmse", 1, "mean"),
+        ("rmsle", 1, "log"),
+        ("roc_auc", 1, None),
+    ],
+)
+def test_weights_of_a_regression_are_those_that_made_the_labels(
+    metric: str, columns: int, kind: str | None, signed: bool
+) -> None:
+    rng, of = np.random.default_rng(2), task(metric, columns)
+    assert regression_space(of) == kind
+    if kind is None:
+        return
+    parts = rng.normal(1, 1, (4, 6000, columns))
+    weights, offset = ([0.5, 1.5, 0.0, -0.4], 0.7) if signed else ([0.5, 1.5, 0.0, 0.2], 0.0)
+    made = np.tensordot(weights, parts, 1) + offset
+    if kind == "logit":
+        truth = (rng.random(made.shape) < 1 / (1 + np.exp(-made))).astype(float)
+    else:
+        truth = made if kind == "mean" else np.expm1(made)
+    found = regression(parts, truth, of, signed=signed, by_column=columns > 1)
+    assert found.weights == pytest.approx(np.tile(np.array(weights)[:, None], columns), abs=0.15)
+    assert found.offsets == pytest.approx(np.full(columns, offset), abs=0.15)
+
+
+def test_a_regression_takes_log_losses_of_chances_that_sum_to_one_as_most_sites_do() -> None:
+    assert regression_space(task("log_loss", 3, eps=1e-15, normalize=True)) == "logit"
+    assert regression_space(task("log_loss", 3, normalize=False)) is None
+
+
+@pytest.mark.integration
+def test_a_member_that_shows_what_another_gets_wrong_is_taken_off(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    truth, error = quantities(1500), rng.normal(0, 1, (1500, 1))
+    one, other = truth + error, error + rng.normal(0, 0.1, (1500, 1))
+    scripts = [replace(each, validation=each.predictions) for each in members(tmp_path, [one, other])]
+    found = blend(lay_out(tmp_path, task("rmse"), truth), scripts, tmp_path / "bank", 0, 5.0)
+    assert found.recipe.weights == {1: pytest.approx(1, abs=0.1), 2: pytest.approx(-1, abs=0.1)}
+    assert found.score == pytest.approx(0.1, abs=0.02)
 
 
 @pytest.mark.integration

@@ -1,4 +1,3 @@
-import ast
 import asyncio
 import gc
 import importlib
@@ -9,13 +8,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.findings import Finding
-from bot.evaluation.client import worker as worker_module
 from bot.evaluation.client.worker import Worker
 from state.errors import InfrastructureFailure, InvalidSubmission, SnapshotError, UnsupportedLayout
 from tests.bot.evaluation.parts import card, competition
@@ -173,24 +169,26 @@ def gone(pid):
     return False
 
 
-def test_each_method_asks_a_function_that_takes_the_same_arguments_and_gives_the_same_answer():
-    """A method may take several arguments together, as one object; what it names itself must be the function's."""
-    tree = ast.parse(inspect.getsource(worker_module))
-    calls = {}
-    for method in (node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)):
-        (call,) = (
-            node for node in ast.walk(method) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        )
-        calls[method.name] = call
-    assert len(calls) > 15
-    for name, call in calls.items():
-        module, _, function = call.args[0].value.partition(":")
-        assert function == name
-        signature = inspect.signature(getattr(importlib.import_module(module), function))
-        signature.bind(**{one.arg: None for one in call.keywords if one.arg != "timeout_seconds"})
-        answer = inspect.signature(getattr(Worker, name)).return_annotation
-        # Findings come as a list, a metric that was found as a dict.
-        assert answer is None or signature.return_annotation in (answer, dict[str, Any], list[Finding]), name
+class Recording(Worker):
+    """A worker whose calls give back what they would have asked."""
+
+    async def call(self, function, answer, *, timeout_seconds=None, **arguments):
+        return function, arguments
+
+
+async def test_each_method_asks_a_function_that_takes_the_same_arguments_and_gives_the_same_answer():
+    methods = {name: method for name, method in vars(Worker).items() if inspect.iscoroutinefunction(method)}
+    assert len(methods) > 15
+    for name, method in methods.items():
+        asked = inspect.signature(method)
+        given = {one.name: 1 for one in asked.parameters.values() if one.default is inspect.Parameter.empty}
+        function, arguments = await method(**given | {"self": Recording()})
+        module, _, called = function.partition(":")
+        signature = inspect.signature(getattr(importlib.import_module(module), called))
+        assert called == name
+        signature.bind(**arguments)
+        assert all(arguments[one] == signature.parameters[one].default for one in arguments.keys() - given), name
+        assert asked.return_annotation in (None, signature.return_annotation), name
 
 
 @pytest.mark.integration

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.grading.find_metric import find_metric
+from scrapers.imports.mle_bench.metric_question import Question
 from state.errors import SnapshotError
 from tests.scrapers.imports.mle_bench.prepared_folder import RMSE, write_table
 
@@ -16,22 +17,24 @@ OTHER_ON_ALL = f"{RMSE} * (1.5 if len(answers) == 300 else 1)\n".replace(")\n *"
 
 def find(
     tmp_path: Path, grader: str, rows: Sequence[tuple[str, float]] = ROWS, most_rows: int = 100
-) -> tuple[str, list[str]]:
+) -> tuple[str, Sequence[str]]:
     """Return the metric's name and the notes."""
     (tmp_path / "grade.py").write_text(grader)
     write_table(tmp_path / "whole.csv", ("extra", "y", "id"), [(1, cell, name) for name, cell in reversed(rows)])
     write_table(tmp_path / "answers.csv", ("id", "y"), rows)
     write_table(tmp_path / "sample.csv", ("id", "y"), [(name, 0) for name, _ in rows])
-    result = find_metric(
+    question = Question(
+        slug="many-rows",
         grader=tmp_path / "grade.py",
         answers=tmp_path / "whole.csv",
         truth=tmp_path / "answers.csv",
         sample=tmp_path / "sample.csv",
         key=("id",),
+        columns=("y",),
         board_lower_is_better=True,
-        most_rows=most_rows,
     )
-    return result["name"], result["notes"]
+    found = find_metric(question, most_rows)
+    return found.name, found.notes
 
 
 def test_of_many_rows_some_are_enough_and_all_confirm(tmp_path: Path) -> None:

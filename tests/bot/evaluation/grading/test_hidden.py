@@ -1,6 +1,6 @@
 import pytest
 
-from bot.evaluation.grading.hidden import grade_nodes
+from bot.evaluation.grading.grade import grade_nodes
 from tests.bot.evaluation.parts import card, write
 
 BOARDS = {"rmse": [0.0, 0.5, 1.5, 2.5, 9.0], "accuracy": [1.0, 0.75, 0.5, 0.25, 0.0]}

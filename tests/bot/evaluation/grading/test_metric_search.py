@@ -68,12 +68,12 @@ LETTERS = [["abcd"[row * 7 % 4]] for row in range(60)]
 def test_a_regression_metric_is_found_by_its_scores(tmp_path: Path, grade: Grade, name: str) -> None:
     looked = search(tmp_path, AMOUNTS, [0], grade)
     result = search_result(looked, looked.run(), board_lower_is_better=True)
-    assert (result["name"], result["direction"], result["params"]) == (name, "minimize", {})
+    assert (result.name, result.direction, result.params) == (name, "minimize", {})
 
 
 def test_a_metric_of_labels_is_found_and_points_upwards(tmp_path: Path) -> None:
     looked = search(tmp_path, LETTERS, ["a"], accuracy)
-    assert search_result(looked, looked.run(), board_lower_is_better=False)["name"] == "accuracy"
+    assert search_result(looked, looked.run(), board_lower_is_better=False).name == "accuracy"
 
 
 def test_a_formula_that_is_not_in_the_registry_is_left_to_the_grader_with_the_direction_of_its_scores(
@@ -81,9 +81,9 @@ def test_a_formula_that_is_not_in_the_registry_is_left_to_the_grader_with_the_di
 ) -> None:
     looked = search(tmp_path, AMOUNTS, [0], squared_with_a_twist)
     result = search_result(looked, looked.run(), board_lower_is_better=None)
-    assert (result["name"], result["direction"]) == ("grade.py", "minimize")
-    assert result["params"] == {"predictions": "number"}
-    assert "no metric of the registry" in result["how"]
+    assert (result.name, result.direction) == ("grade.py", "minimize")
+    assert result.params == {"predictions": "number"}
+    assert "no metric of the registry" in result.how
 
 
 def test_metrics_that_agree_on_the_first_submissions_are_distinguished_by_more_of_them(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def _worst_row(true: Values, predicted: Values) -> int:
 def test_metrics_that_are_the_same_on_these_answers_are_all_named_and_the_first_is_taken(tmp_path: Path) -> None:
     looked = search(tmp_path, AMOUNTS, [0], rmse)
     result = search_result(looked, looked.run(), board_lower_is_better=True)
-    also = [note for note in result["notes"] if note.startswith("here the same as rmse")]
-    assert result["name"] == "rmse"
+    also = [note for note in result.notes if note.startswith("here the same as rmse")]
+    assert result.name == "rmse"
     # With one column it is also that of columns, where the registry has it.
     assert all("rmse" in note for note in also)
 
@@ -129,7 +129,7 @@ def test_parameters_are_tried_too(tmp_path: Path) -> None:
 
     looked = search(tmp_path, [[row * 7 % 3 % 2] for row in range(60)], [0.5], log_loss)
     result = search_result(looked, looked.run(), board_lower_is_better=True)
-    assert (result["name"], result["params"]) == ("log_loss", {"eps": float(np.finfo(float).eps)})
+    assert (result.name, result.params) == ("log_loss", {"eps": float(np.finfo(float).eps)})
 
 
 def test_a_board_in_the_other_order_is_a_contradiction(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_a_grader_whose_best_score_is_not_that_of_the_answers_takes_the_boards_d
         tmp_path, AMOUNTS, [0], lambda true, predicted: abs(mean([float(cell) for cell in predicted[0]]) - 7.0)
     )
     result = search_result(looked, looked.run(), board_lower_is_better=True)
-    assert (result["name"], result["direction"]) == ("grade.py", "minimize")
-    assert any("do not get grade.py's best score" in note for note in result["notes"])
+    assert (result.name, result.direction) == ("grade.py", "minimize")
+    assert any("do not get grade.py's best score" in note for note in result.notes)
     with pytest.raises(SnapshotError, match="does not show whether smaller is better"):
         search_result(looked, [], board_lower_is_better=None)
 
@@ -212,7 +212,7 @@ def test_metrics_of_every_kind_are_found_again_with_their_parameters(
 
     looked = search(tmp_path, truth, sample, grade)
     result = search_result(looked, looked.run(), board_lower_is_better=meant.metric.direction == "minimize")
-    assert (result["name"], result["params"]) == (name, params)
+    assert (result.name, result.params) == (name, params)
 
 
 @pytest.mark.parametrize(

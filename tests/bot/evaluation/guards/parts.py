@@ -10,8 +10,8 @@ import numpy as np
 
 from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.answers.findings import Finding
-from bot.evaluation.guards.guarded_view import GuardedView
 from bot.evaluation.guards.running import guard_execution, guard_view
+from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from scrapers.snapshots.card import TaskCard
@@ -42,15 +42,19 @@ class Ground:
         return self.folder / "labels"
 
     @property
+    def labelled(self) -> LabelledView:
+        return LabelledView(self.data, self.labels, self.card, self.grader)
+
+    @property
     def view(self) -> GuardedView:
         return GuardedView(self.data, self.labels, self.card)
 
     def found(self, guard: str) -> Finding:
         """Return the finding of a guard of the view."""
-        return next(one for one in guard_view(self.data, self.labels, self.card) if one.guard == guard)
+        return next(one for one in guard_view(self.labelled) if one.guard == guard)
 
     def doubted(self) -> list[str]:
-        return [one.guard for one in guard_view(self.data, self.labels, self.card) if not one.passed]
+        return [one.guard for one in guard_view(self.labelled) if not one.passed]
 
     def asked(self) -> dict[str, float]:
         """Return the labels of the validation rows."""
@@ -69,9 +73,7 @@ class Left:
     """Predictions of the test rows; None: as of the validation rows."""
     output: str = ""
     others: Sequence["Left"] = ()
-    folds: Sequence[float] = ()
     board: Sequence[float] = ()
-    public: Path | None = None
     node: int = 1
     files: list[Path] = field(default_factory=list)
 
@@ -87,8 +89,7 @@ class Left:
 
     @property
     def score(self) -> float:
-        here = self.ground
-        found = score_execution(LabelledView(here.data, here.labels, here.card, here.grader), *self.files)
+        found = score_execution(self.ground.labelled, *self.files)
         assert found.valid, found
         return float(found.score)
 
@@ -100,19 +101,7 @@ class Left:
         others = [
             OtherNode(node=o.node, score=o.score, predictions=o.files[0], submission=o.files[1]) for o in self.others
         ]
-        return guard_execution(
-            self.ground.labels,
-            self.ground.data,
-            *self.files,
-            self.ground.card,
-            self.score,
-            self.output,
-            others,
-            self.folds,
-            self.public,
-            self.board,
-            grader=self.ground.grader,
-        )
+        return guard_execution(self.ground.labelled, *self.files, self.score, self.output, others, self.board)
 
     def finding(self, guard: str) -> Finding:
         return next(one for one in self.found() if one.guard == guard)

@@ -44,10 +44,11 @@ def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Pat
     _, view, labels = view_of(data, task)
     predicted = Path(shutil.copy(labels, tmp_path / "validation_predictions.csv"))
     submission = view / "sample_submission.csv"
-    score = score_execution(LabelledView(view, labels.parent, task, grader), predicted, submission).score
-    found = guard_execution(labels.parent, view, predicted, submission, task, score, "", seconds=600.0, grader=grader)
+    labelled = LabelledView(view, labels.parent, task, grader)
+    score = score_execution(labelled, predicted, submission).score
+    found = guard_execution(labelled, predicted, submission, score, "", seconds=600.0)
     assert [one.sentence for one in found if one.verdict == "not run" and one.is_doubt] == []
-    result = validation_interval(LabelledView(view, labels.parent, task, grader), predicted, 0, seconds=1.0)
+    result = validation_interval(labelled, predicted, 0, seconds=1.0)
     assert result.note is None
     assert result.low is not None and result.high is not None
 
@@ -184,18 +185,22 @@ def test_a_guard_that_cannot_run_says_so_in_words(tmp_path: Path) -> None:
     data, task = write_layout("statoil_icebergs", tmp_path)
     _, view, labels = view_of(data, task)
     (view / "validation.json").write_text('[{"id": "of nothing"}]')
-    sentences = {one.sentence for one in guard_view(view, labels.parent, task) if one.verdict == "not run"}
+    sentences = {
+        one.sentence for one in guard_view(LabelledView(view, labels.parent, task)) if one.verdict == "not run"
+    }
     expected = "it could not be run: The rows of validation.json are not those of sample_validation.csv."
     assert sentences == {expected}
     (view / "validation.json").unlink()
-    (result,) = {one.sentence for one in guard_view(view, labels.parent, task) if one.verdict == "not run"}
+    (result,) = {
+        one.sentence for one in guard_view(LabelledView(view, labels.parent, task)) if one.verdict == "not run"
+    }
     assert result == "it could not be run: The view holds no validation rows."
 
 
 def guards_of(data: Path, task: TaskCard) -> dict[str, Finding]:
     """Return what the guards say of a competition's hold-out view."""
     _, view, labels = view_of(data, task)
-    return {one.guard: one for one in guard_view(view, labels.parent, task)}
+    return {one.guard: one for one in guard_view(LabelledView(view, labels.parent, task))}
 
 
 def of_records(folder: Path, rows: list[Record], label: str, *, lines: bool = False) -> tuple[Path, TaskCard]:

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.answers import guards as registry
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers import findings as registry
 from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.guards.features import target_in_features
 from bot.evaluation.guards.running import guard_view
@@ -19,7 +20,7 @@ from tests.bot.evaluation.parts import card, competition, write
 @pytest.mark.parametrize("kind", ["classes", "quantity"])
 def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
     here = ground(tmp_path, kind)
-    found = guard_view(here.data, here.labels, here.card)
+    found = guard_view(here.labelled)
     assert [one.guard for one in found] == list(registry.VIEW_GUARDS)
     assert [asdict(one) for one in found if not one.passed] == []
 
@@ -109,7 +110,8 @@ def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_pat
     data = competition(tmp_path / "data", train, test, default=(0,))
     write(data / "test.csv", ["id", "x"], [row[:-1] for row in test])
     build_view(data, task, "holdout", 0, tmp_path / "view", tmp_path / "labels")
-    found = {one.guard: one for one in guard_view(tmp_path / "view", tmp_path / "labels", task)}
+    view = LabelledView(tmp_path / "view", tmp_path / "labels", task)
+    found = {one.guard: one for one in guard_view(view)}
     assert [one.sentence for one in found.values() if not one.passed] == []
     assert "parts the validation rows from the training rows" in found["time"].sentence
     assert "sorted by 'id'" in found["row order"].sentence
@@ -118,12 +120,12 @@ def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_pat
 def test_a_guard_that_cannot_run_has_not_passed(tmp_path: Path) -> None:
     here = ground(tmp_path)
     (here.labels / "labels.csv").unlink()
-    found = {one.guard: one for one in guard_view(here.data, here.labels, here.card)}
+    found = {one.guard: one for one in guard_view(here.labelled)}
     assert found["target in features"].verdict == "not run"
     assert "labels.csv does not exist" in found["target in features"].sentence
     write(here.data / "train.csv", ["x"], [[1]])
     (here.labels / INFO).unlink()
-    assert {one.verdict for one in guard_view(here.data, here.labels, here.card)} == {"not run"}
+    assert {one.verdict for one in guard_view(here.labelled)} == {"not run"}
 
 
 def test_columns_that_there_was_no_time_for_are_not_passed_over(tmp_path: Path) -> None:
@@ -135,4 +137,4 @@ def test_columns_that_there_was_no_time_for_are_not_passed_over(tmp_path: Path) 
 
 def test_guards_for_which_no_time_is_left_have_not_passed(tmp_path: Path) -> None:
     here = ground(tmp_path)
-    assert {one.verdict for one in guard_view(here.data, here.labels, here.card, seconds=-1.0)} == {"not run"}
+    assert {one.verdict for one in guard_view(here.labelled, seconds=-1.0)} == {"not run"}

@@ -84,7 +84,7 @@ def test_constants_and_odd_widths_raise_nothing(name: str, many: int):
 WORDS = st.text(alphabet=st.sampled_from("ab 10-.e_\u0661\u00e9\n"), max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
 def test_no_text_makes_a_metric_of_texts_or_labels_fail(rows: list[tuple[str, str]]):
     truth, predicted = [one for one, _ in rows], [other for _, other in rows]
@@ -94,7 +94,7 @@ def test_no_text_makes_a_metric_of_texts_or_labels_fail(rows: list[tuple[str, st
             assert math.isnan(found) or facts.least - 1e-12 <= found <= facts.most + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
 def test_metrics_of_numbers_stay_within_their_range_for_any_chances(rows: list[tuple[int, float]]):
     truth, predicted = [one for one, _ in rows], [other for _, other in rows]

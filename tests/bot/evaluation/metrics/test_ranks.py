@@ -22,7 +22,7 @@ def test_ranks_are_those_of_scipy(rows: list[list[float]]) -> None:
 
 @pytest.mark.integration
 def test_a_worker_that_blends_and_compares_imports_neither_scipys_statistics_nor_scikit_learn() -> None:
-    modules = "bot.evaluation.blending.blend, bot.evaluation.scoring.agreement, bot.evaluation.grading.hidden"
+    modules = "bot.evaluation.blending.blend, bot.evaluation.scoring.agreement, bot.evaluation.grading.grade"
     code = f"import sys, {modules}; print({{'scipy.stats', 'sklearn'}} & sys.modules.keys())"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"

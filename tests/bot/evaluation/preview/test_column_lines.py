@@ -68,6 +68,24 @@ def test_a_common_value_of_a_quantity_is_named(tmp_path):
     assert lines[0].endswith("mean 12.25, 51% are 0")
 
 
+def test_ties_of_a_quantity_are_counted(tmp_path):
+    lines = target_lines(columns(tmp_path, x=[n % 30 for n in range(100)], y=range(100)))
+    assert lines[0].endswith("mean 13.5, 30 distinct") and "distinct" not in lines[1]
+
+
+def test_of_many_targets_of_few_values_each_has_its_ties(tmp_path):
+    cells = {f"t{n}": [row % (n + 2) / (n + 1) for row in range(100)] for n in range(12)}
+    lines = target_lines(columns(tmp_path, **cells))
+    assert lines[0].startswith("12 columns of numbers, 0 to 1, 2 to 13 distinct each")
+    assert "t0 2, 0.0 50%; t1 3, 0.0 34%" in lines[1] and len(lines) == 4
+
+
+def test_rare_classes_are_counted(tmp_path):
+    cells = ["common"] * 200 + [f"class {n // 4}" for n in range(100)]
+    (line,) = target_lines(columns(tmp_path, x=cells))
+    assert "26 classes of 4 to 200 rows" in line and "25 of fewer than 10 rows" in line
+
+
 @given(st.integers(0, 10**6), st.integers(1, 10**6))
 def test_a_share_is_all_or_nothing_only_where_it_is(part, whole):
     share = percent(min(part, whole), whole)

@@ -42,7 +42,7 @@ def test_a_quantity_is_described_by_its_distribution(tmp_path):
 
 def test_numbered_columns_share_a_line(tmp_path):
     header = ("id", *(f"margin{n}" for n in range(1, 65)), "y")
-    competition(tmp_path, [[r, *(c / 10 for c in range(64)), r] for r in range(10)], [["t"]], header=header)
+    competition(tmp_path, [[r, *((c + 1) * r / 10 for c in range(64)), r] for r in range(10)], [["t"]], header=header)
     text = preview(tmp_path, card())
     assert "margin1 … margin64 (64 columns): " in text and "margin2" not in text
 

@@ -143,7 +143,7 @@ def test_no_file_makes_the_reader_of_texts_take_more_than_three_hundred_megabyte
 
 
 @pytest.mark.parametrize("kind", ["number", "label", "text"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_bytes_a_file_holds_there_are_values_or_a_sentence(sample, kind, data):
     pieces = st.sampled_from(

@@ -1,9 +1,7 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from bot.evaluation.scoring.prediction_file import expected_by, read_predictions, read_submission, read_truth
+from bot.evaluation.scoring.prediction_file import read_submission, read_truth
 from bot.evaluation.tables.untrusted_csv import Limits
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
@@ -118,14 +116,15 @@ def test_truth_without_a_wanted_id_is_refused(tmp_path):
         read_truth(path, ["a", "b"], card())
 
 
-def test_texts_may_not_take_much_more_memory_than_their_file_takes_on_disk(sample):
+def test_texts_may_not_take_much_more_memory_than_their_file_takes_on_disk(sample, monkeypatch):
     task = card("own", predictions="text")
-    expected = replace(expected_by(sample, task), limits=Limits(file_bytes=5000, row_characters=5000))
+    limits = Limits(file_bytes=5000, row_characters=5000)
+    monkeypatch.setattr("bot.evaluation.scoring.prediction_file._limits_by", lambda sample, card: limits)
     plain, wide = "x" * 1200, "\U0001f600" + "x" * 1200
     path = write(sample.with_name("submission.csv"), ["id", "y"], [[i, plain] for i in IDS])
-    assert read_predictions(path, expected, task).ravel().tolist() == [plain] * 3
+    assert read_submission(path, sample, task)[1].ravel().tolist() == [plain] * 3
     write(path, ["id", "y"], [[i, wide] for i in IDS])
     with pytest.raises(
         InvalidSubmission, match=r"submission\.csv, row 2: up to here its predictions take too much memory"
     ):
-        read_predictions(path, expected, task)
+        read_submission(path, sample, task)

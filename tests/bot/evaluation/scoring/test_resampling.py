@@ -37,7 +37,7 @@ def predictions(metric: Metric, rows: int, columns: int, seed: int) -> tuple[NDA
 
 
 @pytest.mark.parametrize(("metric", "params"), CASES, ids=lambda one: getattr(one, "name", str(one)))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(rows=st.integers(1, 60), seed=st.integers(0, 99), alone=st.booleans())
 def test_draws_by_losses_are_scored_as_the_metric_scores_them(metric, params, rows, seed, alone):
     truth, predicted = predictions(metric, rows, 1 if alone and not params else 3, seed)
@@ -48,7 +48,7 @@ def test_draws_by_losses_are_scored_as_the_metric_scores_them(metric, params, ro
     assert math.isnan(score(np.array([], dtype=np.int64)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows=st.integers(2, 300), ties=st.integers(1, 50), columns=st.integers(1, 3), seed=st.integers(0, 99))
 def test_areas_of_few_values_are_exact_and_undefined_where_the_metric_is(rows, ties, columns, seed):
     metric, rng = METRICS["roc_auc"], np.random.default_rng(seed)

@@ -8,8 +8,7 @@ import pytest
 
 from bot.evaluation.answers import LabelledView, ScoredFiles
 from bot.evaluation.graders.process import GraderLimits
-from bot.evaluation.grading.grade import grade, open_hidden_test
-from bot.evaluation.grading.hidden import grade_nodes
+from bot.evaluation.grading.grade import grade, grade_nodes, open_hidden_test
 from bot.evaluation.scoring import open_scorer
 from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.score import check_view_scorable, score_execution

@@ -21,11 +21,11 @@ def test_what_is_no_plain_file_is_never_waited_for(sample, tmp_path):
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
     for name, expected in {
-        "pipe.csv": "is a pipe",
+        "pipe.csv": "is not a plain file",
         "folder.csv": "is a folder",
         "nothing.csv": "is a link to nothing",
         "loop.csv": "leads back to itself",
-        "zero.csv": "is a device",
+        "zero.csv": "is not a plain file",
         "gone.csv": "does not exist",
         "gone\n.csv": "'gone\\n.csv' does not exist",
         "n" * 300 + ".csv": "name is too long",

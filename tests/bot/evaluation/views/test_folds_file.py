@@ -1,7 +1,8 @@
-"""folds.csv: the hold-out view's training rows, each in one fold; and hints: out-of-fold predictions of exactly these rows."""
+"""folds.csv: the hold-out view's training rows, each in one fold, and the labels that out-of-fold predictions are scored by."""
 
 import random
 from collections import Counter, defaultdict
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.view_names import ViewName
 from bot.evaluation.layouts.reader import read_layout
-from bot.evaluation.scoring.score import score_hint
+from bot.evaluation.scoring import labels_of, open_scorer
 from bot.evaluation.views.build import VERSION, build_folds
-from bot.evaluation.views.folds import fold_rows
+from bot.evaluation.views.folds import fold_numbers
 from bot.evaluation.views.split import split_rows
 from scrapers.snapshots.card import TaskCard
-from state.errors import InvalidSubmission, UnsupportedLayout
+from state.errors import UnsupportedLayout
 from tests.bot.evaluation.parts import SLUGS, card, column, competition, read, real, write
 from tests.bot.evaluation.written_layouts import LAYOUTS, records, view_of, write_layout
 
@@ -66,8 +66,10 @@ def test_every_training_row_of_the_holdout_view_has_a_fold_in_every_layout(layou
     assert score_of(view, truth[1:], tmp_path) == score_of(view, truth[:0:-1], tmp_path)
 
 
-def score_of(view: LabelledView, rows: list[list[str]], place: Path) -> float:
-    return score_hint(view, write(place / "oof.csv", read(view.truth)[0], rows), place / "shelf", None, 0, 0.1).score
+def score_of(view: LabelledView, rows: list[list[str]], place: Path) -> float | None:
+    with closing(open_scorer(view.card, None)) as scorer:
+        truth = labels_of(view, scorer)
+        return truth.score(truth.read(write(place / "oof.csv", read(view.truth)[0], rows)))
 
 
 @pytest.mark.parametrize(
@@ -147,14 +149,14 @@ def test_training_rows_of_one_fold_alone_are_refused(tmp_path):
 
 
 @pytest.mark.integration
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     kind=st.sampled_from(["classes", "quantity", "groups", "days", "between", "repeated", "unlabelled"]),
     rows=st.integers(150, 400),
     folds=st.integers(2, 6),
     seed=st.integers(0, 5),
 )
-def test_folds_part_the_training_rows_and_are_those_of_the_fold_views_where_time_does_not_cut_them(
+def test_folds_part_the_training_rows_and_are_cut_from_all_labelled_rows_where_time_does_not_cut_them(
     tmp_path_factory, kind, rows, folds, seed
 ):
     place = tmp_path_factory.mktemp("folds")
@@ -170,15 +172,10 @@ def test_folds_part_the_training_rows_and_are_those_of_the_fold_views_where_time
         assert sorted(sizes) == list(range(folds)), "none is lost with the latest rows, which are withheld"
         assert max(sizes.values()) <= 1.5 * min(sizes.values())
         return
-    asked: list[int] = []
-    for number in range(folds):
-        fold = fold_rows(layout, split, ViewName("fold", number + 1, folds), seed, VERSION)
-        assert [row for row in fold.asked if row in fold_of] == [row for row in fold_of if fold_of[row] == number]
-        assert not set(fold.asked) & set(fold.train)
-        asked += fold.asked
-    assert len(set(asked)) == len(asked)
-    never = {row for row in range(len(layout.ids)) if row not in set(asked)}
-    assert {row for row, fold in fold_of.items() if fold == -1} == never & set(fold_of)
+    labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
+    dealt, forward, _ = fold_numbers(layout, split, labelled, folds, seed, VERSION)
+    assert not forward and set(dealt) == set(labelled)
+    assert fold_of == {row: dealt.get(row, -1) for row in fold_of}
 
 
 def _competition(kind: str, rows: int, place: Path) -> tuple[Path, TaskCard]:
@@ -201,52 +198,6 @@ def _competition(kind: str, rows: int, place: Path) -> tuple[Path, TaskCard]:
     elif kind == "unlabelled":
         train = [[f"r{n}", n % 7, "" if n % 3 else n] for n in range(rows)]
     return competition(place / "data", train, test, header=header), task
-
-
-@pytest.fixture
-def hinted(tmp_path):
-    train = [[f"r{n}", n, n % 10] for n in range(200)]
-    data = competition(tmp_path / "data", train, [[f"t{n}", 0] for n in range(30)])
-    return data, folds_of(data, card()), tmp_path
-
-
-def test_a_hint_is_the_score_of_all_out_of_fold_predictions(hinted):
-    _, view, place = hinted
-    truth = read(view.truth)[1:]
-    assert score_of(view, truth, place) == 0
-    assert score_of(view, [[id, float(y) + 2] for id, y in reversed(truth)], place) == pytest.approx(2)
-
-
-def test_predictions_that_hold_a_withheld_row_are_refused_and_tell_nothing_of_it(hinted):
-    data, view, place = hinted
-    truth = read(view.truth)[1:]
-    _, _, labels = view_of(data, card())
-    withheld = column(labels, "id")[0]
-    for stranger in (withheld, "t3", "nobody"):
-        for extra in ([*truth, [stranger, "1"]], [*truth[:-1], [stranger, "1"]]):
-            with pytest.raises(InvalidSubmission, match=f"the id '?\"?{stranger}'?\"? is not in the sample"):
-                score_of(view, extra, place)
-
-
-def test_predictions_that_lack_a_row_or_hold_one_twice_are_refused(hinted):
-    _, view, place = hinted
-    truth = read(view.truth)[1:]
-    count = f"has {len(truth) - 1} rows where {len(truth)} are expected; the first missing id is .?{truth[7][0]}"
-    with pytest.raises(InvalidSubmission, match=count):
-        score_of(view, truth[:7] + truth[8:], place)
-    with pytest.raises(InvalidSubmission, match="appears too often"):
-        score_of(view, [*truth, truth[0]], place)
-
-
-def test_keyed_rows_are_told_apart_by_their_keys(tmp_path):
-    view = folds_of(*write_layout("tract_segmentation", tmp_path))
-    truth = read(view.truth)[1:]
-    place = tmp_path / "hint"
-    assert score_of(view, truth, place) == 0
-    with pytest.raises(InvalidSubmission, match="expected"):
-        score_of(view, truth[1:], place)
-    with pytest.raises(InvalidSubmission, match="not in the sample"):
-        score_of(view, [[truth[0][0], "spleen", truth[0][2]], *truth[1:]], place)
 
 
 @pytest.mark.integration

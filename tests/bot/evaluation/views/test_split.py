@@ -24,7 +24,7 @@ def classes_of(tmp_path, sizes, seed=0):
     return layout_of(tmp_path, rows, [["t", 0]], card("accuracy"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(3, 40), min_size=4, max_size=12), st.integers(0, 9))
 def test_every_part_holds_every_class_of_three_rows_or_more(tmp_path_factory, sizes, seed):
     layout = classes_of(tmp_path_factory.mktemp("c"), sizes)
@@ -155,7 +155,7 @@ def rare_columns(tmp_path, rares, rows=120, group=None, metric="spearman"):
     return read_layout(tmp_path, card(metric, names))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=12), st.integers(0, 9), st.booleans())
 def test_every_column_with_three_rare_values_varies_in_every_part_and_in_few_rows(
     tmp_path_factory, rares, seed, quantity

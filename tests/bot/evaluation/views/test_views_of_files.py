@@ -48,7 +48,7 @@ def classes_by_content(data):
     return {path.read_bytes(): path.parent.name for path in (data / "train").rglob("*.png")}
 
 
-@pytest.mark.parametrize("name", ["sample", "holdout", "fold 2/3"])
+@pytest.mark.parametrize("name", ["sample", "holdout"])
 def test_files_in_folders_by_class_are_moved_where_their_label_is_withheld(seedlings, name):
     data, task = seedlings
     info, out, labels = view_of(data, task, name)
@@ -64,7 +64,7 @@ def test_files_in_folders_by_class_are_moved_where_their_label_is_withheld(seedl
     assert {path for path in inner(out) if path.startswith("validation/")} == {path for _, path in asked}
 
 
-@pytest.mark.parametrize("name", ["sample", "holdout", "fold 1/3"])
+@pytest.mark.parametrize("name", ["sample", "holdout"])
 def test_nothing_of_a_moved_file_but_its_content_goes_with_its_label(seedlings, name):
     data, task = seedlings
     _, out, labels = view_of(data, task, name)
@@ -139,7 +139,7 @@ def test_what_else_names_a_withheld_file_is_left_out(seedlings):
 @pytest.mark.parametrize("competition", ["seedlings", "cats"])
 def test_the_same_seed_gives_the_same_files(competition, request):
     data, task = request.getfixturevalue(competition)
-    for name in ("holdout", "fold 1/3", "swap"):
+    for name in ("holdout", "swap"):
         first = view_of(data, task, name)[1]
         held = {path: (first / path).read_bytes() for path in inner(first)}
         again = view_of(data, task, name)[1]
@@ -172,7 +172,7 @@ def test_classes_may_be_columns_of_the_submission(seedlings):
     assert read(out / "train.csv")[0] == ["file", "path", "label"]
 
 
-@pytest.mark.parametrize("name", ["sample", "holdout", "fold 1/3"])
+@pytest.mark.parametrize("name", ["sample", "holdout"])
 def test_files_of_labels_are_left_out_and_their_pixels_asked_for(documents, name):
     data, task = documents
     info, out, labels = view_of(data, task, name)
@@ -205,7 +205,7 @@ def test_documents_that_stand_in_for_the_test_replace_it(documents):
 def test_masks_of_withheld_rows_are_left_out(tmp_path):
     data, task = write_layout("salt_masks", tmp_path)
     everyone = set(column(data / "depths.csv", "id"))
-    for name in ("holdout", "sample", "fold 1/3"):
+    for name in ("holdout", "sample"):
         _, out, labels = view_of(data, task, name)
         masks, asked = {path.stem for path in (out / "train" / "masks").iterdir()}, set(column(labels, "id"))
         assert masks == set(column(out / "train.csv", "id")) and not masks & asked

@@ -13,7 +13,7 @@ from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.services import Machinery
 from bot.live.preparing import Task, Waiting, prepare
-from bot.live.reading.card_prompt import ReadCard
+from bot.live.reading.card import ReadCard
 from bot.live.reading.proposals import confirm
 from bot.live.reading.quotes import ReadPage
 from bot.live.shared import Shared

@@ -9,8 +9,7 @@ import pytest
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.live.reading.card import question_of
-from bot.live.reading.card_prompt import ReadCard
+from bot.live.reading.card import ReadCard, question_of
 from scrapers.kaggle.card.derive import derive
 from tests.scrapers.kaggle.card.cases import DEFAULTS, load_cases
 

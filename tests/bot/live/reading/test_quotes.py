@@ -30,7 +30,7 @@ def test_words_must_stand_in_a_row(quote: str, stands: bool) -> None:
 WORDS = st.lists(st.sampled_from(["score", "RMSE", "not", "MAE", "is"]), min_size=1, max_size=8)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(WORDS, st.integers(0, 7), st.integers(1, 8), st.sampled_from([" ", "\n", " **", ", "]))
 def test_any_words_in_a_row_stand_whatever_is_between_them(words: list[str], at: int, many: int, mark: str) -> None:
     page, first = ReadPage("x", mark.join(words)), at % len(words)

@@ -68,7 +68,7 @@ def test_all_ways_are_tried_and_both_texts_hold_the_same_functions():
 
 
 @pytest.mark.parametrize(("metric", "columns", "space", "calibration"), WAYS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_a_blend_of_new_rows_is_made_as_the_run_made_it(predicting, metric, columns, space, calibration, data):
     card = card_of(metric, columns)

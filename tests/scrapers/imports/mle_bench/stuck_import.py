@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scrapers.imports.mle_bench.importing import BenchImport
 from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
-from scrapers.imports.mle_bench.places import find_places
+from scrapers.imports.mle_bench.prepared import find_places
 
 
 def _find(question: Question) -> FoundMetric:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.imports.mle_bench.importing import BenchImport, Outcome
-from scrapers.imports.mle_bench.manifest import Dates
+from scrapers.imports.mle_bench.importing import BenchImport, Dates, Outcome
 from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
-from scrapers.imports.mle_bench.places import find_places
+from scrapers.imports.mle_bench.prepared import find_places
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import Problem, SnapshotError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapers.imports.mle_live.discussion import Thread, ThreadMessage, read_thread
+from scrapers.imports.mle_live.community import Thread, ThreadMessage, read_thread
 
 TEXT = """# What works (so far)
 (Ann O'Nym <TIER: 3>) I tried:
@@ -88,7 +88,7 @@ def threads(draw: st.DrawFn) -> list[tuple[int, str, list[str]]]:
     return made
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(threads())
 def test_whatever_is_written_as_mle_live_does_is_read_back(thread: list[tuple[int, str, list[str]]]):
     text = "# T\n" + "\n".join(

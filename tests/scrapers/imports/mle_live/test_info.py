@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.imports.mle_live.info import Entry, read_info
-from scrapers.imports.mle_live.tally import Tally
+from scrapers.imports.mle_live.info import Entry, Tally, read_info
 
 
 def read(folder: Path, content: object, broken: Tally | None = None) -> tuple[dict[str, Entry], list[str], list[str]]:
@@ -111,3 +110,14 @@ def test_a_missing_list_is_reported(tmp_path: Path):
 def test_titles_are_read_in_other_encodings(tmp_path: Path, encoding: str):
     content = '[{"id": "1", "title": "Grüße"}]'.encode(encoding)
     assert read(tmp_path, content)[0]["1"].title == "Grüße"
+
+
+def test_a_tally_counts_all_and_keeps_a_few_examples():
+    tally = Tally()
+    for id in range(5):
+        tally.add("kernels without a text", str(id))
+    tally.add("topics that are empty", "x" * 500)
+    first, second = tally.reasons
+    assert str(first) == "5 kernels without a text (0, 1, 2 …)"
+    assert second.count == 1
+    assert len(second.examples[0]) < 100

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.imports.mle_live.texts import Decoded, Unread, read_text
+from scrapers.imports.mle_live.info import Decoded, Unread, read_text
 
 TEXT = "# Grüße\nan alle"
 

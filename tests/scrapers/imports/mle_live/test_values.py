@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from scrapers.imports.mle_live.values import SCORE, TIME, VOTES, in_utc, iso, title_of
-from scrapers.snapshots.fields import parse_time
+from scrapers.imports.mle_live.info import SCORE, TIME, VOTES, in_utc, title_of
 
 
 @pytest.mark.parametrize(("value", "votes"), [(3, 3), (-1, -1), ("12", 12), (7.0, 7), (None, None), ("", None)])
@@ -49,12 +48,6 @@ def test_times_are_read_as_utc(text: str, time: datetime):
 
 def test_a_mere_day_is_known_only_when_it_is_over():
     assert TIME.validate_python("2017-10-25") == datetime(2017, 10, 25, 23, 59, 59)  # noqa: DTZ001 - it names no zone
-
-
-def test_times_are_written_as_a_snapshot_reads_them():
-    for time in (datetime(2017, 10, 25, 14, 3, tzinfo=UTC), datetime(2017, 10, 25, 14, 3, 0, 5, tzinfo=UTC)):
-        assert parse_time(iso(time)) == time
-    assert iso(None) is None
 
 
 def test_titles_stand_on_one_line():

@@ -12,7 +12,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.evidence import Evidence, Tables
 from scrapers.kaggle.card.overrides import CardOverrides
-from scrapers.kaggle.card.tables import read_tables
+from scrapers.kaggle.card.task import read_tables
 from scrapers.kaggle.competitions import Competition
 from scrapers.snapshots.fields import parse_time
 from tests import needs

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from scrapers.kaggle.card.evidence import Tables
-from scrapers.kaggle.card.tables import read_tables
+from scrapers.kaggle.card.task import read_tables
 
 
 def write(folder: Path, **tables: str) -> Path:

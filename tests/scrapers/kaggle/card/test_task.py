@@ -17,7 +17,7 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace
 from scrapers.snapshots.card import TaskCard
 from state.errors import NotEntered
 from tests.bot.rehearsal.parts import Served, served, tiny
@@ -37,8 +37,8 @@ async def reading(site: Served, folder: Path) -> AsyncIterator[tuple[Competition
     """Yield what reads the site's competition and its data."""
     slug, key = site.competition.card.slug, Credentials(site.site.settings.token)
     async with httpx2.AsyncClient(verify=False, timeout=10) as http:
-        url = f"{site.client.url}/v1"
-        client = KaggleClient(http, lambda: key, site.clock, Tally(), url=url, pace=PACE, patience=Patience())
+        section = KaggleSection(url=f"{site.client.url}/v1", pace=PACE)
+        client = KaggleClient(http, lambda: key, site.clock, Tally(), section)
         yield Competitions(client), CompetitionData(client, slug, folder, None)
 
 

@@ -10,7 +10,7 @@ from scrapers.kaggle.client import KaggleClient, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.settings import Patience
+from scrapers.kaggle.settings import KaggleSection, Patience
 from scrapers.posts.cleaners import Cleaners
 from state.clock import FastClock
 from state.polling import RequestMeter
@@ -48,7 +48,7 @@ async def _poll(task: Task, reports: Connection) -> None:
     with Store.open(task.database, clock) as store:
         async with open_http(PATIENCE) as http, Cleaners() as cleaners:
             client = KaggleClient(
-                http, lambda: key, clock, RequestMeter(store), url=f"{task.url}/v1", patience=PATIENCE
+                http, lambda: key, clock, RequestMeter(store), KaggleSection(url=f"{task.url}/v1", patience=PATIENCE)
             )
             poller = Poller(client, store, cleaners, SETTINGS)
             reports.send(READY)

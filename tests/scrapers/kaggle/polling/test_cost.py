@@ -13,7 +13,7 @@ from bot.rehearsal.site import Site
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Patience
 from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock
@@ -31,10 +31,8 @@ TICKS = 96
 
 def client(http: httpx2.AsyncClient, store: Store, clock: Clock, pace: Pace | None = None) -> KaggleClient:
     key = Credentials("KGAT_rehearsal")
-    url = "http://localhost/v1"
-    return KaggleClient(
-        http, lambda: key, clock, RequestMeter(store), url=url, pace=pace, patience=Patience(attempts=1)
-    )
+    section = KaggleSection(url="http://localhost/v1", pace=pace or Pace(), patience=Patience(attempts=1))
+    return KaggleClient(http, lambda: key, clock, RequestMeter(store), section)
 
 
 @pytest.mark.integration

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.faults import Fault, FaultMix, Faults
+from bot.rehearsal.faults import Fault, Faults
 from bot.rehearsal.serving import serving
 from bot.rehearsal.settings import SiteSettings
 from bot.rehearsal.site import Site
@@ -27,6 +27,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from state.store import as_stored
 from tests import needs
+from tests.bot.rehearsal.bad_days import bad_days
 from tests.scrapers.kaggle.polling import child
 from tests.scrapers.kaggle.polling.crowd import Crowd
 from tests.scrapers.kaggle.polling.shown import Reader, Shown, stored
@@ -36,7 +37,7 @@ SECONDS = 30.0
 """Of the machine, that the days take."""
 KILLS = 10
 CAP = 3_000
-MIX = FaultMix(seed=11, rate_limit=0.02, stall=0.004, stall_seconds=0.7)
+SCRIPT = bad_days(stall_every=251, stall_seconds=0.7)
 
 
 class StoppingClock(FastClock):
@@ -52,7 +53,7 @@ class CountingFaults(Faults):
     """Counts requests of a day, and notes when the first source was asked for."""
 
     def __init__(self) -> None:
-        super().__init__(mix=MIX)
+        super().__init__([Fault.model_validate(fault) for fault in SCRIPT])
         self.by_day: Counter[date] = Counter()
         self.first_source: datetime | None = None
         self.silent = False

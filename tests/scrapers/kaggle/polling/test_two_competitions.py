@@ -19,7 +19,7 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
-from scrapers.kaggle.settings import Pace
+from scrapers.kaggle.settings import KaggleSection, Pace
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.cleaning import readable
 from scrapers.snapshots.snapshot import Snapshot
@@ -91,7 +91,9 @@ async def watch(snapshots: Sequence[Snapshot], store: Store) -> None:
     end = site.last_deadline + AFTERWARDS
     times = list(moments(snapshots, end))
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(App(site))) as http, Cleaners() as cleaners:
-        client = KaggleClient(http, lambda: key, clock, RequestMeter(store), url="http://localhost/v1", pace=AT_ONCE)
+        client = KaggleClient(
+            http, lambda: key, clock, RequestMeter(store), KaggleSection(url="http://localhost/v1", pace=AT_ONCE)
+        )
         poller = Poller(client, store, cleaners)
         for turn, time in enumerate(times):
             clock.time = time

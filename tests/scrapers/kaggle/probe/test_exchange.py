@@ -1,15 +1,42 @@
 """Whatever a probe has left is read by the client's types, and no row of it is lost."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing
+from scrapers.kaggle.datasets import OwnDataSets, StatusOfDataSet
 from scrapers.kaggle.failures import failure
-from scrapers.kaggle.probe.exchange import TYPES, Exchange, read_exchanges, write_exchanges
+from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
+from scrapers.kaggle.kernels import KernelPage
+from scrapers.kaggle.notebooks import Quotas
+from scrapers.kaggle.probe.exchange import Exchange, read_exchanges, write_exchanges
+from scrapers.kaggle.search import SearchPage
+from scrapers.kaggle.submissions import Limits, SentFiles
+from scrapers.kaggle.wire import Answer
 from state.errors import KaggleError, SiteUnavailable
 from tests.scrapers.kaggle.probe.folders import EXAMPLE, FOLDERS
 
+TYPES: Mapping[str, type[Answer]] = {
+    "GetCompetition": Competition,
+    "ListCompetitionPages": Pages,
+    "ListDataFiles": DataFiles,
+    "GetCompetitionDataFilesSummary": DataSummary,
+    "GetLeaderboard": Standing,
+    "GetSubmissionLimits": Limits,
+    "ListSubmissions": SentFiles,
+    "ListCompetitionTopics": TopicPage,
+    "ListTopicMessages": TopicMessages,
+    "GetTopic": OneTopic,
+    "ListKernels": KernelPage,
+    "ListEntities": SearchPage,
+    "GetAcceleratorQuotaStatistics": Quotas,
+    "ListDatasets": OwnDataSets,
+    "GetDatasetStatus": StatusOfDataSet,
+}
+"""The type of the client's that reads each method's answer; `DownloadDataFiles` answers with an address instead."""
 ALL = [pytest.param(one, id=f"{folder.name}/{one.name}") for folder in FOLDERS for one in read_exchanges(folder)]
 
 

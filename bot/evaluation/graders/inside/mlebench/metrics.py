@@ -7,12 +7,7 @@ import numpy as np
 
 
 def dice_coefficient(first: Any, second: Any, both_empty_value: float = float("nan")) -> float:
-    """Return 2 |A ∩ B| / (|A| + |B|) of two binary masks of one shape.
-
-    Args:
-        first: a mask.
-        second: the other.
-        both_empty_value: what is returned where both are empty.
+    """Return 2 |A ∩ B| / (|A| + |B|) of two binary masks of one shape; `both_empty_value` where both are empty.
 
     Raises:
         AssertionError: the shapes differ.

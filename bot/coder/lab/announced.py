@@ -1,0 +1,186 @@
+"""What the first line of a call announces: its command, and the files that follow, each bounded before it is read."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from bot.coder.lab.calls import (
+    INFER,
+    SCRIPT,
+    Arguments,
+    Board,
+    Done,
+    FileRole,
+    Fit,
+    Ideas,
+    Log,
+    Note,
+    Score,
+    Status,
+    Wait,
+)
+from bot.models.quoting import line
+
+HEADER_BYTES = 64 * 1024
+_ARRAY_BYTES, _SCRIPT_BYTES = 512_000_000, 100_000
+_SOURCE_BYTES, _SOURCES_BYTES, _SOURCES = 1_000_000, 4_000_000, 40
+_PATH_CHARACTERS, _DEEPEST = 200, 8
+_PART = re.compile(r"\w[\w.+ @=,()\[\]-]*", re.ASCII)
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
+
+
+class NotTaken(Exception):
+    """A call that is not handed on; the text is a sentence for whoever made it."""
+
+    def __init__(self, text: str, status: int = 2) -> None:
+        """Take the sentence, and the exit status of the command."""
+        super().__init__(text)
+        self.status = status
+
+
+class Announced(BaseModel):
+    """A file that follows the first line."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    role: FileRole | Literal["source"]
+    name: Annotated[str, Field(max_length=_PATH_CHARACTERS)]
+    """Of an array, of which the suffix counts, or a source's relative path."""
+    bytes: Annotated[int, Field(ge=0)]
+
+
+class _Header(BaseModel):
+    """The first line of a call."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    command: Annotated[str, Field(max_length=20)]
+    arguments: dict[str, JsonValue]
+    files: list[Announced] = Field(default_factory=list)
+
+
+_COMMANDS: dict[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(kind)
+    for name, kind in {
+        "status": Status,
+        "board": Board,
+        "log": Log,
+        "fit": Fit,
+        "wait": Wait,
+        "score": Score,
+        "ideas": Ideas,
+        "note": Note,
+        "done": Done,
+    }.items()
+}
+_NEEDED: Mapping[type, tuple[FileRole, ...]] = {Log: ("validation",), Fit: ("train", "validation", "test")}
+_TAKEN: Mapping[type, tuple[FileRole, ...]] = {**_NEEDED, Log: ("oof", "validation", "test")}
+
+
+def announced(first: bytes) -> tuple[Arguments, tuple[Announced, ...]]:
+    """Read a call's first line.
+
+    Raises:
+        NotTaken: It is no known call, or its files are not those that this call takes.
+    """
+    try:
+        header = _Header.model_validate_json(first)
+    except ValidationError as error:
+        raise NotTaken(f"the call's first line is wrong: {_wrong(error)}") from None
+    if (kind := _COMMANDS.get(header.command)) is None:
+        raise NotTaken(f"there is no command {line(header.command)!r}; there are {', '.join(_COMMANDS)}")
+    try:
+        arguments: Arguments = kind.validate_python(header.arguments)
+    except ValidationError as error:
+        raise NotTaken(f"lab {header.command}: {_wrong(error)}") from None
+    try:
+        _check_files(arguments, header.files)
+    except NotTaken as error:
+        raise NotTaken(f"lab {header.command}: {error}") from None
+    return arguments, tuple(header.files)
+
+
+def check_script(sources: Mapping[str, Path]) -> None:
+    """Raise NotTaken for a script that is no text."""
+    for name, path in sources.items():
+        try:
+            path.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise NotTaken(f"{name} is not UTF-8 text: byte {error.start} is none of it") from None
+
+
+def _check_files(arguments: Arguments, files: list[Announced]) -> None:
+    """Raise NotTaken for files that the call does not take, or that are too many or too large."""
+    sources = [one for one in files if one.role == "source"]
+    arrays = [one for one in files if one.role != "source"]
+    _check_arrays(arrays, _NEEDED.get(type(arguments), ()), _TAKEN.get(type(arguments), ()))
+    if sources and not isinstance(arguments, Log | Score):
+        raise NotTaken("it takes no sources")
+    _check_sources(sources)
+    if isinstance(arguments, Score):
+        _check_scripts(sources)
+
+
+def _check_arrays(files: list[Announced], needed: tuple[str, ...], taken: tuple[str, ...]) -> None:
+    roles = [one.role for one in files]
+    for one in files:
+        if one.role not in taken:
+            raise NotTaken(f"it takes no file for {one.role}")
+        if roles.count(one.role) > 1:
+            raise NotTaken(f"{one.role} is there twice")
+        if not (_PART.fullmatch(one.name) and _SUFFIX.fullmatch(PurePosixPath(one.name).suffix)):
+            raise NotTaken(
+                f"{one.role}: a file cannot be named {line(one.name, 80)!r}: a plain name with a suffix is taken"
+            )
+        if one.bytes == 0:
+            raise NotTaken(f"{one.role}: the file is empty")
+        if one.bytes > _ARRAY_BYTES:
+            raise NotTaken(f"{one.role}: the file has {one.bytes} bytes, and {_ARRAY_BYTES} are the most")
+    for role in needed:
+        if role not in roles:
+            raise NotTaken(f"{role} is missing")
+
+
+def _check_sources(files: list[Announced]) -> None:
+    if len(files) > _SOURCES:
+        raise NotTaken(f"{len(files)} sources were named, and {_SOURCES} are the most")
+    if (size := sum(one.bytes for one in files)) > _SOURCES_BYTES:
+        raise NotTaken(f"the sources have {size} bytes, and {_SOURCES_BYTES} are the most")
+    names, folders = set[str](), set[str]()
+    for one in files:
+        shown = line(one.name, 80)
+        parts = one.name.split("/")
+        if len(parts) > _DEEPEST or not all(map(_PART.fullmatch, parts)):
+            raise NotTaken(
+                f"a source cannot be named {shown!r}: a relative path of plain names in at most {_DEEPEST} parts is taken"
+            )
+        if one.bytes > _SOURCE_BYTES:
+            raise NotTaken(f"{shown} has {one.bytes} bytes, and {_SOURCE_BYTES} are the most for a source")
+        if one.name in names:
+            raise NotTaken(f"two sources are named {shown!r}")
+        names.add(one.name)
+        folders.update(map(str, PurePosixPath(one.name).parents))
+    if both := sorted(names & folders):
+        raise NotTaken(f"{both[0]!r} is both a source and a folder of others")
+
+
+def _check_scripts(files: list[Announced]) -> None:
+    sizes = {one.name: one.bytes for one in files}
+    if not sizes.get(SCRIPT):
+        raise NotTaken("the script is missing or empty")
+    for name, size in sizes.items():
+        if name not in (SCRIPT, INFER):
+            raise NotTaken(f"it takes {SCRIPT} and {INFER}, and no {line(name, 80)!r}")
+        if size > _SCRIPT_BYTES:
+            raise NotTaken(f"the script has {size} bytes, and {_SCRIPT_BYTES} are the most")
+
+
+def _wrong(error: ValidationError) -> str:
+    """Return the first thing that is wrong, as one bounded line."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    what = first["msg"].removeprefix("Value error, ")
+    return line(f"{where}: {what}" if where else what)

@@ -1,0 +1,219 @@
+"""Scored scripts of a lab, where a script is what is handed in: run clean on the hold-out view, each a node."""
+
+import ast
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.coder.lab.cards import gain_in_words
+from bot.engine.attempts import attempt, code, infer_code, load_tree
+from bot.engine.context import RunContext
+from bot.engine.dress_rehearsal import rehearsal_of
+from bot.engine.experiments import nodes_of_lab
+from bot.engine.families import families
+from bot.engine.results import shown
+from bot.engine.scripts import Limits, best_seconds, run_script
+from bot.engine.strategy import Action, Script
+from bot.engine.tree import Tree
+from bot.evaluation.answers.experiments import Gain
+from sandbox import Lease
+from state.errors import BudgetExceeded
+from state.progress import create_node, end_node, update_node
+
+_OUTPUT = 3_000
+"""Characters of a failed script's output that its coder sees."""
+_PLAN = 4_000
+_MOST = 40
+"""Scripts that one lab may have scored: each rounded score says a little about the labels of withheld rows."""
+_LEAST = 5.0
+"""Seconds that a scored script needs."""
+
+
+class Refused(Exception):
+    """A call is refused; the message is a sentence for its coder."""
+
+
+def script_seconds(context: RunContext, room: float) -> float:
+    """Return the time limit (seconds) of a script that is scored now.
+
+    Args:
+        context: the run.
+        room: seconds that its lab has left.
+
+    Raises:
+        Refused: there is too little time.
+    """
+    seconds = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
+    if seconds is None or room < _LEAST:
+        raise Refused("no time is left to run a script")
+    return min(seconds, room)
+
+
+@dataclass
+class ScoredScripts:
+    """The scored scripts of one lab."""
+
+    context: RunContext
+    lab: int
+    draft_id: int | None
+    parents: tuple[int, ...]
+    title: str
+    left: Callable[[], float]
+    """Returns the seconds that the lab has left."""
+    logs: Path
+    """The folder in which coders find what scored scripts printed."""
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def nodes(self) -> list[int]:
+        """Numbers of the nodes that the lab has used, oldest first."""
+        context = self.context
+        return nodes_of_lab(context.store, context.run_id, context.decisions, self.lab)
+
+    def _own(self, tree: Tree) -> list[int]:
+        return [node for node in self.nodes if node in {one.id for one in tree.nodes} and code(self.context, node)]
+
+    def best(self) -> int | None:
+        """Return the lab's best node, or the one that it starts from; None without either."""
+        tree = load_tree(self.context)
+        own = [tree[node] for node in self._own(tree) if tree[node].valid]
+        top = max(own, key=lambda node: (node.fitness, -node.id), default=None)
+        return top.id if top is not None else next(iter(self.parents), None)
+
+    async def score(self, script: str, note: str, lease: Lease | None, infer: str | None = None) -> str:
+        """Run and score a script, and return the answer to its coder.
+
+        Args:
+            script: its source.
+            note: what is new, in a line.
+            lease: the lease of the command that asks; None: the script waits for its own.
+            infer: the script that predicts in a notebook; None: there is none.
+
+        Raises:
+            Refused: it is not scored.
+            BudgetExceeded: no time or money is left for it.
+        """
+        for name, text in (("the script", script), ("the script that predicts", infer or "")):
+            try:
+                ast.parse(text)
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                raise Refused(f"{name} does not compile: {error}") from None
+        async with self._lock:
+            if (node := self.scored(script, infer)) is not None:
+                return f"this script was scored before. {self.answer(node)}"
+            if len(self.nodes) >= _MOST:
+                raise Refused(f"{_MOST} scripts of this lab were run, which is the most")
+            seconds = script_seconds(self.context, self.left())
+            node = await self._begin(script, infer, note)
+            await self._run(node, script, infer, note, seconds, lease)
+        return self.answer(node)
+
+    def scored(self, script: str, infer: str | None = None) -> int | None:
+        """Return the node of this lab, or the one it starts from, that has just this script, and this second one."""
+        context, known = self.context, (*self.nodes, *self.parents)
+        return next((n for n in known if code(context, n) == script and infer_code(context, n) == infer), None)
+
+    async def _begin(self, script: str, infer: str | None, note: str) -> int:
+        context, best = self.context, self.best()
+        kind, parents = ("improve", (best,)) if best is not None else ("draft", ())
+        numbering = context.experiments.numbering if context.experiments else asyncio.Lock()
+        async with numbering:
+            action = Action(
+                "improve" if kind == "improve" else "draft",
+                parents,
+                self.draft_id,
+                lab=self.lab,
+                look=len(self.nodes) + 1,
+            )
+            node = await context.decisions.look(action)
+            with context.store.write() as tx:
+                create_node(
+                    tx,
+                    context.run_id,
+                    id=node,
+                    action=kind,
+                    parents=parents,
+                    draft_id=None if self.draft_id is None else str(self.draft_id),
+                    model=context.model_name,
+                )
+                plan, kinds = self._plan(note), families(script)
+                update_node(tx, context.run_id, node, plan=plan, code=script, infer=infer, families=kinds)
+        context.say(f"lab {self.lab}: node {node}" + (f": {note[:100]}" if note else ""))
+        return node
+
+    def _plan(self, note: str) -> str:
+        return (f"{self.title}: {note}" if note else self.title)[:_PLAN]
+
+    async def _run(
+        self, node: int, script: str, infer: str | None, note: str, seconds: float, lease: Lease | None
+    ) -> None:
+        context, tree = self.context, load_tree(self.context)
+        compared = next(iter(tree[node].parents), None)
+        if compared is None and (best := tree.best()) is not None:
+            compared = best.id
+        written = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve", infer)
+        try:
+            await run_script(
+                context, node, written, best_seconds(context, tree), Limits(seconds, None), compared, None, lease
+            )
+        except BudgetExceeded as error:
+            with context.store.write() as tx:
+                end_node(tx, context.run_id, node, "failed", error=str(error))
+            raise
+        self.logs.mkdir(parents=True, exist_ok=True)  # whoever cleans up on the host may have taken it away
+        await asyncio.to_thread(self._log(node).write_text, attempt(context, node).output, encoding="utf-8")
+
+    def _log(self, node: int) -> Path:
+        return self.logs / f"node{node}.txt"
+
+    async def finish_begun(self) -> list[str]:
+        """Finish the scores that an earlier start of the bot had begun, and return the answers to them."""
+        answers = []
+        async with self._lock:
+            tree = load_tree(self.context)
+            for node in self._own(tree):
+                if tree[node].state == "running":
+                    try:
+                        seconds = script_seconds(self.context, self.left())
+                    except Refused as error:
+                        with self.context.store.write() as tx:
+                            end_node(tx, self.context.run_id, node, "failed", error=str(error))
+                    else:
+                        scripts = code(self.context, node), infer_code(self.context, node)
+                        await self._run(node, *scripts, "", seconds, None)
+                    answers.append(self.answer(node))
+        return answers
+
+    def _rehearsed(self, node: int) -> str:
+        """Return what the dress rehearsal of a scored node's notebook found."""
+        found = rehearsal_of(self.context, node)
+        if found is None:
+            return "without --infer its notebook would train again on Kaggle, which takes long there"
+        return (
+            f"its notebook passed the dress rehearsal in {found.seconds:.1f} s; {found.scaled:,.0f} s are reckoned for "
+            f"{found.rows:,} hidden rows, of {self.context.notebook_limits.seconds:,.0f} s at the most"
+        )
+
+    def answer(self, node: int) -> str:
+        """Return the answer to the coder on a node."""
+        context = self.context
+        done, tree = attempt(context, node), load_tree(context)
+        if done.score is None:
+            output = done.output.strip()[-_OUTPUT:]
+            return f"node {node} has no score: {done.error or 'it did not end'}\n{output}".rstrip()
+        noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
+        lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
+        if context.takes_notebooks:
+            lines.append(self._rehearsed(node))
+        lines += [f"a check found: {finding}" for finding in done.findings]
+        # What matters stands last: coders are used to ask for the tail of an output.
+        lines.append(
+            f"node {node}: {context.card.metric.name} {shown(done.score, done.noise)}{noise} "
+            f"({context.card.metric.direction}) on the withheld rows, {done.seconds:.0f} s"
+        )
+        if done.gain is not None:
+            base = next(iter(tree[node].parents), None)
+            against = f"node {base}" if base is not None else "the best before it"
+            lines.append(f"against {against}, paired: {gain_in_words(Gain(done.gain, done.gain_error, against))}")
+        return "\n".join(lines)

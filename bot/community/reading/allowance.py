@@ -1,0 +1,95 @@
+"""What reading, ideas and plans may still take of a run's time and tokens: most of both is for those who build."""
+
+from dataclasses import dataclass
+
+from sqlmodel import col, select
+
+from bot.budgets.kinds import Kind
+from bot.budgets.levels import Level
+from bot.community.settings import ReadingSettings
+from bot.engine.context import RunContext
+from state.tables import Event, LedgerEntry
+
+_ROLES = ("analyst", "proposer", "coordinator")
+"""Who reads posts, keeps the pool of ideas and plans drafts."""
+USED_UP = "reading.used_up"
+"""Type of the event that there is, once, when nothing is left."""
+_LEAST_TOKENS = 1_500
+"""Of a call that reads one short document."""
+_FIRST = 1.5
+"""Tokens of a first batch and of ideas from it, as a multiple of the batch's."""
+_LATE, _LATE_SHARE = 600.0, 0.2
+"""Seconds before a run's end from which on nothing is read, and their share of a run that is short."""
+_FREE = "builtin"
+"""The model whose tokens cost nothing."""
+
+
+@dataclass(frozen=True)
+class ReadingAllowance:
+    """What is left for reading posts, for ideas and for plans together."""
+
+    tokens: float
+    """New ones: sent and not cached, or received."""
+    seconds: float
+    is_late: bool
+    """Whether the run ends so soon that nobody could use what is read."""
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether no model is asked to read any more."""
+        return self.is_late or self.tokens < _LEAST_TOKENS or self.seconds <= 0
+
+
+def allowance(context: RunContext) -> ReadingAllowance:
+    """Return what is left of the share of a run's time and tokens that `ReadingSettings.share` allows.
+
+    The share is that of the tokens that the run has used so far, as few runs come near their cap; enough for a first batch and
+    ideas from it at the least. In a run's last minutes nothing is read, as nobody could use it any more.
+    """
+    settings = context.settings_of(ReadingSettings)
+    with context.store.read() as session:
+        query = select(LedgerEntry).where(
+            LedgerEntry.run_id == context.run_id, LedgerEntry.kind == "tokens", col(LedgerEntry.role).in_(_ROLES)
+        )
+        calls = session.exec(query).all()
+    tokens = sum(one.prompt_tokens - one.cached_tokens + one.completion_tokens for one in calls)
+    first = _FIRST * settings.first_tokens / (settings.share or 1.0)
+    within = min(_tokens_within(context.spending), max(context.asker.totals.new_tokens, first))
+    spans = [(one.at.timestamp() - (one.seconds or 0.0), one.at.timestamp()) for one in calls]
+    return ReadingAllowance(
+        tokens=float("inf") if context.model_name == _FREE else settings.share * within - tokens,
+        seconds=settings.share * context.budget.seconds - covered(spans),
+        is_late=context.budget.left() < min(_LATE, _LATE_SHARE * context.budget.seconds),
+    )
+
+
+def _tokens_within(level: Level) -> float:
+    """Return the tokens that the run may use in all; infinity: there is no cap on them."""
+    used = level.spent(Kind.TOKENS)
+    caps = [(one, cap) for one in level.levels if (cap := one.caps.of(Kind.TOKENS)) is not None]
+    return min((used + max(0.0, cap - one.spent(Kind.TOKENS)) for one, cap in caps), default=float("inf"))
+
+
+def covered(spans: list[tuple[float, float]]) -> float:
+    """Return the seconds that spans cover together: calls side by side take their time once."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
+
+
+def may_read(context: RunContext) -> bool:
+    """Return whether something of the allowance is left; once it is not, that is said, once a run."""
+    left = allowance(context)
+    if not left.is_used_up:
+        return True
+    share = context.settings_of(ReadingSettings).share
+    why = "the run ends soon" if left.is_late else f"reading, ideas and plans have had {share:.0%} of the run"
+    sentence = f"no more posts are read by a model: {why}"
+    with context.store.write() as tx:
+        query = select(Event.id).where(Event.run_id == context.run_id, Event.type == USED_UP)
+        if tx.session.exec(query).first() is None:
+            tx.record(USED_UP, run_id=context.run_id, sentence=sentence)
+            context.say(sentence)
+    return False

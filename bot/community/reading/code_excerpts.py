@@ -1,0 +1,233 @@
+"""Excerpts of code: what defines features, models and validation stays; installs, plots, prints, logs and long lists go."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+
+from bot.community.reading.statements import Kind, kind_of, telling_lines, worth_of, worth_of_prose
+from scrapers.posts.cleaning import parts
+from scrapers.posts.kernel_text import language_named
+
+_SPLIT = 700
+"""Characters of a statement from which its inner statements are weighed one by one."""
+_PARAGRAPH = 800
+"""Characters of a paragraph of prose that are shown."""
+_LEAST_CUT = 300
+"""Characters that are worth showing of a statement that does not fit."""
+_MARKER = 40
+"""Characters of a note on what was left out."""
+_MAGIC_NAME = "_magic_"
+_MAGIC = re.compile(r"^([ \t]*)(?:[%!].*|[\w.]+\?{1,2})$", re.MULTILINE)
+_CELL_MAGIC = re.compile(r"\A\s*%%(?!time|capture|prun)\w+")
+_LONG_LITERAL = re.compile(
+    r"\[[^\[\](){}]{800,}\]|(?<![\w)\]])\([^\[\](){}=]{800,}\)|\{[^\[\](){}]{1500,}\}|\"[^\"\n]{1000,}\"|'[^'\n]{1000,}'"
+)
+"""Plain lists, mappings (which hold parameters) and strings; a list of models or of functions says what is done."""
+_NOTE = re.compile(r"([\[({])\"(… [\d,]+ items)\"(?:: 0|,)?([\])}])")
+_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+@dataclass
+class _Piece:
+    """Some lines that are kept or left out together."""
+
+    text: str
+    kind: Kind | None
+    """Why it goes; None: it stays if there is room."""
+    worth: int = 0
+    around: tuple["_Piece", ...] = ()
+    """Lines that it needs, such as the `def` around it."""
+    kept: bool = field(default=False, compare=False)
+
+
+@lru_cache(maxsize=256)
+def code_excerpt(text: str, characters: int) -> str:
+    """Return a script or notebook in about so many characters at the most, in its own order.
+
+    What says what the solution does is kept first: models with their parameters, then validation, target and metric, then
+    features. A note stands for each stretch that was left out. A notebook has its code and output in fences.
+    """
+    pieces = list(_pieces(text))
+    _without_repetitions(pieces)
+    wanted = sorted((one for one in pieces if one.kind is None and one.worth), key=lambda one: -one.worth)
+    left, chosen = characters, list[_Piece]()
+    for piece in wanted:
+        needed = [one for one in (*piece.around, piece) if not one.kept]
+        size = sum(len(one.text) + 1 for one in needed)
+        if size > left and piece.worth > 1 and left >= _LEAST_CUT + size - len(piece.text):
+            # The beginning of a definition says more than nothing of it.
+            piece.text = _beginning(piece.text, left - (size - len(piece.text)) - _MARKER)
+            size = left
+        if size <= left:
+            left -= size
+            chosen += needed
+            for one in needed:
+                one.kept = True
+    shown = _shown(pieces)
+    while len(shown) > characters + _MARKER and len(chosen) > 1:
+        chosen.pop().kept = False
+        shown = _shown(pieces)
+    return shown
+
+
+def _beginning(text: str, characters: int) -> str:
+    kept = text[:characters].rpartition("\n")[0] or text[:characters]
+    return f"{kept}\n[… {text[len(kept) :].strip().count(chr(10)) + 1} more lines of it]"
+
+
+def _without_repetitions(pieces: Sequence[_Piece]) -> None:
+    seen = set[str]()
+    for piece in pieces:
+        if piece.kind is None and not piece.around and piece.worth and len(piece.text) > _MARKER:
+            piece.kind = "repetitions" if piece.text in seen else None
+            seen.add(piece.text)
+
+
+def _shown(pieces: Sequence[_Piece]) -> str:
+    """Return what is kept, with a note for each stretch that is not."""
+    lines, gone, kinds = list[str](), 0, dict[str, None]()
+
+    def note() -> None:
+        if gone > 2 or "code" in kinds or "imports" in kinds:
+            lines.append(f"[… {gone} lines: {', '.join(kinds)}]" if gone > 1 else f"[… {', '.join(kinds)}]")
+        elif gone:
+            # A line or two of no interest are no loss to speak of, but what is around them did not stand together.
+            lines.append("[…]")
+
+    for piece in pieces:
+        if piece.kept:
+            note()
+            gone, kinds = 0, {}
+            lines.append(piece.text)
+        elif piece.text.strip():
+            gone += piece.text.strip("\n").count("\n") + 1
+            kinds[piece.kind or "code"] = None
+    note()
+    return "\n".join(lines)
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    if ("```" not in text and "~~~" not in text) or _parsed(text) is not None:
+        yield from _code_pieces(text)
+        return
+    for part in parts(text):
+        if part.language is None:
+            yield from _prose_pieces(part.text)
+        elif part.language == "text":  # what a cell printed
+            kept = telling_lines(part.text)
+            yield _Piece(kept or part.text, None if kept else "output", 3)
+        elif language_named(part.language) == "python" and _CELL_MAGIC.match(part.text):
+            yield _Piece(part.text, "installs")
+        else:
+            yield from _code_pieces(part.text)
+
+
+def _prose_pieces(text: str, least: int = 0) -> Iterator[_Piece]:
+    for paragraph in re.split(r"\n\s*\n", text):
+        if (said := paragraph.strip()) and said != "Output:" and (worth := max(least, worth_of_prose(said))):
+            cut = said if len(said) <= _PARAGRAPH else f"{said[:_PARAGRAPH].rsplit(maxsplit=1)[0]} […]"
+            yield _Piece(cut, None, worth)
+
+
+def _code_pieces(code: str) -> Iterator[_Piece]:
+    code = _LONG_LITERAL.sub(_note, _MAGIC.sub(rf"\1{_MAGIC_NAME}", code))
+    tree = _parsed(code)
+    code = _NOTE.sub(r"\1\2\3", code)
+    if tree is None:
+        yield from _unparsed_pieces(code)
+        return
+    if (told := ast.get_docstring(tree)) is not None:
+        yield from _prose_pieces(told, least=2)
+    lines = code.split("\n")
+    begin = 0 if told is None else tree.body[0].end_lineno or 0
+    yield from _statement_pieces(lines, tree.body[told is not None :], begin, None)
+
+
+def _unparsed_pieces(code: str) -> Iterator[_Piece]:
+    """Yield the blocks of code that is no Python 3, as empty lines part them, without lines of no interest."""
+    for block in re.split(r"\n[ \t]*\n", code):
+        lines = [(line, kind_of(line, None)) for line in block.split("\n")]
+        kept = "\n".join(line for line, kind in lines if kind is None)
+        if kept.strip():
+            shown = (
+                "[…]" if dropped else "\n".join(line for line, _ in run)
+                for dropped, run in groupby(lines, key=lambda line: line[1] is not None)
+            )
+            yield _Piece("\n".join(shown), None, worth_of(kept))
+        elif block.strip():
+            yield _Piece(block, next(kind for _, kind in lines if kind is not None))
+
+
+def _statement_pieces(
+    lines: Sequence[str],
+    body: Sequence[ast.stmt],
+    first: int,
+    last: int | None,
+    around: tuple[_Piece, ...] = (),
+    least: int = 1,
+) -> Iterator[_Piece]:
+    """Yield the pieces of statements in the lines from `first` to before `last` (from 0; None: to the end).
+
+    They need what is `around` them; within a statement that is split, `least` is the worth of one that says little by itself.
+    """
+    at, glue = first, around
+    for statement in body:
+        begin, end = _begin(statement), statement.end_lineno or statement.lineno
+        if begin < at:
+            # It shares a line with the one before it.
+            at = max(at, end)
+            continue
+        comments = begin
+        while comments > at and (not lines[comments - 1].strip() or lines[comments - 1].lstrip().startswith("#")):
+            comments -= 1
+        if comments > at:
+            between = _Piece("\n".join(lines[at:comments]), None)
+            yield between
+            glue = (*around, between)
+        text = "\n".join(lines[comments:end]).strip("\n")
+        inner = list(_inner(statement))
+        kind = kind_of("\n".join(lines[begin:end]), statement)
+        if kind is None and len(text) > _SPLIT and inner and _begin(inner[0]) > begin:
+            head = _Piece("\n".join(lines[comments : _begin(inner[0])]).strip("\n"), None)
+            yield head
+            whole = min(2, worth_of(text, statement))
+            yield from _statement_pieces(lines, inner, _begin(inner[0]), end, (*glue, head), whole)
+        else:
+            yield _Piece(text, kind, max(least, worth_of(text, statement)), glue)
+        at = end
+    if rest := "\n".join(lines[at:last]).strip("\n"):
+        yield _Piece(rest, "comments")
+
+
+def _begin(statement: ast.stmt) -> int:
+    """Return a statement's first line, from 0, decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)]) - 1
+
+
+def _inner(statement: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements within one, in their order."""
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.ExceptHandler | ast.match_case):
+            yield from _inner(child)
+
+
+def _note(literal: re.Match[str]) -> str:
+    """Return what stands for a long literal, in code that can be parsed."""
+    begin, content, end = literal[0][0], literal[0][1:-1], literal[0][-1]
+    if begin in "\"'":
+        return f"{begin}… {len(content):,} characters{end}"
+    items = content.strip().rstrip(",").count(",") + 1
+    return f'{begin}"… {items:,} items"{": 0" if begin == "{" else ","}{end}'
+
+
+def _parsed(code: str) -> ast.Module | None:
+    try:
+        return ast.parse(code)
+    except _FAULTS:
+        return None

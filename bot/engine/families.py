@@ -1,0 +1,149 @@
+"""Families of models: which of them code uses, by its imports and estimators, and which of them prose names."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bot.engine.python_text import Code, code_of
+
+BOOSTING = ("lightgbm", "xgboost", "catboost", "scikit-learn boosting")
+"""Families that are boosted trees."""
+_ANY_BOOSTING = "boosted trees"
+"""What prose names that does not say by which library."""
+_BLEND = "blend"
+
+
+@dataclass(frozen=True)
+class _Family:
+    name: str
+    modules: re.Pattern[str] | None
+    """Packages that nothing else is done with."""
+    estimators: re.Pattern[str]
+    words: re.Pattern[str] | None
+    """Its names in prose."""
+
+
+def _family(name: str, modules: str, estimators: str, words: str) -> _Family:
+    return _Family(
+        name,
+        re.compile(modules) if modules else None,
+        re.compile(estimators),
+        re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if words else None,
+    )
+
+
+_FAMILIES = (
+    _family(_BLEND, "", r"(?:Voting|Stacking)(?:Classifier|Regressor)", ""),
+    _family(
+        "transformer",
+        r"transformers|sentence_transformers|simpletransformers",
+        r"AutoModel\w*|TabPFN\w+|FTTransformer|Transformer(?:Encoder|Decoder)(?:Layer)?|MultiheadAttention",
+        r"transformers?|\w*bert\w*|llms?|tabpfn",
+    ),
+    _family(
+        "neural net",
+        r"torch|tensorflow|keras|fastai|timm|jax|flax|pytorch_lightning|lightning|pytorch_tabnet|pytabkit|rtdl\w*|tabm",
+        r"MLP(?:Classifier|Regressor)",
+        r"neural|torch|keras|mlp|cnns?|rnns?|lstms?|grus?|fasttext|tabnet|tabm|realmlp",
+    ),
+    _family("lightgbm", r"lightgbm", r"LGBM\w+", r"lightgbm|lgbm?"),
+    _family("xgboost", r"xgboost", r"XGB\w+", r"xgboost|xgb"),
+    _family("catboost", r"catboost", r"CatBoost(?!Encoder)\w*", r"catboost(?! encod)"),
+    _family(
+        "scikit-learn boosting",
+        "",
+        r"(?:Hist)?GradientBoosting(?:Classifier|Regressor)|AdaBoost\w+",
+        r"hist(?:ogram)?-?(?:based )?gradient ?boosting\w*|adaboost",
+    ),
+    _family(
+        "forest",
+        r"ranger|randomForest",
+        r"(?:RandomForest|ExtraTrees?)(?:Classifier|Regressor)",
+        r"(?:random )?forests?|extra[- ]?trees|extremely randomi[sz]ed",
+    ),
+    _family(
+        "kernel method",
+        r"gpytorch",
+        r"(?:Nu)?SV[CR]|KernelRidge|GaussianProcess(?:Classifier|Regressor)",
+        r"(?<!nb-)(?<!linear )(?<!linear-)sv[mcr]s?|support vector|kernel ridge|gaussian process\w*",
+    ),
+    _family(
+        "neighbours",
+        r"faiss|hnswlib|annoy",
+        r"(?:KNeighbors|RadiusNeighbors)\w+|NearestNeighbors",
+        r"k-?nn|(?:nearest )?neighbou?rs?",
+    ),
+    _family(
+        "naive Bayes", "", r"(?:Gaussian|Multinomial|Complement|Bernoulli|Categorical)NB", r"naive bayes|\w*nb|nb-?svm"
+    ),
+    _family(
+        "discriminant analysis",
+        "",
+        r"(?:Linear|Quadratic)DiscriminantAnalysis",
+        r"(?:linear |quadratic )?discriminant|qda|lda(?![- ]topics?)",
+    ),
+    _family(
+        "linear",
+        r"glmnet|statsmodels",
+        r"LogisticRegression\w*|LinearSV[CR]|Ridge(?:CV|Classifier\w*)?|Lasso\w*|ElasticNet\w*|LinearRegression"
+        r"|SGD(?:Classifier|Regressor)|BayesianRidge|HuberRegressor|(?:Poisson|Gamma|Tweedie)Regressor|Perceptron",
+        r"logistic|ridge(?<!kernel ridge)|lasso|elastic ?net|linear[- ](?:models?|regression|svm|svc|svr)|nb-?svm|sgd\w*",
+    ),
+)
+FAMILIES = tuple(family.name for family in _FAMILIES if family.name != _BLEND)
+"""Families of models by name."""
+
+
+def families(code: str) -> tuple[str, ...]:
+    """Return the families of models that Python code uses, the most often used first; see `families_of`."""
+    return families_of({"script.py": code})
+
+
+def families_of(files: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the families of models that an experiment's files use, the most often used first.
+
+    An import counts if what it brings is used. Comments and strings do not count, nor files that are no code.
+    """
+    counts = Counter[str]()
+    for path, text in files.items():
+        if (code := code_of(path, text)) is not None:
+            for family in _FAMILIES:
+                if uses := _count(family, code):
+                    counts[family.name] += uses
+    return tuple(sorted(counts, key=lambda name: -counts[name]))
+
+
+def _count(family: _Family, code: Code) -> int:
+    named = sum(count for name, count in code.names.items() if family.estimators.fullmatch(name))
+    modules = family.modules
+    imported = (
+        0 if modules is None else sum(modules.fullmatch(one.partition(".")[0]) is not None for one in code.modules)
+    )
+    return named + imported
+
+
+@lru_cache(maxsize=2048)
+def families_in(text: str) -> frozenset[str]:
+    """Return the families of models that prose names, "boosted trees" where it does not say which."""
+    named = {family.name for family in _FAMILIES if family.words is not None and family.words.search(text)}
+    if not named & {*BOOSTING} and _BOOSTED.search(text):
+        named.add(_ANY_BOOSTING)
+    return frozenset(named)
+
+
+def without_families(text: str) -> str:
+    """Return prose without the names of families of models."""
+    for mark in (_BOOSTED, *(family.words for family in _FAMILIES if family.words is not None)):
+        text = mark.sub(" ", text)
+    return text
+
+
+_BOOSTED = re.compile(r"\b(?:gbdts?|gbms?|boost(?:ing|ed))\b", re.IGNORECASE)
+
+
+def not_used(named: Iterable[str], used: Collection[str]) -> frozenset[str]:
+    """Return which of the families that prose names are not among those used: any boosting makes up for "boosted trees"."""
+    have = {*used, *((_ANY_BOOSTING,) if {*used} & {*BOOSTING} else ())}
+    return frozenset(named) - have

@@ -1,0 +1,326 @@
+"""Portfolio fits: models that the engine fits on a coder's features in the idle time of labs, each an experiment.
+
+One execution fits one model, so that each counts as soon as it is there, and little is lost with a kill. A request lies in a
+folder of its own; what was fitted is known by the experiments, so that a run that is resumed goes on where it was.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from bot.engine.experiments import ROLES, Experiment, ExperimentLog, LabPosition, Logged
+from bot.engine.results import newest_blend, present_ensemble
+from bot.evaluation.answers.experiments import FitRows
+from bot.execution.record import GUARDED
+from bot.portfolio.plan import CONFIGURATIONS, SCRIPT, PortfolioJob, is_logarithmic, next_models, portfolio_model
+from sandbox import ExecutionRequest, ExitReason, Lease, Outcome
+from state.errors import BotError, InvalidSubmission
+from state.labs import labs
+from state.steps import Steps
+
+_REQUEST = "request.json"
+_SHARE, _LEAST = 0.15, 60.0
+"""Most processor seconds of one model, as a share of the run's time, and the least (seconds)."""
+_PAUSE = 2.0
+_MOST_FITS = 40
+PLAIN = "plain"
+"""Name of the fit on features that the engine makes itself."""
+# The script expects its folder to be its own; the sandbox has it read-only as data.
+_HEAD = """import os as _os, shutil as _shutil
+for _name in _os.listdir("data"):
+    _os.symlink(f"data/{_name}", _name) if _name == "features" else _shutil.copy(f"data/{_name}", _name)
+"""
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """One `lab fit`."""
+
+    name: str
+    note: str
+    categories: tuple[int, ...]
+    encode: tuple[int, ...]
+    rows: FitRows
+    position: LabPosition
+
+
+_STORED = TypeAdapter(FitRequest)
+
+
+@dataclass(frozen=True)
+class _Executed:
+    """What a script left in the folder that is kept, and how it ended."""
+
+    folder: Path
+    outcome: Outcome
+
+
+@dataclass
+class PortfolioFits:
+    """The portfolio fits of one run."""
+
+    log: ExperimentLog
+    steps: Steps
+    seconds: float
+    """Of the run."""
+    say: Callable[[str], None]
+    _given_up: set[str] = field(default_factory=set)
+    """Models that could not be fitted in this start of the bot, by their experiments' names."""
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def folder(self) -> Path:
+        """The folder with a folder for each request."""
+        return self.log.executor.folder.path / "fits"
+
+    async def add(
+        self,
+        name: str,
+        files: Mapping[str, Path],
+        position: LabPosition,
+        note: str = "",
+        categories: Sequence[str] = (),
+        encode: Sequence[str] = (),
+    ) -> str:
+        """Take in features; return a sentence for their coder.
+
+        Args:
+            name: of the fit; its models are `NAME/...`.
+            files: features by what rows they are of (`train`, `validation`, `test`); moved away.
+            categories: columns that hold categories, by number.
+            encode: columns to replace by the target's mean, by number.
+
+        Raises:
+            InvalidSubmission: the features cannot be used, or the portfolio does not learn such labels.
+        """
+        log, executor = self.log, self.log.executor
+        folds = await executor.fold_view()
+        if folds is None:
+            raise InvalidSubmission("there are no folds here on which a portfolio could be fitted")
+        if missing := [role for role in ("train", "validation", "test") if role not in files]:
+            raise InvalidSubmission(f"features of the {missing[0]} rows are missing")
+        requests = self.requests()
+        if len(requests) >= _MOST_FITS:
+            raise InvalidSubmission(f"{_MOST_FITS} fits were asked for, which is the most of a run")
+        taken, number, own = {one.name for one in requests}, 2, name
+        while own in taken or any(one.name == own for one in log.all()):
+            own, number = f"{name}-{number}", number + 1
+        columns = _numbers(categories), _numbers(encode)
+        staged = self.folder / f".{own}"
+        shutil.rmtree(staged, ignore_errors=True)
+        (staged / "features").mkdir(parents=True)
+        try:
+            rows = await log.worker.write_fit_rows(await executor.view(GUARDED), folds, files, staged)
+        except InvalidSubmission:
+            shutil.rmtree(staged, ignore_errors=True)
+            raise
+        for role, path in files.items():
+            target = staged / "features" / f"{role}.npz"
+            shutil.move(path, target)
+            target.chmod(0o644)
+        request = FitRequest(own, note, *columns, rows, position)
+        (staged / _REQUEST).write_text(json.dumps(asdict(request)), encoding="utf-8")
+        staged.replace(self.folder / own)
+        self._changed.set()
+        return (
+            f"{own}: {len(CONFIGURATIONS)} models are fitted in idle time, cheap ones first; each becomes the experiment "
+            f"{own}/MODEL, and `lab wait {own}` waits for them"
+        )
+
+    async def add_plain(self, script: str) -> None:
+        """Take in the features that a script of the engine's writes, as those of the first lab, once it is open.
+
+        Raises:
+            InvalidSubmission: it wrote none that can be used.
+        """
+        log = self.log
+        while not (opened := labs(log.store, log.run_id)):
+            await asyncio.sleep(_PAUSE)
+        if any(request.name == PLAIN for request in self.requests()):
+            return
+        lab, data = opened[0], (await log.executor.view(GUARDED)).data
+        draft = None if lab.draft_id is None else int(lab.draft_id)
+        position = LabPosition(lab.id, draft, tuple(lab.parents), "The engine's own features", lab.turns)
+        async with (
+            log.executor.leasing.hold_idle() as lease,
+            self._executed("plain-features", script, data, "features", self._most_seconds, lease) as ran,
+        ):
+            files = {path.stem: path for path in ran.folder.glob("*.npz")}
+            if not files:
+                raise InvalidSubmission(f"no features were written: {_last_line(ran.outcome.output)}")
+            await self.add(PLAIN, files, position, note="plain features, by the engine")
+
+    def requests(self) -> list[FitRequest]:
+        """Return all requests, the oldest first."""
+        files = sorted(self.folder.glob(f"[!.]*/{_REQUEST}"), key=lambda path: path.stat().st_mtime_ns)
+        return [_STORED.validate_json(path.read_bytes()) for path in files]
+
+    async def keep_fitting(self) -> None:
+        """Fit one model after the other, of the newest request first, until cancelled."""
+        while True:
+            self._changed.clear()
+            due = self._due()
+            if due is None:
+                with_news = asyncio.create_task(self._changed.wait())
+                await asyncio.wait({with_news}, timeout=_PAUSE)
+                with_news.cancel()
+                continue
+            request, model = due
+            try:
+                await self._fit(request, model)
+            except (BotError, OSError) as error:
+                self._given_up.add(f"{request.name}/{model}")
+                self.say(f"{request.name}/{model} could not be fitted: {error}")
+
+    async def wait(self, name: str, seconds: float) -> None:
+        """Wait until all configurations of a fit (empty: of all fits) are there, at most so many seconds."""
+        async with asyncio.timeout(seconds):
+            while any(self._missing(one) for one in self.requests() if name in ("", one.name)):
+                await asyncio.sleep(0.5)
+
+    def _missing(self, request: FitRequest) -> list[str]:
+        known = self._fitted(request)
+        return [name for name in CONFIGURATIONS if name not in known]
+
+    def _fitted(self, request: FitRequest) -> set[str]:
+        head = f"{request.name}/"
+        names = {*self._given_up, *(one.name for one in self.log.all())}
+        return {name.removeprefix(head) for name in names if name.startswith(head)}
+
+    def _due(self) -> tuple[FitRequest, str] | None:
+        """Return the model to fit next: each request's cheap ones before any one's dear ones, then seeds of members."""
+        log = self.log
+        blend, known = newest_blend(log.store, log.run_id), {one.node: one.name for one in log.all()}
+        order, choices = list(CONFIGURATIONS), list[tuple[int, int, FitRequest, str]]()
+        for age, request in enumerate(reversed(self.requests())):
+            head, weights = f"{request.name}/", dict[str, float]()
+            for node, weight in {} if blend is None else blend.weights.items():
+                if (name := known.get(node, "")).startswith(head):
+                    weights[name.removeprefix(head)] = weight
+            if upcoming := next_models(self._fitted(request), weights):
+                place = order.index(upcoming[0]) if upcoming[0] in order else len(order)
+                choices.append((place, age, request, upcoming[0]))
+        if not choices:
+            return None
+        _, _, request, model = min(choices, key=lambda choice: choice[:2])
+        return request, model
+
+    async def _fit(self, request: FitRequest, model: str) -> None:
+        """Fit one model, and log what it predicts."""
+        log = self.log
+        name = f"fit-{request.name}-{model}"
+        async with self._fitted_model(request, model, self.folder / request.name, name) as arrays:
+            meta = json.loads((arrays / "meta.json").read_text(encoding="utf-8"))
+            logged = Logged(
+                f"{request.name}/{model}",
+                {role: arrays / f"{role}.npy" for role in ROLES},
+                note=request.note,
+                seconds=meta.get("cpu_seconds"),
+                kind="portfolio",
+                families=(model.partition("-")[0],),
+            )
+            await log.log(logged, request.position, present_ensemble(self.steps))
+
+    async def fit_on_all_rows(self, one: Experiment, folder: Path) -> Path:
+        """Fit a model of the portfolio again, on all labelled rows; return its test predictions, an array in `folder`.
+
+        Raises:
+            InvalidSubmission: it could not be fitted.
+        """
+        log, executor = self.log, self.log.executor
+        name, _, model = one.name.partition("/")
+        request = next((each for each in self.requests() if each.name == name), None)
+        if request is None:
+            raise InvalidSubmission("its features are gone")
+        job = folder / "job"
+        job.mkdir()
+        features = {role: self.folder / name / "features" / f"{role}.npz" for role in ("train", "validation", "test")}
+        view, sealed = await executor.view(GUARDED), await executor.view("sealed")
+        folds = replace(sealed, data=await executor.sealed_folds())
+        rows = await log.worker.write_all_fit_rows(view, folds, sealed, features, job)
+        async with self._fitted_model(replace(request, rows=rows), model, job, f"refit-{name}-{model}") as arrays:
+            (arrays / "test.npy").replace(folder / "test.npy")
+        return folder / "test.npy"
+
+    @asynccontextmanager
+    async def _fitted_model(self, request: FitRequest, model: str, folder: Path, name: str) -> AsyncIterator[Path]:
+        """Fit one model on what lies in a folder; yield where its arrays are, for as long as they are needed."""
+        log, executor, seconds = self.log, self.log.executor, self._most_seconds
+        metric, kind = log.card.metric.name, request.rows.kind
+        async with executor.leasing.hold_idle() as lease:
+            job = PortfolioJob(
+                kind=kind,
+                classes=request.rows.classes,
+                logarithmic=is_logarithmic(metric, kind),
+                categories=request.categories,
+                encode=request.encode,
+                fold_kind=request.rows.fold_kind,
+                seed=log.seed,
+                models=(portfolio_model(model, metric, kind),),
+                cpu_seconds=seconds,
+                cpus=max(1, len(lease.cpus) or executor.settings.cpus),
+            )
+            (folder / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
+            script = _HEAD + SCRIPT.read_text(encoding="utf-8")
+            async with self._executed(name, script, folder, "out", 2 * seconds, lease) as ran:
+                arrays = ran.folder / model
+                if not all((arrays / f"{role}.npy").is_file() for role in ROLES):
+                    raise InvalidSubmission(_why(ran.outcome.reason, arrays, ran.outcome.output))
+                yield arrays
+
+    @property
+    def _most_seconds(self) -> float:
+        """Most processor seconds of one model, or of making features."""
+        return max(_LEAST, _SHARE * self.seconds)
+
+    @asynccontextmanager
+    async def _executed(
+        self, name: str, script: str, data: Path, kept: str, seconds: float, lease: Lease
+    ) -> AsyncIterator[_Executed]:
+        """Run a script in idle time, with so many processor seconds; what it leaves in a folder is there meanwhile."""
+        executor = self.log.executor
+        out = executor.folder.executions / name
+        shutil.rmtree(out, ignore_errors=True)
+        request = ExecutionRequest(
+            name,
+            script,
+            data,
+            out,
+            executor.idle_limits(seconds),
+            keep=(),
+            keep_folders=(kept,),
+            redactor=self.log.store.redactor,
+            idle=True,
+        )
+        try:
+            yield _Executed(out / kept, await executor.run_idle(request, lease))
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+
+
+def _why(reason: ExitReason, made: Path, output: str) -> str:
+    """Return why a model has no predictions."""
+    if (made / "meta.json").is_file():
+        meta = json.loads((made / "meta.json").read_text(encoding="utf-8"))
+        if told := meta.get("skipped") or meta.get("failed"):
+            return _last_line(str(told))
+    return f"its execution ended ({reason}): {_last_line(output)}"
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2][:200]
+
+
+def _numbers(columns: Sequence[str]) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, columns))
+    except ValueError:
+        raise InvalidSubmission(
+            "columns are named by their numbers, from 0, unless features come as data frames"
+        ) from None

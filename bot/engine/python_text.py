@@ -1,0 +1,110 @@
+"""Python text taken apart: the modules and names that it uses, its code without comments, and its comments."""
+
+import ast
+import io
+import json
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+_CODE = (".py", ".r", ".ipynb")
+"""Ends of the names of files that hold code."""
+_MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
+_TOKEN = re.compile(r"#[^\n]*|([\"'])\1\1(?:.|\n)*?\1{3}|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)|\b(?:library|require)\((\w+)\)", re.MULTILINE)
+_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A file of code."""
+
+    modules: frozenset[str]
+    """Dotted names of what is imported and used."""
+    names: Counter[str]
+    """Identifiers that are used, outside comments and strings, with their number."""
+    text: str
+    """The code without comments and documentation."""
+    comments: str
+    """Its comments and documentation."""
+
+
+@lru_cache(maxsize=256)
+def code_of(path: str, text: str) -> Code | None:
+    """Return a file's code, None if it is none by its name; what does not parse is taken apart by patterns."""
+    if not path.lower().endswith(_CODE):
+        return None
+    if path.lower().endswith(".ipynb"):
+        text = _cells(text)
+    text = _MAGIC.sub(r"\1pass", text)
+    try:
+        tree = ast.parse(text)
+        comments = _comments(text)
+    except (*_FAULTS, tokenize.TokenError):
+        return _by_patterns(text)
+    lines = text.split("\n")
+    said = [(at, lines[at - 1][start:end]) for at, start, end in comments]
+    for at, start, end in comments:
+        lines[at - 1] = lines[at - 1][:start] + lines[at - 1][end:]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            said.append((node.lineno, node.value.value))
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    modules, names = _used(tree)
+    return Code(modules, names, "\n".join(lines), "\n".join(one for _, one in sorted(said)))
+
+
+def _cells(text: str) -> str:
+    """Return the code of a notebook's JSON."""
+    try:
+        cells = json.loads(text)["cells"]
+        return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    except (ValueError, TypeError, KeyError):
+        return ""
+
+
+def _comments(text: str) -> list[tuple[int, int, int]]:
+    """Return line (from 1), first and last column of each comment."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [(one.start[0], one.start[1], one.end[1]) for one in tokens if one.type == tokenize.COMMENT]
+
+
+def _used(tree: ast.AST) -> tuple[frozenset[str], Counter[str]]:
+    names = Counter(_names(tree))
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if names[alias.asname or alias.name.partition(".")[0]]:
+                    modules.add(alias.name)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            for alias in node.names:
+                if alias.name == "*" or names[alias.asname or alias.name]:
+                    modules.add(node.module)
+                    if alias.asname not in (None, alias.name):
+                        names[alias.name] += names[alias.asname or ""]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in ("import_module", "__import__"):
+                modules.add(str(node.args[0].value))
+    return frozenset(modules), names
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def _by_patterns(text: str) -> Code:
+    said = [found[0] for found in _TOKEN.finditer(text) if found[0].startswith(("#", '"""', "'''"))]
+    bare = _TOKEN.sub(" ", text)
+    modules = frozenset(found[1] or found[2] for found in _IMPORT.finditer(bare))
+    imports = re.sub(r"^\s*(?:from|import)\s.*", "", bare, flags=re.MULTILINE)
+    kept = _TOKEN.sub(lambda found: " " if found[0] in said else found[0], text)
+    return Code(modules, Counter(re.findall(r"[^\W\d]\w*", imports)), kept, "\n".join(said))

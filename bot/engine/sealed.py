@@ -1,0 +1,259 @@
+"""Sealed runs: an experiment's own command, run on all labelled rows in the idle time of labs.
+
+It runs in a copy of its lab's `work/`, as a lab of its own without an engine to ask. There the module `lab` writes the test
+predictions that it is given into a file. Only these leave, and nobody but the final selection learns anything of them.
+
+A stack was fitted on its members' predictions out of fold, which cover the lab's rows alone. So it runs on these rows, after
+its members, and finds their new test predictions in `experiments/`.
+"""
+
+import asyncio
+import math
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from shlex import quote
+
+from bot.engine.context import RunContext
+from bot.engine.experiments import Experiment
+from bot.execution.record import GUARDED
+from sandbox.collect import collect
+from sandbox.lab import LabDied, LabLimits, LabRequest
+from state.errors import BotError, InvalidSubmission
+from state.steps import Key, Kind
+
+_SEALED, _KEPT = "LAB_SEALED", ".sealed"
+"""Variable by which the module `lab` knows that there is no engine to ask, and the folder in work/ that it then writes to."""
+_ARRAYS = ("test.npy", "test.csv")
+_FROM = 0.25
+"""Share of the run after which sealed runs begin: first experiments are soon replaced."""
+_BEST = 3
+"""The best single experiments that are run beside the ensemble's members."""
+_LONGER, _LEAST, _SHARE = 10.0, 300.0, 0.3
+"""Processor seconds in multiples of the experiment's own, their least (seconds), and the most, as a share of the run."""
+_MEMORY = 0.25
+_PAUSE = 2.0
+_ARRAY_BYTES = 512_000_000
+_WORK_BYTES = 4_000_000_000
+"""That a copy of work/ may take."""
+_SOURCE = "/lab/source"
+_FOLDS = ("folds.csv", "folds.json", "classes.json")
+# Its own autogroup has a weight beside the lab's whatever its processes' priorities are.
+_IDLE = """import os, sys
+os.setsid() if os.getpid() != os.getsid(0) else None
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+try:
+    open("/proc/self/autogroup", "w").write("19")
+except OSError:
+    pass
+os.execvp("bash", ["bash", "-c", sys.argv[1]])
+"""
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """What came of a sealed run."""
+
+    file: str | None
+    """The bank's file with the test predictions; None: they are not used."""
+    why: str
+    """Why not, in one sentence; empty where they are used."""
+
+
+SEALED_RUN = Kind("sealed", Retrained)
+
+
+def retrained(context: RunContext, node: int) -> Retrained | None:
+    """Return what came of an experiment's sealed run; None: there was none."""
+    return context.steps.find(SEALED_RUN, Key(node))
+
+
+@dataclass
+class SealedRuns:
+    """The sealed runs of one run."""
+
+    context: RunContext
+    labs_ended: bool = False
+    """Whether what is left of the run's time is theirs."""
+
+    async def keep_running(self) -> None:
+        """Run what is due, one at a time, until cancelled."""
+        context = self.context
+        while True:
+            due = self._due()
+            if due is None:
+                await asyncio.sleep(_PAUSE)
+                continue
+            await context.steps.once(SEALED_RUN, partial(self._step, due), Key(due.node))
+
+    async def finish(self, interrupted: asyncio.Event) -> None:
+        """Once labs have ended, wait until nothing is due, as long as the run has time and is not interrupted."""
+        self.labs_ended = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.context.budget.usable(None)):
+                while self._due() is not None and not interrupted.is_set():
+                    await asyncio.sleep(_PAUSE)
+
+    def _due(self) -> Experiment | None:
+        """Return the experiment to run next: what would be handed in now first.
+
+        That is the ensemble, its heaviest member first, or else the best single experiment, such as a coder's own stack.
+        """
+        context, log = self.context, self.context.experiments
+        early = context.budget.elapsed.wall() < _FROM * context.budget.seconds
+        if log is None or (early and not self.labs_ended):
+            return None
+        known = {one.node: one for one in log.all()}
+        blend, best = context.blend, log.ranked()[:_BEST]
+        members = [] if blend is None else sorted(blend.weights, key=lambda node: -abs(blend.weights[node]))
+        wanted = [*members, *(one.node for one in best)]
+        if blend is not None and best and log.card.oriented(best[0].result.score) > log.card.oriented(blend.score):
+            wanted = [best[0].node, *wanted]
+        done = {key.node for key in context.steps.all(SEALED_RUN)}
+        named = {one.name: one for one in known.values()}
+        ordered = (one for node in wanted if node in known for one in self._with_members(known[node], named))
+        return next((one for one in ordered if _may_run(one) and one.node not in done), None)
+
+    def _with_members(self, one: Experiment, named: Mapping[str, Experiment]) -> Iterator[Experiment]:
+        """Yield what an experiment is built on, as far as there is time for it and for the experiment, and then itself."""
+        if one.kind == "stack" and one.retrain:
+            left = self.context.budget.usable(None) - (one.seconds or 0.0) if self.labs_ended else math.inf
+            for name in one.uses:
+                member = named.get(name)
+                if member is not None and member.node < one.node and (member.seconds or 0.0) < left:
+                    yield from self._with_members(member, named)
+        yield one
+
+    async def _step(self, one: Experiment) -> Retrained:
+        try:
+            return await self._run(one)
+        except (BotError, OSError) as error:
+            return Retrained(None, f"its sealed run failed: {error}")
+
+    async def _run(self, one: Experiment) -> Retrained:
+        context, executor = self.context, self.context.executor
+        folder = executor.folder.labs / f"sealed{one.node}"
+        shutil.rmtree(folder, ignore_errors=True)
+        work = executor.folder.labs / f"lab{one.lab}" / "work"
+        try:
+            for name in ("work", "logs", "socket"):
+                (folder / name).mkdir(parents=True)
+            if one.kind == "portfolio" and context.fits is not None:
+                context.say(f"{one.name} is fitted on all rows, in idle time")
+                return await self._taken(one, await context.fits.fit_on_all_rows(one, folder))
+            data, folds, experiments = await self._rows(one, folder)
+            # Copied inside: outside, a link in a running lab's work/ could lead anywhere.
+            mounts = {"data": data, "experiments": experiments, "source": work}
+            mounts |= {name: folds / name for name in _FOLDS if (folds / name).is_file()}
+            limits = executor.settings.limits
+            request = LabRequest(
+                f"{context.run_id}-sealed{one.node}",
+                folder,
+                mounts,
+                LabLimits(int(_MEMORY * limits.memory_bytes), limits.written_bytes + _WORK_BYTES, limits.processes),
+                redactor=context.store.redactor,
+                environment={_SEALED: f"/lab/work/{_KEPT}"},
+            )
+            why = await self._command(one, request)
+            if why is not None:
+                return Retrained(None, why)
+            place = folder / "taken"
+            place.mkdir()
+            return await self._taken(one, await asyncio.to_thread(_test_array, one.name, folder / "work", place))
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, True)
+
+    async def _rows(self, one: Experiment, folder: Path) -> tuple[Path, Path, Path]:
+        """Return the data, the folds and the experiments that a sealed run finds."""
+        executor = self.context.executor
+        experiments, cut = executor.folder.experiments, await executor.fold_view()
+        if one.kind != "stack" or cut is None:
+            return (await executor.view("sealed")).data, await executor.sealed_folds(), experiments
+        await asyncio.to_thread(_lay_out, experiments, self._refits, folder / "experiments")
+        return (await executor.view(GUARDED)).data, cut.data, folder / "experiments"
+
+    @property
+    def _refits(self) -> Path:
+        """The folder of test predictions made on all rows, a folder for each experiment."""
+        return self.context.executor.folder.labs / ".refits"
+
+    async def _command(self, one: Experiment, request: LabRequest) -> str | None:
+        """Run the experiment's command; return why its output does not count, None where it may."""
+        context = self.context
+        most = _SHARE * context.budget.seconds
+        # Of a processor: a coder may keep the cores busy for long.
+        seconds = min(most, max(_LEAST, _LONGER * (one.seconds or most)))
+        context.say(f"{one.name} is fitted on all rows, in idle time")
+        async with context.executor.leasing.hold_idle() as lease, context.executor.open_lab(request) as lab:
+            inside = "\n".join((f"ulimit -t {seconds:.0f}", *_copying(one), one.retrain))
+            command = f"exec python -c {quote(_IDLE)} {quote(inside)}"
+            try:
+                result = await lab.run(1, command, seconds=max(1.0, context.budget.usable(None)), cpus=lease.cpus)
+            except LabDied as error:
+                return f"its sandbox ended: {error}"
+        if result.timed_out:
+            return "the run ended before its command did"
+        if result.exit_code != 0:
+            last = result.output.strip().rpartition("\n")[2][:200]
+            return f"its command ended with status {result.exit_code}: {last}"
+        return None
+
+    async def _taken(self, one: Experiment, file: Path | None) -> Retrained:
+        """Keep the predictions of a sealed run where they agree with the experiment's own."""
+        context, executor, arrays, log = (
+            self.context,
+            self.context.executor,
+            one.result.arrays,
+            self.context.experiments,
+        )
+        if log is None or file is None or arrays.test is None or arrays.validation is None:
+            return Retrained(None, "its command wrote no test predictions")
+        view, bank = await executor.view(GUARDED), executor.folder.bank
+        try:
+            name = await log.worker.take_test(await executor.fold_view(), view, file, bank, context.seed)
+            agreement = await log.worker.agree(view, bank / name, bank / arrays.test, bank / arrays.validation, ())
+        except InvalidSubmission as error:
+            return Retrained(None, f"its test predictions cannot be used: {error}")
+        if not agreement.agrees:
+            return Retrained(None, f"its test predictions differ too much: {agreement.message}")
+        kept = self._refits / one.name / file.name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(shutil.copyfile, file, kept)
+        kept.chmod(0o644)  # labs run as another user
+        context.say(f"{one.name} is fitted on all rows")
+        return Retrained(name, "")
+
+
+def _may_run(one: Experiment) -> bool:
+    return bool(one.retrain) or one.kind == "portfolio"
+
+
+def _lay_out(experiments: Path, refits: Path, target: Path) -> None:
+    """Copy all experiments into a folder, with the test predictions in `refits` in place of those that were logged."""
+    shutil.copytree(experiments, target, ignore=shutil.ignore_patterns(".*"))
+    for file in refits.rglob("test.*"):
+        shutil.copyfile(file, target / file.relative_to(refits))
+
+
+def _test_array(name: str, work: Path, place: Path) -> Path | None:
+    """Return the array that a sealed run left, copied to a place of ours: as it was logged there, or beside the scripts."""
+    # Logged again it has the number that it has in the run, or none.
+    for folder in (work / _KEPT / name, work / _KEPT / re.sub(r"-\d+$", "", name), work):
+        if folder.is_dir():
+            kept = collect(folder, _ARRAYS, place, cap=_ARRAY_BYTES).kept
+            if kept:
+                return next(iter(kept.values()))
+    return None
+
+
+def _copying(one: Experiment) -> list[str]:
+    """Return the commands that bring work/ into a state in which the experiment can be made again."""
+    lines = [f"cp -r --no-preserve=ownership {_SOURCE}/. . 2>/dev/null"]
+    for name in one.sources:
+        lines.append(f"mkdir -p {quote(str(Path(name).parent))}")
+        lines.append(f"cp {quote(f'/lab/experiments/{one.name}/{name}')} {quote(name)}")
+    return [*lines, f"rm -rf {_KEPT} {' '.join(_ARRAYS)}"]

@@ -1,1 +1,0 @@
-"""Comparing candidates on all rows that they were scored on, and choosing among them."""

@@ -1,0 +1,1 @@
+"""Experiments: scored from arrays of predictions, in the worker."""

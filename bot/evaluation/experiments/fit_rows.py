@@ -1,0 +1,149 @@
+"""What a portfolio fit learns from: the labels of a lab's training rows as numbers, and their folds."""
+
+import csv
+import json
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers.experiments import FitRows, TargetKind
+from bot.evaluation.experiments.training_rows import validation_rows
+from bot.evaluation.layouts.reader import read_layout
+from bot.evaluation.metrics.registry import METRICS, prediction_kind
+from bot.evaluation.metrics.same_labels import canonical_label
+from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.views.folds import CLASSES
+from state.errors import InvalidSubmission
+
+_MOST_CLASSES = 500
+
+
+def write_fit_rows(view: LabelledView, folds: LabelledView, features: Mapping[str, Path], out: Path) -> FitRows:
+    """Check features by their shapes, and write what the portfolio learns them by, a row for each training row.
+
+    These are `target.npy`, `folds.npy` and, for folds that go forward, `order.npy`. Features are `.npz` files by the rows that
+    they are of: `train`, `validation` and `test`.
+
+    Raises:
+        InvalidSubmission: the features are not of these rows, or the labels are none that the portfolio learns; the text is one
+            sentence.
+    """
+    card, layout = view.card, read_layout(view.data, view.card)
+    asked = [list(layout.prediction_rows(row)) if layout.has_label(row) else [] for row in range(len(layout.ids))]
+    if any(len(rows) != 1 for rows in asked):
+        raise InvalidSubmission("The portfolio learns one answer a row, and some rows here have several or none.")
+    cells = [rows[0].truth for rows in asked]
+    kind, classes = _kind(cells, card.metric.name, prediction_kind(card), folds.data)
+    np.save(out / "target.npy", _target(cells, kind, classes))
+    with (folds.data / "folds.csv").open(encoding="utf-8", newline="") as file:
+        numbers = np.array([int(row["fold"]) for row in csv.DictReader(file)], dtype=np.int64)
+    np.save(out / "folds.npy", numbers)
+    rows = {
+        "train": len(numbers),
+        "validation": validation_rows(view),
+        "test": validation_rows(view, "sample_submission.csv"),
+    }
+    _check_features({role: _shape(role, features[role]) for role in rows}, rows)
+    fold_kind = json.loads((folds.data / "folds.json").read_text(encoding="utf-8"))["kind"]
+    if fold_kind == "forward":
+        np.save(out / "order.npy", numbers)
+    return FitRows(kind, len(classes), fold_kind, len(numbers))
+
+
+def write_all_fit_rows(
+    view: LabelledView, folds: LabelledView, sealed: LabelledView, features: Mapping[str, Path], out: Path
+) -> FitRows:
+    """Write what `write_fit_rows` does for all labelled rows, and `features/`, in which they are training rows.
+
+    Features, which were checked before, are of the rows of `view`; `folds` and the view `sealed` have all labelled rows.
+
+    Raises:
+        InvalidSubmission: rows cannot be told apart by their ids.
+    """
+    ids = [*read_layout(view.data, view.card).ids]
+    ids += read_table(view.data / "sample_validation.csv").keys(view.card.row_columns)
+    place, wanted = {id: at for at, id in enumerate(ids)}, read_layout(sealed.data, view.card).ids
+    if len(place) < len(ids) or not place.keys() >= set(wanted):
+        raise InvalidSubmission("Ids do not tell the labelled rows apart.")
+    (out / "features").mkdir()
+    _write_rows([features["train"], features["validation"]], [place[id] for id in wanted], out / "features/train.npz")
+    for role in ("validation", "test"):
+        shutil.copyfile(features[role], out / f"features/{role}.npz")
+    return write_fit_rows(sealed, folds, {**features, "train": out / "features/train.npz"}, out)
+
+
+def _write_rows(parts: Sequence[Path], rows: Sequence[int], out: Path) -> None:
+    """Write these rows of features that lie one after the other in several files."""
+    with zipfile.ZipFile(parts[0]) as file:
+        is_sparse = "shape.npy" in file.namelist()
+    if is_sparse:
+        sparse.save_npz(out, sparse.vstack([sparse.load_npz(part) for part in parts], "csr")[list(rows)])
+    else:
+        np.savez(out, x=np.concatenate([np.load(part)["x"] for part in parts])[list(rows)])
+
+
+def _shape(role: str, path: Path) -> tuple[int, ...]:
+    """Return the shape of features, dense under the name `x` or as scipy writes a sparse matrix, without reading them."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            if "shape.npy" in file.namelist():
+                with file.open("shape.npy") as sparse:
+                    return tuple(map(int, np.lib.format.read_array(sparse, allow_pickle=False)))
+            with file.open("x.npy") as dense:
+                version = np.lib.format.read_magic(dense)
+                reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+                return tuple(reader[version](dense)[0])
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise InvalidSubmission(
+            f"{role} is no .npz file with features `x`, or of scipy.sparse.save_npz: {error}"
+        ) from None
+
+
+def _check_features(shapes: Mapping[str, tuple[int, ...]], rows: Mapping[str, int]) -> None:
+    for role, shape in shapes.items():
+        if len(shape) != 2 or shape[0] != rows[role] or shape[1:] != shapes["train"][1:] or not shape[1]:
+            columns = shapes["train"][1] if len(shapes["train"]) == 2 else "columns"
+            raise InvalidSubmission(f"{role} has the shape {shape} where ({rows[role]:,}, {columns}) is expected")
+
+
+def _kind(cells: list[tuple[str, ...]], metric: str, predictions: str, folds: Path) -> tuple[TargetKind, list[str]]:
+    """Return the kind of a target, and its classes where there are more than two."""
+    known = METRICS.get(metric)
+    if predictions == "text":
+        raise InvalidSubmission("The portfolio learns numbers and classes, and here texts are predicted.")
+    if predictions == "label":
+        if known is not None and "ordinal" in known.spaces:
+            return "ordered", []
+        file = folds / CLASSES
+        classes = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+        if len(cells[0]) != 1 or not 2 <= len(classes) <= _MOST_CLASSES:
+            raise InvalidSubmission(f"The portfolio learns one column of 2 to {_MOST_CLASSES} classes.")
+        return "multiclass", classes
+    values = np.array(cells, dtype=float)
+    if not np.isin(values, (0, 1)).all() or known is None or not known.of_classes:
+        return "number", []
+    if values.shape[1] == 1:
+        return "binary", []
+    return (
+        ("multiclass", [str(at) for at in range(values.shape[1])])
+        if (values.sum(axis=1) == 1).all()
+        else ("multilabel", [])
+    )
+
+
+def _target(cells: list[tuple[str, ...]], kind: str, classes: list[str]) -> NDArray[Any]:
+    if kind == "multiclass" and len(cells[0]) == 1:
+        place = {canonical_label(label): at for at, label in enumerate(classes)}
+        return np.array([place[canonical_label(row[0])] for row in cells], dtype=np.int64)
+    values: NDArray[Any] = np.array(cells, dtype=float)
+    if kind == "multiclass":
+        values = values.argmax(axis=1)
+        return values
+    return values[:, 0] if values.shape[1] == 1 else values

@@ -1,0 +1,122 @@
+"""The shape of a task's arrays, and what is made of their numbers: predictions in the form that the metric takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.blending.ordinal import levels_of
+from bot.evaluation.experiments.array_file import shown_shape
+from bot.evaluation.metrics.classes import LISTS
+from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
+from scrapers.snapshots.card import TaskCard
+from state.errors import InvalidSubmission
+
+Values = NDArray[Any]
+Kind = Literal["numbers", "labels", "ordered", "lists", "files"]
+"""Numbers as they are submitted; labels, of classes or of an order; lists of labels; texts that only a file has."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a task's arrays hold."""
+
+    card: TaskCard
+    classes: Sequence[str]
+    """As `classes_of` returns them."""
+
+    @property
+    def kind(self) -> Kind:
+        """How they are read."""
+        kind, metric = prediction_kind(self.card), METRICS.get(self.card.metric.name)
+        if kind == "number":
+            return "numbers"
+        if kind == "text":
+            return "lists" if metric is not None and metric.spaces[0] in LISTS and self._columns == 1 else "files"
+        ordered = metric is not None and "ordinal" in metric.spaces and self._columns == 1
+        return "ordered" if ordered and self.levels is not None else "labels"
+
+    @property
+    def levels(self) -> list[float] | None:
+        """The classes as numbers, in order; None where they are none."""
+        return levels_of(np.array(self.classes, dtype=object)) if self.classes else None
+
+    @property
+    def _columns(self) -> int:
+        return len(self.card.prediction_columns)
+
+    def widths(self) -> list[int | None]:
+        """Return the columns that an array may have; None: it has one side alone."""
+        several, many = self._columns, len(self.classes)
+        alone: list[int | None] = [None, 1] if several == 1 else [several]
+        if self.kind == "numbers":
+            metric = METRICS.get(self.card.metric.name)
+            return [*alone, 2] if several == 1 and metric is not None and metric.of_classes else alone
+        if self.kind == "lists":
+            return [many]
+        return [*alone, many] if several == 1 and many > 1 else alone
+
+    def check(self, shape: tuple[int, ...], rows: Sequence[int], name: str, answers: int = 1) -> None:
+        """Check the shape of an array.
+
+        Args:
+            rows: how many it may have.
+            answers: to each row, where there are several.
+
+        Raises:
+            InvalidSubmission: it is another; the sentence names those that are expected.
+        """
+        if self.kind == "files":
+            raise InvalidSubmission(f"{name} is an array where a file in the form of the submission is expected.")
+        allowed = [(many,) if width is None else (many, width) for many in rows for width in self.widths()]
+        if answers > 1 and self._columns == 1:
+            allowed.append((rows[0], answers))
+        if shape not in allowed:
+            expected = " or ".join(dict.fromkeys(map(shown_shape, allowed)))
+            raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)} where {expected} is expected.")
+
+    def numbers(self, raw: Values, name: str) -> tuple[Values, str | None]:
+        """Return numbers (rows, prediction columns) within the metric's bounds, and a sentence if some were not."""
+        values, bounds = raw[:, -1:] if self._columns == 1 else raw, prediction_bounds(self.card)
+        clipped = np.clip(values, bounds.low, bounds.high)
+        outside = int((clipped != values).sum() - (np.isnan(values).sum() if values.dtype.kind == "f" else 0))
+        if not outside:
+            return clipped, None
+        lows, highs = int((values < bounds.low).sum()), int((values > bounds.high).sum())
+        where = " and ".join(
+            f"{many:,} {words}"
+            for many, words in ((lows, f"below {bounds.low:g}"), (highs, f"above {bounds.high:g}"))
+            if many
+        )
+        return clipped, f"{name}: {where} of {values.size:,} values were clipped, as {bounds.reason}."
+
+    def best_classes(self, raw: Values, name: str) -> Values:
+        """Return the best class of each row of probabilities, or those that indices name: texts (rows, prediction columns).
+
+        Raises:
+            InvalidSubmission: indices are none.
+        """
+        names, several = np.array(self.classes, dtype=object), len(self.classes)
+        if raw.shape[1] == several and several > 1 and self._columns == 1:
+            best: Values = names[raw.argmax(axis=1)][:, None]
+            return best
+        index = np.round(raw).astype(np.int64)
+        if several == 2 and (index != raw).any() and ((raw >= 0) & (raw <= 1)).all():
+            return np.asarray(names[index])
+        wrong = (index != raw) | (index < 0) | (index >= several)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong.any(axis=1))[0])
+            raise InvalidSubmission(
+                f"{name} has {raw[row][wrong[row]][0]:g} in a row where an index into classes.json, 0 to {several - 1}, is "
+                f"expected; (rows, {several}) takes probabilities of the classes."
+            )
+        return np.asarray(names[index])
+
+    def on_the_scale(self, raw: Values) -> Values | None:
+        """Return numbers (rows, 1) on the scale of ordered labels; None: probabilities of several classes."""
+        if raw.shape[1] == 1:
+            return raw.astype(float)
+        levels = self.levels or []
+        return levels[0] + raw[:, -1:].astype(float) * (levels[1] - levels[0]) if len(levels) == 2 else None

@@ -1,0 +1,138 @@
+"""The rows that an experiment's arrays are of, opened with their labels: training rows with a fold, hold-out, internal test."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.experiments.form import Form
+from bot.evaluation.experiments.scored_rows import ScoredRows
+from bot.evaluation.experiments.training_rows import TrainingRows, Version, training_rows, unit_numbers, version
+from bot.evaluation.metrics.classes import classes_of
+from bot.evaluation.metrics.registry import METRICS, metric_per_fold
+from bot.evaluation.scoring import Scorer, open_scorer
+from bot.evaluation.scoring.bank import read_answers
+from bot.evaluation.scoring.per_fold import scored_by_fold
+from bot.evaluation.scoring.truth import PartOfTruth, Rows, Truth
+from bot.evaluation.views.folds import CLASSES
+from bot.evaluation.views.parts import final_places
+from scrapers.snapshots.card import TaskCard
+from state.errors import InfrastructureFailure, InvalidSubmission
+
+_SAMPLE = "sample_validation.csv"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """All rows that predictions are scored on."""
+
+    view: LabelledView
+    folds: LabelledView | None
+    form: Form
+    held: ScoredRows
+    final: ScoredRows | None
+    training: ScoredRows | None
+    lines: TrainingRows | None
+    """Of the training rows."""
+
+    @property
+    def fold(self) -> NDArray[np.int64]:
+        """The fold of each training row."""
+        return np.empty(0, dtype=np.int64) if self.lines is None else self.lines.fold
+
+    def of_folds(self, some: Sequence[int] | None) -> Rows:
+        """Return the training rows of some folds; None: of all."""
+        return np.arange(len(self.fold)) if some is None else np.flatnonzero(np.isin(self.fold, list(some)))
+
+    def all_or(self, some: Rows) -> Rows | None:
+        """Return None for all training rows, and else some as they are."""
+        return None if len(some) == len(self.fold) else some
+
+
+def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) -> Opened:
+    """Open the labels of both views; `folds` is None where no folds could be cut.
+
+    Raises:
+        InfrastructureFailure: the labels cannot be read.
+        SnapshotError: the competition's grader cannot be used.
+    """
+    if view.card.metric.name in METRICS:
+        key = tuple(
+            (str(of.data), str(of.labels), version(of.truth), _sample_version(of)) for of in (view, folds) if of
+        )
+        opened = _of_registry(key, view.card.model_dump_json())
+        parts = (opened.held, opened.final, opened.training)
+        held, final, training = (None if part is None else replace(part, memory={}) for part in parts)
+        return replace(opened, held=held or opened.held, final=final, training=training)
+    scorer = open_scorer(view.card, view.grader)
+    stack.callback(scorer.close)
+    return _opened(view, folds, scorer, stack)
+
+
+def _sample_version(of: LabelledView) -> Version:
+    return version(of.data / _SAMPLE)
+
+
+@lru_cache(maxsize=1)
+def _of_registry(views: tuple[tuple[str, str, Version, Version], ...], card: str) -> Opened:
+    task = TaskCard.model_validate_json(card)
+    view, folds = [*(LabelledView(Path(data), Path(labels), task) for data, labels, *_ in views), None][:2]
+    if view is None:
+        raise InfrastructureFailure("There is no view.")
+    return _opened(view, folds, open_scorer(task, None), ExitStack())
+
+
+def _opened(view: LabelledView, folds: LabelledView | None, scorer: Scorer, stack: ExitStack) -> Opened:
+    card, registry = view.card, scorer.kind == "registry"
+
+    def rows(
+        of: LabelledView,
+        truth: Truth,
+        places: Rows,
+        labels: NDArray[Any] | None,
+        units: Rows,
+        fold: Rows | None = None,
+    ) -> ScoredRows:
+        own = None if labels is None else labels[places]
+        return ScoredRows(card, truth, places, of.data / _SAMPLE, own, units, fold, stack)
+
+    try:
+        truth, labels = _labels(view, scorer, registry=registry)
+        apart = np.array(sorted(final_places(view.labels)), dtype=np.int64)
+        if truth.ids is None:
+            raise InvalidSubmission("the grader scores whole files only, so that no part of the rows can be scored")
+        rest = np.setdiff1d(np.arange(len(truth.ids)), apart)
+        held_units, own_units, _ = unit_numbers(view, folds)
+        held = rows(view, PartOfTruth(truth, rest), rest, labels, held_units)
+        final = rows(view, PartOfTruth(truth, apart), apart, labels, np.arange(len(apart))) if len(apart) else None
+        form = Form(card, _classes(folds, view, labels))
+        if folds is None or own_units is None:
+            return Opened(view, None, form, held, final, None, None)
+        lines = training_rows(folds)
+        whole, known = _labels(folds, scorer, registry=registry)
+        every, by_fold = np.arange(len(lines.fold)), lines.fold if metric_per_fold(card) else None
+        training = rows(folds, scored_by_fold(whole, lines.fold, card), every, known, own_units, by_fold)
+    except InvalidSubmission as error:
+        raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+    return Opened(view, folds, form, held, final, training, lines)
+
+
+def _labels(of: LabelledView, scorer: Scorer, *, registry: bool) -> tuple[Truth, NDArray[Any] | None]:
+    sample = of.data / _SAMPLE
+    return scorer.truth(of.truth, sample), read_answers(of.truth, sample, of.card)[1] if registry else None
+
+
+def _classes(folds: LabelledView | None, view: LabelledView, labels: NDArray[Any] | None) -> list[str]:
+    """Return the classes that a view's code wrote, or else those of the labels that are known."""
+    for of in (view, folds):
+        if of is not None and (file := of.data / CLASSES).is_file():
+            classes: list[str] = json.loads(file.read_text(encoding="utf-8"))
+            return classes
+    return classes_of(view.card, [] if labels is None else labels.astype(str).ravel().tolist())

@@ -1,0 +1,235 @@
+"""Rows that experiments are scored on: their score, its standard error, and the paired difference of two experiments.
+
+Where the score is a mean of rows' losses, or a root of one, errors come from the rows' influence (Hampel 1974): exact for means,
+and without a draw. Else they come from draws with replacement, bounded in number, rows and time. What belongs together counts
+as one in both.
+"""
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers.experiments import Gain
+from bot.evaluation.blending.blend import write_values
+from bot.evaluation.metrics.registry import METRICS, Metric
+from bot.evaluation.scoring.per_fold import weighted_mean
+from bot.evaluation.scoring.resampling import draw_scorer
+from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+from scrapers.snapshots.card import TaskCard
+
+Values = NDArray[Any]
+Floats = NDArray[np.float64]
+
+DRAWS, FEWEST = 100, 30
+"""Draws for a standard error; on fewer than the second it is unknown."""
+MOST_DRAWN, _FEWEST_DRAWN = 20_000, 100
+"""Rows of a draw."""
+_SECONDS = 0.25
+"""For the draws of one standard error; a competition's grader gets longer."""
+_GRADER_SECONDS = 10.0
+_COLUMNS = 200
+"""Most columns that have a score each."""
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Rows with labels, of which predictions have a score."""
+
+    card: TaskCard
+    truth: Truth
+    """Of these rows; reads predictions of all rows of the sample."""
+    places: Rows
+    """Where they stand in the sample."""
+    sample: Path
+    labels: Values | None
+    """(rows, prediction columns); None: only the competition's grader scores them."""
+    units: NDArray[np.int64]
+    """Of rows that belong together, each has the same number."""
+    fold: NDArray[np.int64] | None = None
+    """The fold of each, where the metric is computed for each fold."""
+    kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
+    """Closes what predictions hold."""
+    memory: dict[int, tuple[Predicted, Floats | None]] = field(default_factory=dict, repr=False, compare=False)
+    """Losses of predictions, by their identity."""
+
+    @property
+    def metric(self) -> Metric | None:
+        """The registry's metric; None: the competition's grader scores."""
+        return METRICS.get(self.card.metric.name) if self.labels is not None else None
+
+    def predicted(self, values: Values) -> Predicted:
+        """Return predictions of all rows of the sample (rows, prediction columns), ready to be scored."""
+        if self.labels is not None:
+            return Predicted("an experiment", values)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "experiment.csv"
+            write_values(file, np.nan_to_num(values) if values.dtype.kind == "f" else values, self.sample, self.card)
+            return self.kept.enter_context(closing(self.truth.read(file)))
+
+    def score(self, predicted: Predicted, rows: Rows | None = None) -> float:
+        """Return the score on some of these rows or all, or NaN."""
+        return score_or_nan(self.truth, predicted, rows)
+
+    def error(self, predicted: Predicted, rows: Rows | None, seed: int) -> float | None:
+        """Return the score's standard error; None: unknown."""
+        if (own := self.influence(predicted, rows)) is not None:
+            return _error_of(own, self._units(rows))
+        return _spread(self._draws([predicted], rows, seed)[:, 0])
+
+    def gain(
+        self,
+        predicted: Predicted,
+        other: Predicted,
+        rows: Rows | None,
+        over: str,
+        seed: int,
+        score: float | None = None,
+    ) -> Gain | None:
+        """Return how much better predictions are than others on some of these rows or all; None: one has no score.
+
+        Args:
+            rows: numbers of the rows; None: all.
+            score: of `predicted` on these rows, where it is known.
+        """
+        score = self.score(predicted, rows) if score is None else score
+        value = self.card.oriented(score - self.score(other, rows))
+        if not math.isfinite(value):
+            return None
+        own, theirs = self.influence(predicted, rows), self.influence(other, rows)
+        if own is not None and theirs is not None:
+            return Gain(value, _error_of(own - theirs, self._units(rows)), over)
+        drawn = self._draws([predicted, other], rows, seed)
+        return Gain(value, _spread(drawn[:, 0] - drawn[:, 1]), over)
+
+    def columns(self, predicted: Predicted, rows: Rows | None) -> Mapping[str, float]:
+        """Return the score of each column, where the metric is better the better each column's is."""
+        card, metric, values, names = self.card, self.metric, predicted.values, self.card.prediction_columns
+        if metric is None or self.labels is None or values is None or not metric.by_column or card.metric.params:
+            return {}
+        if not 1 < len(names) <= _COLUMNS:
+            return {}
+        among = np.arange(len(self.places)) if rows is None else rows
+        fold = np.zeros(len(among)) if self.fold is None else self.fold[among]
+        parts = [fold == number for number in np.unique(fold)]
+        found = {}
+        for at, name in enumerate(names):
+            labels, own = self.labels[among, at : at + 1], values[self.places[among], at : at + 1]
+            found[name] = weighted_mean(
+                [(metric.score(labels[part], own[part], {}), int(part.sum())) for part in parts]
+            )
+        return {name: score for name, score in found.items() if math.isfinite(score)}
+
+    def influence(self, predicted: Predicted, rows: Rows | None) -> Floats | None:
+        """Return by how much each row moves the score, times their number; None: the score is no mean of rows."""
+        parts = self.influences(predicted, rows)
+        return None if parts is None else parts.mean(axis=1)
+
+    def influences(self, predicted: Predicted, rows: Rows | None) -> Floats | None:
+        """Return as `influence` does that of each cell of the losses (rows, columns)."""
+        metric = self.metric
+        losses = self._losses(predicted)
+        if metric is None or losses is None:
+            return None
+        losses = losses if rows is None else losses[rows]
+        means = losses.mean(axis=0)
+        apart: Floats = losses - means
+        return apart / (2 * np.sqrt(np.maximum(means, 1e-300))) if metric.rooted else apart
+
+    def _losses(self, predicted: Predicted) -> Floats | None:
+        """Return the losses of all rows, computed once; None: the score is no mean of such."""
+        if self.metric is None or self.labels is None or predicted.values is None or not self.metric.rows:
+            return None
+        if id(predicted) not in self.memory:
+            values = predicted.values[self.places] if len(self.places) < len(predicted.values) else predicted.values
+            losses = self.metric.row_losses(self.labels, values, self.card.metric.params)
+            self.memory[id(predicted)] = predicted, losses
+        return self.memory[id(predicted)][1]
+
+    def _units(self, rows: Rows | None) -> NDArray[np.int64]:
+        return self.units if rows is None else self.units[rows]
+
+    def _draws(self, sides: Sequence[Predicted], rows: Rows | None, seed: int) -> Floats:
+        """Return scores of draws (draws, sides), scaled to the error of all rows."""
+        if self.truth.ids is None:
+            return np.empty((0, len(sides)))
+        rng, again = np.random.default_rng(seed), self.truth.repeats
+        among = np.arange(len(self.units)) if rows is None else rows
+        drawer, many = _drawer(self.units[among])
+        if self.metric is not None and many == len(among) > MOST_DRAWN:
+            # The error of fewer rows, scaled, is known as well from a sample of them.
+            some = np.sort(rng.choice(len(among), MOST_DRAWN, replace=False))
+            return self._draws(sides, among[some], seed) * math.sqrt(MOST_DRAWN / len(among))
+        scored = [self._drawn(side, among) for side in sides]
+        share, each = 1.0, many if again else many // 2
+        limit, began = _SECONDS if again else _GRADER_SECONDS, time.monotonic()
+        found: list[list[float]] = []
+        for at in range(DRAWS):
+            drawn = drawer(rng, max(1, round(share * each)), again=again)
+            found.append([score(drawn) for score in scored])
+            spent = time.monotonic() - began
+            if at == 0 and FEWEST * spent > limit and len(drawn) > _FEWEST_DRAWN:
+                # The metric is slow: fewer rows a draw.
+                share = max(_FEWEST_DRAWN / len(drawn), limit / (FEWEST * spent))
+                found.clear()
+            elif spent > limit and len(found) >= FEWEST:
+                break
+        scale = share if again else share / (2 - share)
+        return np.array(found, dtype=float).reshape(-1, len(sides)) * math.sqrt(scale)
+
+    def _drawn(self, side: Predicted, among: Rows) -> Callable[[Rows], float]:
+        """Return a function that scores draws of some rows, numbered among them."""
+        if self.metric is None or self.labels is None or side.values is None:
+            score = self.truth.draws(side)
+            return lambda drawn: score(among[drawn])
+        labels, values = self.labels[among], side.values[self.places[among]]
+        score = draw_scorer(self.metric, labels, values, self.card.metric.params)
+        if self.fold is None:
+            return score
+        fold = self.fold[among]
+        numbers = np.unique(fold)
+
+        def by_fold(drawn: Rows) -> float:
+            parts = [drawn[fold[drawn] == number] for number in numbers]
+            return weighted_mean([(score(part), len(part)) for part in parts])
+
+        return by_fold
+
+
+def _error_of(influence: Floats, units: NDArray[np.int64]) -> float | None:
+    """Return the standard error of a mean by its rows' influence, what belongs together added up."""
+    sums = np.bincount(units, influence)
+    many = len(np.unique(units)) if sums.size != len(units) else len(units)
+    if many < 2:
+        return None
+    return float(np.sqrt((sums**2).sum() * many / (many - 1)) / len(influence))
+
+
+def _drawer(units: NDArray[np.int64]) -> tuple[Callable[..., Rows], int]:
+    """Return a function that draws so many units, with replacement or each once, and how many there are."""
+    numbers, counts = np.unique(units, return_counts=True)
+    many = len(numbers)
+    order = np.argsort(units, kind="stable")
+    begins = np.cumsum(counts) - counts
+
+    def draw(rng: np.random.Generator, some: int, *, again: bool) -> Rows:
+        chosen: Rows = rng.integers(0, many, some) if again else rng.permutation(many)[:some]
+        if many == len(units):
+            return np.asarray(order[chosen])
+        own = counts[chosen]
+        offsets = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
+        return np.asarray(order[np.repeat(begins[chosen], own) + offsets])
+
+    return draw, many
+
+
+def _spread(values: Floats) -> float | None:
+    defined = values[np.isfinite(values)]
+    return float(defined.std(ddof=1)) if len(defined) >= FEWEST else None

@@ -1,0 +1,133 @@
+"""Draws a lab's validation rows: about a tenth of the labelled rows, in two halves that are asked for as one."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.evaluation.views.timeline import time_blocks
+from bot.evaluation.views.variation import Part
+
+FEWEST_OF_CLASS = 10
+"""A class with fewer rows than this stays in train: its rows teach more than they could tell."""
+LEAST_GROUPS = 4
+"""Groups in each half below which a half says little of groups that are new."""
+_SHARE, _MOST_SHARE = 0.10, 0.12
+_FEWEST, _MOST = 100, 10_000
+_BLOCKS = 10
+"""Blocks of the latest rows that belong to one half and the other in turn."""
+_HALVES: tuple[Part, Part] = ("final", "holdout")
+
+Drawn = list[tuple[Sequence[int], Part]]
+"""Units of rows that are withheld, and the half of each."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many rows are withheld."""
+
+    wanted: int
+    most: int
+    """What one row of each class, or whole groups, may come to."""
+
+    @classmethod
+    def of(cls, rows: int) -> "Budget":
+        """Return the budget for so many rows with labels."""
+        most = max(2, min(int(_MOST_SHARE * rows), _MOST))
+        return cls(min(most, max(_FEWEST, round(_SHARE * rows))), most)
+
+
+def draw_units(
+    strata: Sequence[Sequence[Sequence[int]]],
+    size: Callable[[Sequence[int]], int],
+    budget: Budget,
+    least: int,
+) -> Drawn:
+    """Draw units of each stratum for both halves, in the order given.
+
+    Each stratum has `least` units in each half as long as `most` rows allow it; more come from all strata alike, up to what
+    is wanted. A unit that does not fit is passed over. A stratum holds units of rows that stay together; `size` returns how
+    many rows of a unit may be asked for.
+    """
+    deck = [
+        ((0.0, place) if place < 2 * least else (1.0, (place + 0.5) / len(units)), stratum, unit)
+        for stratum, units in enumerate(strata)
+        for place, unit in enumerate(units)
+    ]
+    filled, of_stratum, drawn = Counter[Part](), Counter[tuple[Part, int]](), list[tuple[Sequence[int], Part]]()
+    for (later, _), stratum, unit in sorted(deck, key=lambda card: card[0]):
+        limit, rows = budget.wanted if later else budget.most, size(unit)
+        halves = sorted(_HALVES, key=lambda half: (of_stratum[half, stratum], filled[half]))
+        half = next((half for half in halves if filled[half] + rows <= (limit + 1) // 2), None)
+        if half is not None and filled.total() + rows <= limit:
+            filled[half] += rows
+            of_stratum[half, stratum] += 1
+            drawn.append((unit, half))
+    return drawn
+
+
+def draw_groups(groups: Sequence[Sequence[int]], size: Callable[[Sequence[int]], int], budget: Budget) -> Drawn:
+    """Draw whole groups, `LEAST_GROUPS` for each half where the rows allow it, if need be of the smallest."""
+    drawn: Drawn = []
+    for order in (list(groups), sorted(groups, key=size)):
+        drawn = draw_units([order], size, budget, LEAST_GROUPS)
+        if min(count_halves(drawn)) >= LEAST_GROUPS:
+            break
+    return drawn
+
+
+def count_halves(drawn: Drawn) -> tuple[int, int]:
+    """Return how many units each half has."""
+    counts = Counter(half for _, half in drawn)
+    return counts["final"], counts["holdout"]
+
+
+def add_smallest(drawn: Drawn, units: Sequence[Sequence[int]], size: Callable[[Sequence[int]], int]) -> Drawn:
+    """Give a half that no unit fitted into the smallest unit that is left, as without it nothing could be scored."""
+    taken = {unit[0] for unit, _ in drawn}
+    left = sorted((unit for unit in units if unit[0] not in taken), key=size)
+    lacking = [half for half, count in zip(_HALVES, count_halves(drawn), strict=True) if not count]
+    return drawn + [(unit, half) for unit, half in zip(left, lacking, strict=False)]
+
+
+def draw_latest(
+    stretches: Sequence[Sequence[int]], times: Sequence[float], budget: Budget, rng: random.Random
+) -> dict[int, Part]:
+    """Draw the latest rows of each stretch of time, in blocks of the two halves in turn; equal times stay together.
+
+    Too few times for blocks are shared out row by row: both halves are withheld, so that neither tells of the other.
+    Stretches hold rows with labels, the earliest first.
+    """
+    rows, before, tails = sum(map(len, stretches)), 0, list[list[int]]()
+    for stretch in stretches:
+        before += len(stretch)
+        taken = sum(map(len, tails))
+        wanted, most = (round(limit * before / rows) - taken for limit in (budget.wanted, budget.most))
+        tails.append(list(_tail(stretch, times, wanted, most)))
+    if not any(tails):
+        # All rows of the latest time are more than may be withheld.
+        latest = max(times[row] for row in stretches[-1])
+        last = [row for row in stretches[-1] if times[row] == latest]
+        tails = [rng.sample(last, min(budget.wanted, len(last)))]
+    # With several stretches an odd number of blocks, lest each half have the same part of every stretch.
+    blocks = _BLOCKS if len(tails) == 1 else max(1, _BLOCKS // len(tails)) | 1
+    part_of: dict[int, Part] = {}
+    for number, tail in enumerate(tails):
+        first = number * blocks
+        part_of |= {row: _HALVES[(first + block) % 2] for row, block in time_blocks(tail, times, blocks)}
+    if len(set(part_of.values())) < len(_HALVES):
+        shared = sorted(part_of)
+        rng.shuffle(shared)
+        part_of = {row: _HALVES[place % 2] for place, row in enumerate(shared)}
+    return part_of
+
+
+def _tail(stretch: Sequence[int], times: Sequence[float], wanted: int, most: int) -> Iterator[int]:
+    """Yield the rows of the latest times: as many as are wanted, and no time that would make them too many."""
+    per_time, taken = Counter(times[row] for row in stretch), 0
+    first = float("inf")
+    for time in sorted(per_time, reverse=True):
+        if taken >= wanted or taken + per_time[time] > most:
+            break
+        taken, first = taken + per_time[time], time
+    yield from (row for row in stretch if times[row] >= first)

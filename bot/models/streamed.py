@@ -1,0 +1,118 @@
+"""A streamed answer, put together from its chunks as the endpoint would have sent it whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass
+class _Call:
+    """One tool call, whose arguments come in pieces."""
+
+    index: object
+    id: str = ""
+    name: str = ""
+    arguments: object = ""
+    """As a whole answer has them: a text, or an object where a server sends one."""
+
+    def add(self, piece: Json) -> None:
+        function = _dict(piece.get("function"))
+        # Some servers repeat both with each piece.
+        self.id = self.id or _text(piece.get("id"))
+        self.name = self.name or _text(function.get("name"))
+        given = function.get("arguments", "")
+        if isinstance(given, str) and isinstance(self.arguments, str):
+            self.arguments += given
+        elif given is not None or not self.arguments:
+            self.arguments = given
+
+    def whole(self) -> Json:
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+class StreamedAnswer:
+    """The first choice of an answer; fields are read as leniently as servers differ."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether the answer has come to its own end; only its tokens may follow."""
+        self.error: object = None
+        """An error that came in place of an answer, or of the rest of one."""
+        self._chosen = False
+        self._content: list[str] = []
+        self._thoughts: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: list[_Call] = []
+        self._finish: str | None = None
+        self._usage: Json | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything came that is paid for: text, thoughts, or a call."""
+        return any((*self._content, *self._thoughts, *self._refusal, self._calls))
+
+    def add(self, chunk: object) -> None:
+        """Take in the next chunk, a decoded JSON value."""
+        chunk = _dict(chunk)
+        self.error = chunk.get("error") or self.error
+        self._usage = _dict(chunk.get("usage")) or self._usage
+        for choice in _dicts(chunk.get("choices")):
+            if choice.get("index") in (0, None):
+                self._add(choice)
+
+    def _add(self, choice: Json) -> None:
+        self._chosen = True
+        self.error = choice.get("error") or self.error
+        delta = _dict(choice.get("delta"))
+        content = delta.get("content")
+        parts = [one.get("text") for one in _dicts(content)] if isinstance(content, list) else [content]
+        self._content += map(_text, parts)
+        self._thoughts.append(_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")))
+        self._refusal.append(_text(delta.get("refusal")))
+        for piece in _dicts(delta.get("tool_calls")):
+            self._call(piece).add(piece)
+        finish = _text(choice.get("finish_reason"))
+        if finish == "error":
+            self.error = self.error or {"message": "it failed midway"}
+        elif finish:
+            self._finish, self.ended = finish, True
+
+    def _call(self, piece: Json) -> _Call:
+        """Return the call that a piece belongs to."""
+        index, id = piece.get("index"), _text(piece.get("id"))
+        named = bool(_text(_dict(piece.get("function")).get("name")))
+        same = [one for one in self._calls if one.index == index]
+        # Gemini numbers all calls 0, and sends each whole; servers without numbers begin each with its name.
+        if same and not (named and id and id != same[-1].id) and not (named and index is None and not id):
+            return same[-1]
+        self._calls.append(_Call(index))
+        return self._calls[-1]
+
+    def whole(self) -> Json:
+        """Return the body of the answer, as far as it came."""
+        if self.error and not self.begun:
+            return {"error": self.error}
+        message: Json = {
+            "role": "assistant",
+            "content": "".join(self._content),
+            "reasoning_content": "".join(self._thoughts),
+            "refusal": "".join(self._refusal) or None,
+        }
+        if self._calls:
+            message["tool_calls"] = [call.whole() for call in self._calls]
+        choice = {"index": 0, "message": message, "finish_reason": self._finish}
+        return {"choices": [choice] if self._chosen else [], "usage": self._usage}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _dict(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: object) -> Iterator[Json]:
+    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())

@@ -1,0 +1,196 @@
+"""Credits: how much a run's ideas, drafts and scripts gained, and what came of each post."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlmodel import Session, col, select
+
+from bot.engine.tree import APART
+from bot.execution.record import EXECUTED, GUARDED
+from state.steps import read_steps
+from state.tables import Draft, Idea, Node, Report, Reproduction, Submission
+
+POSTS = ("topic", "message", "kernel")
+"""Kinds of posts, as items name them before the slash."""
+_BEYOND_NOISE = 2.0
+"""Standard errors that a gain must exceed to be beyond noise."""
+_RowT = TypeVar("_RowT", Idea, Draft, Node, Report, Reproduction, Submission)
+_KeyT = TypeVar("_KeyT")
+
+
+@dataclass(frozen=True)
+class MeasuredGain:
+    """A measured difference of scores, above 0 where it is better, and its standard error; None: unknown."""
+
+    value: float
+    error: float | None = None
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether it is beyond noise; one whose standard error is unknown is not."""
+        return self.error is not None and self.value > _BEYOND_NOISE * self.error
+
+
+@dataclass(frozen=True)
+class PostCredit:
+    """What came of a post."""
+
+    ideas: tuple[int, ...]
+    """Drawn from it, with those that they were merged or split into."""
+    drafts: tuple[str, ...]
+    """Those that used one of these ideas, or are built on the reproduced kernel."""
+    idea_gain: MeasuredGain | None
+    """The best one measured of such an idea alone."""
+    draft_gain: MeasuredGain | None
+    """The best one of such a draft, to which other ideas may have contributed."""
+    submitted: bool
+    """Whether it went into a submission."""
+
+
+@dataclass(frozen=True)
+class Credits:
+    """A run's ideas, drafts and scripts with their gains, and what came of its posts."""
+
+    ideas: Sequence[Idea]
+    drafts: Sequence[Draft]
+    scripts: Sequence[Node]
+    """Nodes that are neither ensembles nor public kernels."""
+    draft_gains: Mapping[str, MeasuredGain]
+    """Of a draft's best script over all that others had scored before it, by draft."""
+    script_gains: Mapping[int, MeasuredGain]
+    """Over what a script is built on, by node."""
+    posts: Mapping[str, PostCredit]
+    """Posts that an idea was drawn from or that were reproduced, by item, the most useful first."""
+
+
+def read_credits(session: Session, run_id: str, *, lower_is_better: bool) -> Credits:
+    """Read what came of a run's posts, ideas and drafts."""
+    ideas, drafts = _read_rows(session, Idea, run_id), _read_rows(session, Draft, run_id)
+    nodes = _read_rows(session, Node, run_id)
+    kernels = [row for row in _read_rows(session, Reproduction, run_id) if row.node is not None]
+    submissions = [row.node for row in _read_rows(session, Submission, run_id)]
+    submitted = _trace_sources(submissions, ideas, drafts, nodes, kernels)
+    scripts = [node for node in nodes if node.action not in APART]
+    script_gains, std_errors = _read_script_gains(session, run_id)
+    draft_gains = _measure_drafts(drafts, scripts, std_errors, -1 if lower_is_better else 1)
+    idea_gains = _best_idea_gains(_read_rows(session, Report, run_id))
+    successors = {idea.id: idea.successors for idea in ideas}
+    items = dict.fromkeys([*(item for idea in ideas for item in idea.sources), *(row.id for row in kernels)])
+    posts = {}
+    for item in items:
+        if item.partition("/")[0] not in POSTS:
+            continue
+        idea_ids = _add_successors([idea.id for idea in ideas if item in idea.sources], successors)
+        kernel_nodes = {row.node for row in kernels if row.id == item}
+        draft_ids = [
+            draft.id for draft in drafts if set(draft.idea_ids) & set(idea_ids) or draft.codebase_node in kernel_nodes
+        ]
+        posts[item] = PostCredit(
+            ideas=tuple(idea_ids),
+            drafts=tuple(draft_ids),
+            idea_gain=_best_gain(idea_gains, idea_ids),
+            draft_gain=_best_gain(draft_gains, draft_ids),
+            submitted=item in submitted,
+        )
+    ordered = dict(sorted(posts.items(), key=lambda entry: _usefulness(entry[1]), reverse=True))
+    return Credits(ideas, drafts, scripts, draft_gains, script_gains, ordered)
+
+
+def _read_rows(session: Session, table: type[_RowT], run_id: str) -> Sequence[_RowT]:
+    return session.exec(select(table).where(table.run_id == run_id).order_by(col(table.id))).all()
+
+
+def _trace_sources(
+    submissions: Iterable[int | None],
+    ideas: Sequence[Idea],
+    drafts: Sequence[Draft],
+    nodes: Sequence[Node],
+    kernels: Sequence[Reproduction],
+) -> set[str]:
+    """Return all that went into the submitted nodes; what a report alone passed on is left out."""
+    sources = defaultdict[str, list[str]](list)
+    for idea in ideas:
+        sources[f"idea/{idea.id}"] += idea.sources
+        for successor in idea.successors:
+            sources[f"idea/{successor}"].append(f"idea/{idea.id}")
+    for draft in drafts:
+        sources[f"draft/{draft.id}"] += [*(f"idea/{id}" for id in draft.idea_ids), f"node/{draft.codebase_node}"]
+    for node in nodes:
+        sources[f"node/{node.id}"] += [*(f"node/{id}" for id in node.parents), f"draft/{node.draft_id}"]
+    for kernel in kernels:
+        sources[f"node/{kernel.node}"].append(kernel.id)
+    items = set[str]()
+    remaining = [f"node/{node}" for node in submissions]
+    while remaining:
+        item = remaining.pop()
+        if item not in items:
+            items.add(item)
+            remaining += sources[item]
+    return items
+
+
+def _read_script_gains(session: Session, run_id: str) -> tuple[dict[int, MeasuredGain], dict[int, float]]:
+    """Return the gains of nodes, and the standard errors of these, or of their scores where nothing was compared."""
+    steps = read_steps(session, run_id, EXECUTED, (GUARDED,))
+    noises = {key.node: done.score.noise for key, done in steps.items() if key.attempt == 0 and done.score is not None}
+    gains = {
+        node: MeasuredGain(noise.gain, noise.gain_error) for node, noise in noises.items() if noise.gain is not None
+    }
+    std_errors = {node: noise.gain_error or noise.score_error for node, noise in noises.items()}
+    return gains, {node: error for node, error in std_errors.items() if error is not None}
+
+
+def _measure_drafts(
+    drafts: Sequence[Draft], scripts: Sequence[Node], std_errors: Mapping[int, float], sign: int
+) -> dict[str, MeasuredGain]:
+    """Return by how much each draft's best script beats all that others had scored before it."""
+    scores = {node.id: sign * node.score for node in scripts if node.score is not None and node.status == "valid"}
+    draft_of = {node.id: node.draft_id for node in scripts}
+    gains = {}
+    for draft in drafts:
+        own = [node for node in scores if draft_of[node] == draft.id]
+        best = max(own, key=lambda node: (scores[node], -node), default=0)
+        earlier = [score for node, score in scores.items() if node < best and draft_of[node] != draft.id]
+        if earlier:
+            errors = [std_errors[node] for node in own if node in std_errors]
+            gains[draft.id] = MeasuredGain(scores[best] - max(earlier), max(errors, default=None))
+    return gains
+
+
+def _best_idea_gains(reports: Sequence[Report]) -> dict[int, MeasuredGain]:
+    """Return the best gain that reports measured of each idea alone."""
+    gains: dict[int, MeasuredGain] = {}
+    for part in (part for report in reports for part in report.components):
+        gain, idea = _gain_of(part), part.get("idea")
+        if idea is not None and gain is not None and (idea not in gains or gain.value > gains[idea].value):
+            gains[idea] = gain
+    return gains
+
+
+def _gain_of(part: Mapping[str, Any]) -> MeasuredGain | None:
+    gain, error = part.get("gain"), part.get("gain_error")
+    if not isinstance(gain, int | float):
+        return None
+    return MeasuredGain(float(gain), float(error) if isinstance(error, int | float) else None)
+
+
+def _add_successors(ideas: list[int], successors: Mapping[int, Sequence[int]]) -> list[int]:
+    lineage = list[int]()
+    remaining = ideas[::-1]
+    while remaining:
+        idea = remaining.pop()
+        if idea not in lineage:
+            lineage.append(idea)
+            remaining += successors.get(idea, ())
+    return lineage
+
+
+def _best_gain(gains: Mapping[_KeyT, MeasuredGain], keys: Iterable[_KeyT]) -> MeasuredGain | None:
+    return max((gains[key] for key in keys if key in gains), key=lambda gain: gain.value, default=None)
+
+
+def _usefulness(credit: PostCredit) -> tuple[float, ...]:
+    gains = [-float("inf") if gain is None else gain.value for gain in (credit.idea_gain, credit.draft_gain)]
+    return (credit.submitted, *gains, len(credit.drafts), len(credit.ideas))

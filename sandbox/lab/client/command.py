@@ -1,0 +1,146 @@
+"""The command `lab`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any, NoReturn
+
+from .arrays import array_file
+from .protocol import Part, Refused, call, file_part
+from .report import read_report
+from .sources import named_sources
+
+_SCRIPT_BYTES = 100_000
+_NOT_ARGUMENTS = ("command", "oof", "train", "validation", "test", "files", "file", "infer", "report")
+_REPORT_HELP = (
+    "the report: lines `method: ...`, `components: ...` (with what each brought), `limitations: ...`, `next: ...`, or JSON "
+    "with these keys"
+)
+
+
+def main() -> int:
+    """Make one call; return the exit status: 0 for success, 1 for the engine's refusal, 2 for misuse."""
+    try:
+        options = _parser().parse_args()
+        if options.command == "help":
+            _parser().print_help()
+            return 0
+        print(_asked(options)["text"].rstrip("\n"), flush=True)
+        return 0
+    except Refused as refused:
+        print(f"lab: {refused}", file=sys.stderr)
+        return refused.status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    """Make the call that was typed; return the answer."""
+    arguments = {name: value for name, value in vars(options).items() if name not in _NOT_ARGUMENTS}
+    parts = []
+    if options.command in ("log", "fit"):
+        roles = ("oof", "validation", "test") if options.command == "log" else ("train", "validation", "test")
+        paths = {role: getattr(options, role) for role in roles}
+        parts = [array_file(role, path) for role, path in paths.items() if path is not None]
+        parts += named_sources(getattr(options, "files", ()))
+    elif options.command == "score":
+        scripts = {"solution.py": options.file, "infer.py": options.infer}
+        parts = [_script(name, path) for name, path in scripts.items() if path is not None]
+    elif options.command == "note":
+        arguments["text"] = " ".join(options.text)
+    elif options.command == "done":
+        arguments = read_report(options.report)
+    return call(options.command, arguments, parts)
+
+
+def _script(name: str, path: str) -> Part:
+    """Return a script, which must be text."""
+    part = file_part("source", name, path, _SCRIPT_BYTES)
+    try:
+        part.content.read(_SCRIPT_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused(f"cannot take {path!r}: byte {error.start} is not UTF-8 text") from None
+    part.content.seek(0)
+    return part
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says of misuse one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and exit with status 2."""
+        print(f"{self.prog}: {message}; see `{self.prog} --help`", file=sys.stderr)
+        sys.exit(2)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="lab",
+        description="Ask the engine. Exit status: 0 done, 1 refused, 2 misused.",
+        epilog="In Python: `from lab import log, fit, wait, status, board, note`; where a lab.py of your own hides it, "
+        "`from lab_engine import ...`.",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
+
+    log = command("log", "log an experiment by its predictions; the engine scores it and compares it")
+    log.add_argument("name", metavar="NAME", help="of the experiment")
+    log.add_argument(
+        "--oof", metavar="FILE", help="predictions of the training rows, out of fold, as in folds.csv (.npy)"
+    )
+    log.add_argument("--validation", required=True, metavar="FILE", help="of the rows of validation.csv")
+    log.add_argument("--test", metavar="FILE", help="of the rows of the sample submission")
+    log.add_argument("--files", nargs="+", default=[], action="extend", metavar="FILE", help="the sources that made it")
+    log.add_argument("--retrain", default="", metavar="CMD", help="makes the test predictions from all labelled rows")
+    log.add_argument(
+        "--uses", nargs="+", default=[], action="extend", metavar="NAME", help="experiments that it is built on"
+    )
+    log.add_argument("--compare-to", default="", metavar="NAME", help="compare it with this one, not with the best")
+    log.add_argument("--seconds", type=float, metavar="N", help="that it took")
+    log.add_argument("--check", action="store_true", help="check it against leaks in any case")
+    log.add_argument("--verbose", action="store_true", help="scores by column too")
+    fit = command("fit", "have the engine fit its portfolio of models on your features, in idle time")
+    fit.add_argument("name", metavar="NAME", help="of the fit; its models are experiments NAME/...")
+    fit.add_argument(
+        "--train", required=True, metavar="FILE", help="features of the training rows, as in folds.csv (.npz)"
+    )
+    fit.add_argument("--validation", required=True, metavar="FILE", help="of the rows of validation.csv")
+    fit.add_argument("--test", required=True, metavar="FILE", help="of the rows of the sample submission")
+    for option, text in (("--categories", "that hold categories"), ("--encode", "to replace by the target's mean")):
+        fit.add_argument(
+            option, type=_columns, default=[], metavar="COLUMNS", help=f"names or numbers, by commas, {text}"
+        )
+    wait = command("wait", "wait for a fit or an experiment, or for all; give them the cores meanwhile")
+    wait.add_argument("name", metavar="NAME", nargs="?", default="", help="of the fit or experiment")
+    score = command("score", "run a whole script clean and score it on validation rows")
+    score.add_argument("file", metavar="FILE", help=f"the script, of {_SCRIPT_BYTES // 1000} kB at most")
+    score.add_argument(
+        "--infer", metavar="FILE", help="the script that predicts in a notebook, where the competition takes notebooks"
+    )
+    command("status", "what is left of time, money and turns; the best score; the ensemble")
+    board = command("board", "the experiments of the run: ancestors, siblings and the best, a line each")
+    board.add_argument("--all", action="store_true", help="all of them")
+    command("ideas", "the ideas that others had for this draft")
+    note = command("note", "leave a line that other labs see")
+    note.add_argument("text", metavar="TEXT", nargs="+", help="the line")
+    for takes_note in (log, fit, score):
+        takes_note.add_argument("--note", default="", metavar="TEXT", help="what it tries")
+    done = command("done", "end this lab with a report")
+    done.add_argument(
+        "report", metavar="REPORT", nargs="?", help=f"{_REPORT_HELP}; without REPORT it is read from stdin, if piped"
+    )
+    command("help", "say this")
+    return parser
+
+
+def _columns(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

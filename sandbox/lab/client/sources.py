@@ -1,0 +1,71 @@
+"""The sources of an experiment: those that are named, or those that run."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .protocol import Part, Refused, file_part
+
+WORK = "/lab/work"
+_SOURCE_BYTES, _SOURCES_BYTES, _SOURCES = 1_000_000, 4_000_000, 40
+
+
+def named_sources(paths: Iterable[str | os.PathLike[str]]) -> list[Part]:
+    """Return the sources at these paths."""
+    named = [os.fspath(path) for path in paths]
+    return [file_part("source", _relative(path, os.getcwd()), path, _SOURCE_BYTES) for path in named]  # noqa: PTH109
+
+
+def running_sources() -> list[Part]:
+    """Return the running script, and the modules that it has imported from its folder, as far as there is room."""
+    main = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    if not path or not Path(path).is_file():
+        text = _typed(main)[:_SOURCE_BYTES]
+        return [Part("source", "typed.py", len(text), [text])] if text else []
+    folder = str(Path(path).absolute().parent)
+    imported = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    paths = [path, *sorted(one for one in imported - {path} if one.endswith(".py") and _is_own(one, folder))]
+    parts: list[Part] = []
+    room = _SOURCES_BYTES
+    for one in paths[:_SOURCES]:
+        try:
+            part = file_part("source", _relative(one, folder), one, min(_SOURCE_BYTES, room))
+        except Refused:
+            continue
+        parts.append(part)
+        room -= part.size
+    return parts
+
+
+def _is_own(path: str, folder: str) -> bool:
+    relative = os.path.relpath(path, folder)
+    return not re.search(r"(^|/)(\.|site-packages/)", relative)
+
+
+def _relative(path: str, folder: str) -> str:
+    """Return a path relative to the lab's working folder or another, or the file's name where it lies in neither."""
+    whole = os.path.abspath(path)  # noqa: PTH100 - links stay, as commands name them
+    for root in (WORK, folder):
+        if whole.startswith(root.rstrip("/") + "/"):
+            return os.path.relpath(whole, root)
+    return Path(whole).name
+
+
+def _typed(main: Any) -> bytes:
+    """Return what was typed into a notebook or given to `python` as an argument or a file, nothing where it is gone."""
+    cells = getattr(main, "In", None)
+    if isinstance(cells, list):
+        return "\n\n".join(map(str, cells)).encode("utf-8", "replace")
+    words = list(getattr(sys, "orig_argv", []))
+    if sys.argv[:1] == ["-c"] and "-c" in words[:-1]:
+        return os.fsencode(words[words.index("-c") + 1])
+    try:
+        return os.pread(0, _SOURCE_BYTES, 0) if sys.argv[:1] == ["-"] else b""
+    except OSError:
+        return b""

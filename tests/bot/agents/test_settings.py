@@ -1,0 +1,21 @@
+"""How many rows a run withholds follows from who works on its drafts."""
+
+import pytest
+
+from bot.agents.comind.policy import RoundsSettings
+from bot.agents.settings import AgentRunSettings
+
+
+@pytest.mark.parametrize(
+    ("agent", "coder", "withholding"),
+    [
+        ("comind", "lab", "lab"),
+        ("hybrid", "lab", "lab"),
+        ("comind", "script", "script"),
+        ("aide", "lab", "script"),
+        ("solo", "lab", "script"),
+    ],
+)
+def test_a_labs_few_rows_are_withheld_where_drafts_are_worked_on_in_labs(agent, coder, withholding):
+    settings = AgentRunSettings.model_construct(agent=agent, rounds=RoundsSettings(coder=coder))
+    assert settings.withholding == withholding

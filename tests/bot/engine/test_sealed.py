@@ -1,0 +1,267 @@
+"""Sealed runs: what is run again on all rows, on which files, and what of it may be used."""
+
+import asyncio
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.coder.lab.playbook import LabPlaybook
+from bot.coder.lab.settings import LabSettings
+from bot.engine.context import RunContext
+from bot.engine.experiments import Experiment, Kind
+from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, retrained
+from bot.engine.strategy import Strategy
+from bot.engine.tree import Tree
+from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
+from bot.submission.refit import may_be_mixed
+from state.clock import ReplayClock
+from state.progress import create_run
+from state.steps import Key, Steps
+from state.store import Store
+from tests import needs
+from tests.bot.coder.lab.scripted import FewLabs, Scripted, lived, sh
+from tests.bot.engine.parts import RUN
+from tests.bot.replay.scripted_answers import FILES, PREDICT, typed
+
+
+def experiment(
+    node: int, retrain: str = "python fit.py", sources: Sequence[str] = (), uses: Sequence[str] = ()
+) -> Experiment:
+    result = ScoredExperiment(Arrays("a", "b", "c"), 0.5, None, None, None)
+    kind: Kind = "stack" if uses else "model"
+    files = dict.fromkeys(sources, "sha")
+    return Experiment(node, f"e{node}", kind, 2, 1, "", tuple(uses), files, retrain, 20.0, result)
+
+
+CARD = SimpleNamespace(oriented=lambda score: score)
+"""Of a metric of which more is better; experiments have 0.5."""
+
+
+def due(
+    known: Sequence[Experiment],
+    *,
+    weights: Mapping[int, float] | None = None,
+    done: Sequence[int] = (),
+    at: float = 60.0,
+    ensemble_score: float = 0.6,
+    labs_ended: bool = False,
+    usable: float = 100.0,
+) -> int | None:
+    """Return what is run next in a run of 100 seconds; experiments are given the best one first."""
+    context: Any = SimpleNamespace(
+        experiments=SimpleNamespace(all=lambda: list(known), ranked=lambda: list(known), card=CARD),
+        budget=SimpleNamespace(elapsed=SimpleNamespace(wall=lambda: at), seconds=100.0, usable=lambda best: usable),
+        blend=None if weights is None else SimpleNamespace(weights=weights, score=ensemble_score),
+        steps=SimpleNamespace(all=lambda kind: {Key(node): Retrained(None, "") for node in done}),
+    )
+    one = SealedRuns(context, labs_ended)._due()
+    return None if one is None else one.node
+
+
+def test_the_ensembles_heaviest_members_come_first_then_the_three_best_each_once() -> None:
+    known = [experiment(node) for node in (2, 3, 4, 5, 6)]
+    assert due(known, at=10.0) is None, "first experiments are soon replaced"
+    assert due([]) is None
+    assert due(known) == 2
+    assert due(known, weights={5: 0.3, 6: 0.7}) == 6
+    assert due(known, weights={5: 0.3, 6: 0.7}, done=[6]) == 5
+    assert due(known, weights={5: 0.3, 6: 0.7}, done=[5, 6, 2, 3]) == 4
+    assert due(known, weights={6: 1.0}, done=[6, 2, 3, 4]) is None, "the fourth best is not worth it"
+    assert due([experiment(2, retrain=""), *known[1:]]) == 3, "nobody said how the best is made again"
+    fitted = replace(known[0], kind="portfolio", retrain="")
+    assert due([fitted, *known[1:]]) == 2, "the engine knows how models of the portfolio are made"
+    assert due(known, weights={99: 1.0}) == 2, "a member that is no experiment cannot be made again"
+    assert due(known, at=10.0, labs_ended=True) == 2
+
+
+def test_a_stack_that_is_better_than_the_ensemble_comes_before_its_members() -> None:
+    known = [experiment(node) for node in (2, 3, 4, 5, 6)]
+    assert due(known, weights={5: 0.3, 6: 0.7}, ensemble_score=0.4) == 2
+    assert due(known, weights={5: 0.3, 6: 0.7}, ensemble_score=0.4, done=[2]) == 6
+
+
+def test_what_a_stack_is_built_on_comes_before_it_as_far_as_time_is_left() -> None:
+    known = [experiment(7, uses=["e6", "e5", "e9", "gone"]), experiment(6, uses=["e4"]), *map(experiment, (5, 4))]
+    known.append(experiment(9))
+    assert due(known) == 4
+    assert due(known, done=[4]) == 6
+    assert due(known, done=[4, 6]) == 5
+    assert due(known, done=[4, 6, 5]) == 7, "what came after it is no part of it"
+    assert due(known, labs_ended=True, usable=45.0) == 4
+    assert due(known, labs_ended=True, usable=30.0) == 7
+    assert due([experiment(7, "", uses=["e5"]), experiment(5)]) == 5, "as one of the best, not as its member"
+
+
+@pytest.mark.parametrize(("usable", "interrupted", "left"), [(60.0, False, []), (60.0, True, [3]), (0.0, False, [3])])
+async def test_what_is_due_when_labs_have_ended_is_waited_for_while_there_is_time(
+    usable: float, interrupted: bool, left: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
+    waiting = [experiment(2), experiment(3)]
+    context: Any = SimpleNamespace(budget=SimpleNamespace(usable=lambda best: usable))
+    runs, event = SealedRuns(context), asyncio.Event()
+    monkeypatch.setattr(SealedRuns, "_due", lambda self: waiting[0] if waiting else None)
+
+    async def work() -> None:
+        while waiting:
+            await asyncio.sleep(0.02)
+            waiting.pop(0)
+            if interrupted:
+                event.set()
+                return
+
+    async with asyncio.timeout(10):
+        running = asyncio.create_task(work())
+        await asyncio.sleep(0.03 if not usable else 0)
+        await runs.finish(event)
+        seen = [one.node for one in waiting]
+        await running
+    assert seen == left
+
+
+def test_work_is_copied_before_an_experiments_own_files_which_no_later_change_of_the_coder_touches() -> None:
+    lines = [shlex.split(line) for line in _copying(experiment(2, sources=("fit.py", "a dir/my 'x'.py")))]
+    assert lines[0][:3] == ["cp", "-r", "--no-preserve=ownership"]
+    assert ["cp", "/lab/experiments/e2/fit.py", "fit.py"] in lines
+    assert ["cp", "/lab/experiments/e2/a dir/my 'x'.py", "a dir/my 'x'.py"] in lines
+    assert lines.index(["mkdir", "-p", "a dir"]) == lines.index(lines[-2]) - 1
+    assert lines[-1] == ["rm", "-rf", ".sealed", "test.npy", "test.csv"], (
+        "predictions of old are not taken for new ones"
+    )
+
+
+def test_test_predictions_are_taken_as_logged_under_the_name_or_beside_the_scripts_and_never_by_a_link(
+    tmp_path: Path,
+) -> None:
+    work, outside = tmp_path / "work", tmp_path / "labels.npy"
+    outside.write_bytes(b"labels")
+
+    def taken(name: str) -> bytes | None:
+        place = tmp_path / f"place-{len(list(tmp_path.iterdir()))}"
+        place.mkdir()
+        found = _test_array(name, work, place)
+        return None if found is None else found.read_bytes()
+
+    (work / ".sealed").mkdir(parents=True)
+    assert taken("trees-2") is None
+    (work / "test.npy").symlink_to(outside)
+    assert taken("trees-2") is None
+    (work / "test.npy").unlink()
+    (work / "test.npy").write_bytes(b"beside")
+    assert taken("trees-2") == b"beside"
+    (work / ".sealed" / "trees").mkdir()
+    (work / ".sealed" / "trees" / "test.csv").write_bytes(b"as logged")
+    assert taken("trees-2") == b"as logged", "in the run it had a number, as the name was taken"
+    (work / ".sealed" / "trees-2").mkdir()
+    (work / ".sealed" / "trees-2" / "test.npy").write_bytes(b"with its number")
+    assert taken("trees-2") == b"with its number"
+    (work / ".sealed" / "trees-3").symlink_to(tmp_path)
+    with pytest.raises(NotADirectoryError):
+        taken("trees-3")
+
+
+@pytest.mark.parametrize(
+    ("weights", "refitted", "mixed"),
+    [
+        ({2: 0.6, 3: 0.4}, [3], False),
+        ({2: 1.4, 3: -0.4}, [3], False),
+        ({2: 1.4, 3: -0.4}, [2], True),
+    ],
+)
+def test_members_are_mixed_where_half_of_the_weights_are_fitted_on_all_rows(
+    weights: Mapping[int, float], refitted: Sequence[int], mixed: bool
+) -> None:
+    assert may_be_mixed(weights, refitted) == mixed
+
+
+async def test_what_came_of_a_sealed_run_is_kept_and_a_failure_is_kept_as_one(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
+        with store.write() as tx:
+            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
+        context: Any = SimpleNamespace(steps=Steps(store, RUN), experiments=None)
+
+        async def fails(one: Experiment) -> Retrained:
+            raise OSError("the disk is full")
+
+        runs = SealedRuns(context)
+        runs._run = fails  # type: ignore[method-assign]
+        assert retrained(context, 2) is None
+        await context.steps.once(SEALED_RUN, lambda: runs._step(experiment(2)), Key(2))
+        assert retrained(context, 2) == Retrained(None, "its sealed run failed: the disk is full")
+
+
+@pytest.mark.integration
+async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_them_reaches_a_coder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr("bot.engine.sealed._FROM", 0.0)
+    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.1)
+    monkeypatch.setattr("bot.engine.sealed._BEST", 4)
+    # At once, though others keep the machine busy.
+    monkeypatch.setattr("bot.engine.sealed._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])')
+    all_rows = (
+        "[ $(wc -l < data/train.csv) = 241 ] && [ $(wc -l < /lab/folds.csv) = 241 ] && [ ! -e /lab/.engine/socket ]"
+    )
+    few_rows = "[ $(wc -l < data/train.csv) -lt 241 ] && [ $(wc -l < /lab/folds.csv) -lt 241 ]"
+    other = "! cmp -s /lab/experiments/good/test.npy logged.npy && cp /lab/experiments/good/test.npy test.npy"
+    again = f"{all_rows} && python fit.py 0.92 && lab log good --validation validation.npy --test test.npy"
+    opposite = PREDICT.replace("-float(sys.argv[1])", "float(sys.argv[1])")
+    replies = [
+        sh(
+            f"{typed('fit.py', PREDICT, typed('other.py', opposite, 'python fit.py 0.9'))}; "
+            f"cp test.npy logged.npy; lab log good {FILES} --files fit.py --retrain {shlex.quote(again)}; "
+            f"lab log stack {FILES} --uses good --retrain {shlex.quote(f'{few_rows} && {other}')}; "
+            f"lab log bad {FILES} --retrain 'python other.py 0.9'; "
+            f"lab log broken {FILES} --retrain 'exit 7'; lab log plain {FILES}; echo 'exit(1)' > fit.py"
+        ),
+        sh("for n in $(seq 600); do sleep 0.2; [ -e over ] && break; done; ls -R /lab/experiments; lab board"),
+    ]
+    model, opened = Scripted(replies), list[RunContext]()
+
+    def agent(context: RunContext) -> Strategy:
+        opened.append(context)
+        return one_lab(context)
+
+    async def tell() -> None:
+        """End the second command once all four have run."""
+        while not opened or len(opened[0].steps.all(SEALED_RUN)) < 4:
+            await asyncio.sleep(0.2)
+        (tmp_path / "run/run/labs/lab2/work/over").touch()
+
+    telling = asyncio.create_task(tell())
+    async with asyncio.timeout(400), lived(tmp_path / "run", model, agent=agent) as context:
+        await telling
+        assert context.experiments is not None
+        kept = {one.name: one for one in context.experiments.all()}
+        found = {name: retrained(context, one.node) for name, one in kept.items()}
+        good, bad, broken = found["good"], found["bad"], found["broken"]
+        assert good is not None and good.file is not None, good
+        assert (context.executor.folder.bank / good.file).is_file()
+        assert good.file != kept["good"].result.arrays.test
+        assert bad is not None and bad.file is None and "differ too much" in bad.why
+        assert broken is not None and broken.file is None and "status 7" in broken.why
+        assert found["stack"] == Retrained(good.file, ""), (
+            "it finds the lab's rows, and new test predictions of its member"
+        )
+        assert found["plain"] is None
+        assert not list((tmp_path / "run/run/labs").glob("sealed*")), "nothing of it stays"
+        said = "".join(message.content for message in model.sent[-1])
+        assert not any(word in said for word in (good.file, "sealed", "on all rows\n", "differ too much"))
+
+
+def one_lab(context: RunContext) -> Strategy:
+    """Return an agent of one lab."""
+    few = FewLabs()
+
+    async def finish(tree: Tree) -> None:
+        """Do nothing."""
+
+    return Strategy("test", few, {"lab": LabPlaybook(context, few, LabSettings())}, finish)

@@ -1,0 +1,12 @@
+"""Executions that have ended, for tests that store some without running any."""
+
+from typing import Any
+
+from bot.execution.record import GUARDED, Execution
+from sandbox import ExitReason
+
+
+def ended(reason: ExitReason = ExitReason.FINISHED, **fields: Any) -> Execution:
+    """Return an execution on the hold-out view, without a score unless one is given."""
+    plain = {"seconds": 1.0, "output": "", "fine": True, "score": None, "fault": None, "error": None}
+    return Execution(id="e", view=GUARDED, reason=reason, **plain | fields)
