@@ -131,7 +131,7 @@ async def test_silence_is_given_up(tmp_path: Path) -> None:
     async def script(came: Came, wire: Wire) -> None:
         await asyncio.sleep(60)
 
-    async with scene(tmp_path, script, timeout=0.3) as it:
+    async with scene(tmp_path, script, timeout=1) as it:
         got = await it.ask()
         assert got.status == 503 and "sent nothing" in got.error and it.cost == 0
 
