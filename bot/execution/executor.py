@@ -47,6 +47,8 @@ _IDLE_MEMORY = 0.25
 """Share of a script's memory for what runs in the idle time of labs."""
 _TRIES = 2
 """Most tries of an execution if the sandbox itself fails."""
+_LOG_KEPT = 20_000
+"""Last characters of what a script printed that the database keeps; the page shows them."""
 
 
 @dataclass(frozen=True)
@@ -354,6 +356,7 @@ class Executor:
                 seconds=outcome.seconds,
                 cpu_seconds=outcome.cpu_seconds,
                 peak_memory_bytes=outcome.peak_memory_bytes,
+                log=outcome.output[-_LOG_KEPT:] or None,
                 detail=outcome.detail,
                 notes=outcome.notes,
                 peak_gpu_memory_bytes=outcome.peak_gpu_memory_bytes,

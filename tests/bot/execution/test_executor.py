@@ -176,6 +176,7 @@ async def test_a_secret_that_a_script_prints_is_in_nothing_that_is_kept(
     done = await trial.execute(node, "print('hunter2' + '-is-a-s3cret')\n")
     assert done.output == "[secret]\n"
     assert (trial.folder_of(node) / "log.txt").read_text() == "[secret]\n"
+    assert trial.store.blob(str(trial.ended(node)[0]["log_sha"])) == b"[secret]\n"
 
 
 @pytest.mark.parametrize("reason", sorted(set(ExitReason) - {ExitReason.FINISHED, ExitReason.INFRASTRUCTURE}))
