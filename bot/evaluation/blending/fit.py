@@ -21,9 +21,10 @@ from bot.evaluation.blending import leading
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import Form, candidates
 from bot.evaluation.blending.ordinal import fit_cuts, halfway, levels_of
-from bot.evaluation.blending.regression import MEMBERS, regression, regression_space
-from bot.evaluation.blending.spaces import calibrated, combine, enter, mixed, weighted_sum
+from bot.evaluation.blending.regression import MEMBERS, Surrogate, regression, surrogates
+from bot.evaluation.blending.spaces import calibrated, combine, enter, line_space, mixed, weighted_sum
 from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
+from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
 from bot.evaluation.scoring.bank import read_answers
 from bot.evaluation.scoring.interval import clusters_of
@@ -40,7 +41,6 @@ _CALIBRATED_ON = 5_000
 _GRADER_SECONDS = 30.0
 """Most that a competition's grader may take for one blend."""
 
-_BLOCKS = 20
 _BLOCKS = 20
 """Of rows, by which the standard error of what a calibration gains is taken."""
 _COLUMNS = 20
@@ -148,7 +148,7 @@ class EnsembleFit:
     def _most_members(self, *, greedy: bool) -> int:
         if not greedy:
             return leading.MOST
-        return MEMBERS if self._of_experiments and regression_space(self._card) else effort_for(self._card).members
+        return MEMBERS if self._of_experiments and surrogates(self._card) else effort_for(self._card).members
 
     @property
     def recipe(self) -> Recipe:
@@ -272,32 +272,51 @@ class EnsembleFit:
             used = np.flatnonzero(pruned(together.mean(axis=0))).tolist()
             fits = [fitted(used, [column])[1] for column in columns]
             yield from self._tried_with_calibration([nodes[at] for at in used], fits, bags, labels)
-        space = regression_space(card)
         # Members that need a run of their own in the end must be few.
-        if space is not None and self._of_experiments:
-            parts = np.stack([self._entered(node, space) for node in self.members]).astype(float)
+        for by in surrogates(card) if self._of_experiments else ():
+            plain = np.stack([self._entered(node, "mean") for node in self.members]).astype(float)
+            if by.loss == "logistic" and not np.isin(labels, (0, 1)).all() and metric_named(card.metric.name).of_order:
+                continue
+            if by.space == "logit" and not ((plain >= 0) & (plain <= 1)).all():
+                continue
+            parts = np.stack([self._entered(node, by.space) for node in self.members]).astype(float)
             for signed in (False, True):
-                yield from self._by_regression(parts, space, labels, signed=signed)
+                yield from self._by_regression(parts, by, labels, signed=signed)
 
-    def _by_regression(self, parts: Values, space: Space, labels: Values, *, signed: bool) -> Iterator[Tried]:
+    def _by_regression(self, parts: Values, by: Surrogate, labels: Values, *, signed: bool) -> Iterator[Tried]:
         """Yield what a regression on all members makes: with weights of their own for all columns, or for each."""
-        recipes = []
+        recipes, moved = [], line_space(self._card) is not None
         for rows in self._fitted_on():
             found = regression(
                 parts[:, rows],
                 labels[rows].astype(float),
                 self._card,
+                by,
                 signed=signed,
                 by_column=signed and self._by_column,
             )
-            weights = dict(zip(self.members, found.weights, strict=True))
-            used = {node: own for node, own in weights.items() if own.any()}
+            sizes = np.abs(found.weights).sum(axis=0)
+            # Where only the order counts, their scale says nothing.
+            weights = found.weights if moved else found.weights / np.where(sizes > 0, sizes, 1.0)
+            used = {node: own for node, own in zip(self.members, weights, strict=True) if own.any()}
             if not used:
                 return
-            columns = {node: own.tolist() for node, own in used.items()} if found.weights.shape[1] > 1 else {}
+            columns = {node: own.tolist() for node, own in used.items()} if weights.shape[1] > 1 else {}
             mean = {node: float(own.mean()) for node, own in used.items()}
-            recipes.append(Recipe(space, mean, {"scale": [1.0], "offset": found.offsets.tolist()}, columns))
-        yield self._of_folds(recipes)
+            line = {"scale": [1.0], "offset": found.offsets.tolist()} if moved else {}
+            recipes.append(Recipe(by.space, mean, line, columns))
+        yield self._of_folds(recipes) if moved else self._of_orders(recipes)
+
+    def _of_orders(self, recipes: Sequence[Recipe]) -> Tried:
+        """As `_of_folds`, where only the order counts: each fold's predictions in the scale of the last recipe's."""
+        whole = np.arange(len(self._folds))
+        last = np.sort(self._combined(recipes, len(recipes) - 1, whole), axis=0)
+
+        def placed(fold: int, rows: Rows) -> Values:
+            ranks = mean_ranks(self._combined(recipes, fold, whole))
+            return np.take_along_axis(last, ranks[rows].astype(np.int64) - 1, axis=0)
+
+        return self._tried(recipes[-1], self._by_fold(placed))
 
     def _tried_with_calibration(
         self, nodes: Sequence[int], fits: Sequence[Weights], bags: NDArray[np.bool_], labels: Values

@@ -4,9 +4,14 @@ Breiman (1996, "Stacked regressions"): least squares, with weights that are not 
 the same is done with logits, so that members which are too sure, or each sure of something else, may count for less or for more
 than a mean. A weight below 0 takes out what members have in common. Greedy selection, which takes a few steps, cannot say so
 much where many members each know a little.
+
+Metrics without such a loss have a surrogate: correlations the squared error (of ranks, where order counts), the area under a
+curve the log loss, absolute errors themselves. It only finds the weights; what they are worth the metric says.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +20,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from bot.evaluation.blending.spaces import line_space, sums_to_one
 from bot.evaluation.blending.weights import LOG_LOSSES, SQUARES, SQUARES_OF_LOGARITHMS
+from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import Space, metric_named
 from scrapers.snapshots.card import TaskCard
 
@@ -26,6 +32,19 @@ _LEAST = 0.005
 """Share of the sum of all sizes below which a weight is left out."""
 _PENALTY = 10.0
 """Of squared differences from equal weights, in one row's loss: little beside thousands of rows, not beside hundreds."""
+_WIDTH_OF_RANKS = 6.0
+_ROUNDS = 10
+"""Of least squares that are weighted anew, for absolute errors."""
+_TINY_ERROR = 0.05
+"""Share of the mean absolute error below which errors count as equal."""
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A loss that weights can be fitted by, and the space in which predictions are combined."""
+
+    space: Space
+    loss: Literal["logistic", "squares", "absolutes"]
 
 
 @dataclass(frozen=True)
@@ -38,50 +57,77 @@ class Regression:
     """(columns,): added in the space."""
 
 
-def regression_space(card: TaskCard) -> Space | None:
-    """Return the space of the regression; None for a metric that is neither a log loss nor a square."""
-    name, space = metric_named(card.metric.name).name, line_space(card)
-    if name in LOG_LOSSES and set(card.metric.params) <= {"eps", "normalize"}:
-        return space if space == "logit" and card.metric.params.get("normalize", True) else None
-    squares = {"mean": SQUARES, "log": SQUARES_OF_LOGARITHMS}.get(space or "", ())
-    return space if name in squares and not card.metric.params else None
+def surrogates(card: TaskCard) -> Sequence[Surrogate]:
+    """Return what a metric's weights may be fitted by; nothing where no loss is near it."""
+    name, space, params = metric_named(card.metric.name).name, line_space(card), card.metric.params
+    if name in LOG_LOSSES and set(params) <= {"eps", "normalize"}:
+        return [Surrogate("logit", "logistic")] if space == "logit" and params.get("normalize", True) else []
+    if params:
+        return []
+    if name in (*SQUARES, "pearson", "r2"):
+        return [Surrogate("mean", "squares")]
+    if name in SQUARES_OF_LOGARITHMS:
+        return [Surrogate("log", "squares")]
+    if name in ("mae", "median_absolute_error"):
+        return [Surrogate("mean", "absolutes")]
+    if name in ("spearman", "gini"):
+        return [Surrogate("rank", "squares")]
+    return (
+        [Surrogate("rank", "logistic"), Surrogate("logit", "logistic")]
+        if name in ("roc_auc", "average_precision")
+        else []
+    )
 
 
-def regression(parts: Values, truth: Values, card: TaskCard, *, signed: bool, by_column: bool = False) -> Regression:
-    """Return weights of members' predictions in the `regression_space`.
+def regression(
+    parts: Values, truth: Values, card: TaskCard, by: Surrogate, *, signed: bool, by_column: bool = False
+) -> Regression:
+    """Return weights of members' predictions in the space of a surrogate.
 
     `parts` are (members, rows, columns), `truth` the labels (rows, columns), as the metric takes them. `signed` weights may be
     below 0; a penalty keeps them near equal ones, and there are offsets. `by_column`: each column has weights of its own.
     """
-    logistic = metric_named(card.metric.name).name in LOG_LOSSES
     if by_column:
         columns = range(truth.shape[1])
-        own = [_fitted(parts[:, :, [at]], truth[:, [at]], card, logistic, signed=signed) for at in columns]
+        own = [_fitted(parts[:, :, [at]], truth[:, [at]], card, by, signed=signed) for at in columns]
         return Regression(np.hstack([one.weights for one in own]), np.hstack([one.offsets for one in own]))
-    return _fitted(parts, truth, card, logistic, signed=signed)
+    return _fitted(parts, truth, card, by, signed=signed)
 
 
-def _fitted(parts: Values, truth: Values, card: TaskCard, logistic: bool, *, signed: bool) -> Regression:
-    columns = truth.shape[1]
-    if logistic:
+def _fitted(parts: Values, truth: Values, card: TaskCard, by: Surrogate, *, signed: bool) -> Regression:
+    if by.loss == "logistic":
+        # As wide as logits are, for the penalty.
+        parts = (parts - 0.5) * _WIDTH_OF_RANKS if by.space == "rank" else parts
         weights, offsets = _log_loss_weights(parts, truth, together=sums_to_one(card), signed=signed)
     else:
-        target = truth if line_space(card) == "mean" else np.log1p(truth)
+        target = truth
+        if by.space != "mean":
+            target = np.log1p(truth) if by.space == "log" else mean_ranks(truth) / (len(truth) + 1)
         flat = parts.reshape(len(parts), -1)
-        weights, offsets = nnls(flat.T, target.ravel())[0], np.zeros(columns)
+        weights, offsets = nnls(flat.T, target.ravel())[0], np.zeros(truth.shape[1])
         if signed:
-            weights, offsets = _ridge(flat, target.ravel(), weights), np.zeros(columns)
-            offsets = (target - np.tensordot(weights, parts, 1)).mean(axis=0)
+            weights = _ridge(flat, target.ravel(), weights, _ROUNDS if by.loss == "absolutes" else 0)
+            middle = np.median if by.loss == "absolutes" else np.mean
+            offsets = middle(target - np.tensordot(weights, parts, 1), axis=0)
     sizes = np.abs(weights)
     return Regression(np.where(sizes >= _LEAST * sizes.sum(), weights, 0.0)[:, None], offsets)
 
 
-def _ridge(flat: Values, target: Values, plain: Values) -> Values:
-    """Return weights (members,); `plain` ones tell how large one row's loss is."""
-    centered, error = flat - flat.mean(axis=1, keepdims=True), float(((plain @ flat - target) ** 2).mean())
-    penalty, many = _PENALTY * max(error, 1e-12), len(flat)
-    moments = centered @ (target - target.mean()) + penalty / many
-    weights: Values = np.linalg.solve(centered @ centered.T + penalty * np.eye(many), moments)
+def _ridge(flat: Values, target: Values, plain: Values, rounds: int) -> Values:
+    """Return weights (members,); `plain` ones tell how large one row's loss is.
+
+    Each further round weights rows by one over their last error, which leads to the least absolute errors.
+    """
+    errors, rows = plain @ flat - target, np.ones(len(target))
+    for _ in range(rounds + 1):
+        centered, middle = flat - np.average(flat, axis=1, weights=rows)[:, None], np.average(target, weights=rows)
+        penalty, many = _PENALTY * max(float(np.average(errors**2, weights=rows)), 1e-12), len(flat)
+        moments = (centered * rows) @ (target - middle) + penalty / many
+        weights: Values = np.linalg.solve((centered * rows) @ centered.T + penalty * np.eye(many), moments)
+        errors = target - middle - weights @ centered
+        sizes = np.abs(errors)
+        rows = 1 / np.maximum(sizes, _TINY_ERROR * sizes.mean() + 1e-12)
+        rows /= rows.mean()
     return weights
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bot.evaluation.answers.blends import Blended, Member
 from bot.evaluation.blending.blend import blend, write_blend
 from bot.evaluation.blending.ordinal import levels_of
-from bot.evaluation.blending.regression import regression, regression_space
+from bot.evaluation.blending.regression import Surrogate, regression, surrogates
 from bot.evaluation.blending.spaces import enter, leave
 from bot.evaluation.blending.weights import simplified
 from bot.evaluation.metrics.registry import METRICS
@@ -331,16 +331,15 @@ def test_experiments_that_each_know_a_part_add_up_as_all_of_them_may_be_members(
         ("mean_columnwise_log_loss", 2, "logit"),
         ("rmse", 1, "mean"),
         ("rmsle", 1, "log"),
-        ("roc_auc", 1, None),
+        ("mae", 2, "mean"),
     ],
 )
 def test_weights_of_a_regression_are_those_that_made_the_labels(
-    metric: str, columns: int, kind: str | None, signed: bool
+    metric: str, columns: int, kind: str, signed: bool
 ) -> None:
     rng, of = np.random.default_rng(2), task(metric, columns)
-    assert regression_space(of) == kind
-    if kind is None:
-        return
+    (by,) = surrogates(of)
+    assert by.space == kind
     parts = rng.normal(1, 1, (4, 6000, columns))
     weights, offset = ([0.5, 1.5, 0.0, -0.4], 0.7) if signed else ([0.5, 1.5, 0.0, 0.2], 0.0)
     made = np.tensordot(weights, parts, 1) + offset
@@ -348,25 +347,33 @@ def test_weights_of_a_regression_are_those_that_made_the_labels(
         truth = (rng.random(made.shape) < 1 / (1 + np.exp(-made))).astype(float)
     else:
         truth = made if kind == "mean" else np.expm1(made)
-    found = regression(parts, truth, of, signed=signed, by_column=columns > 1)
+    found = regression(parts, truth, of, by, signed=signed, by_column=columns > 1)
     assert found.weights == pytest.approx(np.tile(np.array(weights)[:, None], columns), abs=0.15)
     assert found.offsets == pytest.approx(np.full(columns, offset), abs=0.15)
 
 
 def test_a_regression_takes_log_losses_of_chances_that_sum_to_one_as_most_sites_do() -> None:
-    assert regression_space(task("log_loss", 3, eps=1e-15, normalize=True)) == "logit"
-    assert regression_space(task("log_loss", 3, normalize=False)) is None
+    assert surrogates(task("log_loss", 3, eps=1e-15, normalize=True)) == [Surrogate("logit", "logistic")]
+    assert surrogates(task("log_loss", 3, normalize=False)) == surrogates(task("macro_f1")) == []
 
 
 @pytest.mark.integration
-def test_a_member_that_shows_what_another_gets_wrong_is_taken_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("metric", "least"), [("rmse", -0.12), ("mae", -0.1), ("pearson", 0.99), ("spearman", 0.96), ("roc_auc", 0.97)]
+)
+def test_a_member_that_shows_what_another_gets_wrong_is_taken_off(tmp_path: Path, metric: str, least: float) -> None:
     rng = np.random.default_rng(3)
     truth, error = quantities(1500), rng.normal(0, 1, (1500, 1))
     one, other = truth + error, error + rng.normal(0, 0.1, (1500, 1))
+    if metric == "roc_auc":
+        truth = (truth > 5).astype(float)
     scripts = [replace(each, validation=each.predictions) for each in members(tmp_path, [one, other])]
-    found = blend(lay_out(tmp_path, task("rmse"), truth), scripts, tmp_path / "bank", 0, 5.0)
-    assert found.recipe.weights == {1: pytest.approx(1, abs=0.1), 2: pytest.approx(-1, abs=0.1)}
-    assert found.score == pytest.approx(0.1, abs=0.02)
+    of = task(metric)
+    found = blend(lay_out(tmp_path, of, truth), scripts, tmp_path / "bank", 0, 5.0)
+    assert found.recipe.weights[2] < 0 < found.recipe.weights[1]
+    assert of.oriented(found.score) > least
+    alone = METRICS[metric].score(truth, one, {})
+    assert of.oriented(found.score) - of.oriented(alone) > 0.1
 
 
 @pytest.mark.integration
