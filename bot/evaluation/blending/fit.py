@@ -290,7 +290,6 @@ class EnsembleFit:
             found = regression(
                 parts[:, rows],
                 labels[rows].astype(float),
-                self._card,
                 by,
                 signed=signed,
                 by_column=signed and self._by_column,

@@ -9,9 +9,9 @@ Metrics without such a loss have a surrogate: correlations the squared error (of
 curve the log loss, absolute errors themselves. It only finds the weights; what they are worth the metric says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,20 @@ _TINY_ERROR = 0.05
 """Share of the mean absolute error below which errors count as equal."""
 
 
+_TARGETS: Mapping[Space, Callable[[Values], Values]] = {
+    "log": np.log1p,
+    "rank": lambda truth: mean_ranks(truth) / (len(truth) + 1),
+}
+"""What stands for the labels in a space; in others they stand for themselves."""
+
+
 @dataclass(frozen=True)
 class Surrogate:
     """A loss that weights can be fitted by, and the space in which predictions are combined."""
 
     space: Space
-    loss: Literal["logistic", "squares", "absolutes"]
+    loss: Literal["logistic", "classes", "squares", "absolutes"]
+    """`classes`: the log loss of probabilities that sum to 1, of labels (rows, classes) that are 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,8 @@ def surrogates(card: TaskCard) -> Sequence[Surrogate]:
     """Return what a metric's weights may be fitted by; nothing where no loss is near it."""
     name, space, params = metric_named(card.metric.name).name, line_space(card), card.metric.params
     if name in LOG_LOSSES and set(params) <= {"eps", "normalize"}:
-        return [Surrogate("logit", "logistic")] if space == "logit" and params.get("normalize", True) else []
+        loss: Literal["classes", "logistic"] = "classes" if sums_to_one(card) else "logistic"
+        return [Surrogate("logit", loss)] if space == "logit" and params.get("normalize", True) else []
     if params:
         return []
     if name in (*SQUARES, "pearson", "r2"):
@@ -79,9 +88,7 @@ def surrogates(card: TaskCard) -> Sequence[Surrogate]:
     )
 
 
-def regression(
-    parts: Values, truth: Values, card: TaskCard, by: Surrogate, *, signed: bool, by_column: bool = False
-) -> Regression:
+def regression(parts: Values, truth: Values, by: Surrogate, *, signed: bool, by_column: bool = False) -> Regression:
     """Return weights of members' predictions in the space of a surrogate.
 
     `parts` are (members, rows, columns), `truth` the labels (rows, columns), as the metric takes them. `signed` weights may be
@@ -89,20 +96,18 @@ def regression(
     """
     if by_column:
         columns = range(truth.shape[1])
-        own = [_fitted(parts[:, :, [at]], truth[:, [at]], card, by, signed=signed) for at in columns]
+        own = [_fitted(parts[:, :, [at]], truth[:, [at]], by, signed=signed) for at in columns]
         return Regression(np.hstack([one.weights for one in own]), np.hstack([one.offsets for one in own]))
-    return _fitted(parts, truth, card, by, signed=signed)
+    return _fitted(parts, truth, by, signed=signed)
 
 
-def _fitted(parts: Values, truth: Values, card: TaskCard, by: Surrogate, *, signed: bool) -> Regression:
-    if by.loss == "logistic":
+def _fitted(parts: Values, truth: Values, by: Surrogate, *, signed: bool) -> Regression:
+    if by.loss in ("logistic", "classes"):
         # As wide as logits are, for the penalty.
         parts = (parts - 0.5) * _WIDTH_OF_RANKS if by.space == "rank" else parts
-        weights, offsets = _log_loss_weights(parts, truth, together=sums_to_one(card), signed=signed)
+        weights, offsets = _log_loss_weights(parts, truth, together=by.loss == "classes", signed=signed)
     else:
-        target = truth
-        if by.space != "mean":
-            target = np.log1p(truth) if by.space == "log" else mean_ranks(truth) / (len(truth) + 1)
+        target = _TARGETS.get(by.space, np.asarray)(truth)
         flat = parts.reshape(len(parts), -1)
         weights, offsets = nnls(flat.T, target.ravel())[0], np.zeros(truth.shape[1])
         if signed:
@@ -118,16 +123,16 @@ def _ridge(flat: Values, target: Values, plain: Values, rounds: int) -> Values:
 
     Each further round weights rows by one over their last error, which leads to the least absolute errors.
     """
-    errors, rows = plain @ flat - target, np.ones(len(target))
+    errors: NDArray[Any] = plain @ flat - target
+    rows: NDArray[Any] = np.ones(len(target))
     for _ in range(rounds + 1):
         centered, middle = flat - np.average(flat, axis=1, weights=rows)[:, None], np.average(target, weights=rows)
         penalty, many = _PENALTY * max(float(np.average(errors**2, weights=rows)), 1e-12), len(flat)
         moments = (centered * rows) @ (target - middle) + penalty / many
         weights: Values = np.linalg.solve((centered * rows) @ centered.T + penalty * np.eye(many), moments)
         errors = target - middle - weights @ centered
-        sizes = np.abs(errors)
-        rows = 1 / np.maximum(sizes, _TINY_ERROR * sizes.mean() + 1e-12)
-        rows /= rows.mean()
+        inverse = 1 / np.maximum(np.abs(errors), _TINY_ERROR * np.abs(errors).mean() + 1e-12)
+        rows = inverse / inverse.mean()
     return weights
 
 

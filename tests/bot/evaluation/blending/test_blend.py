@@ -347,13 +347,13 @@ def test_weights_of_a_regression_are_those_that_made_the_labels(
         truth = (rng.random(made.shape) < 1 / (1 + np.exp(-made))).astype(float)
     else:
         truth = made if kind == "mean" else np.expm1(made)
-    found = regression(parts, truth, of, by, signed=signed, by_column=columns > 1)
+    found = regression(parts, truth, by, signed=signed, by_column=columns > 1)
     assert found.weights == pytest.approx(np.tile(np.array(weights)[:, None], columns), abs=0.15)
     assert found.offsets == pytest.approx(np.full(columns, offset), abs=0.15)
 
 
 def test_a_regression_takes_log_losses_of_chances_that_sum_to_one_as_most_sites_do() -> None:
-    assert surrogates(task("log_loss", 3, eps=1e-15, normalize=True)) == [Surrogate("logit", "logistic")]
+    assert surrogates(task("log_loss", 3, eps=1e-15, normalize=True)) == [Surrogate("logit", "classes")]
     assert surrogates(task("log_loss", 3, normalize=False)) == surrogates(task("macro_f1")) == []
 
 
