@@ -43,6 +43,8 @@ _HOW = {
     "logit": "the weighted mean of their logits, log(p / (1 - p)), turned back into probabilities",
     "log": "the weighted mean of log(1 + prediction), turned back",
     "rank": "the weighted mean of their ranks among the test rows",
+    "classes": "the class with the largest sum of weights times logarithms of probabilities, and offsets",
+    "numbers": "the weighted sum of the numbers behind their labels, cut into labels at the thresholds",
     "vote": "each row's label with the most weight",
     "ordinal": "the weighted mean of their labels as numbers, cut into labels at the thresholds",
     "share": "of each row's lists the labels that half of the weight names",

@@ -37,6 +37,8 @@ class Recipe:
     in order, and `thresholds` between them."""
     columns: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """By node, its weight in each column, where columns have weights of their own, whose mean `weights` has; else empty."""
+    classes: Sequence[str] = ()
+    """Of the space `classes`: the labels, in the order of the members' probabilities."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import Blended, Member, Recipe
 from bot.evaluation.blending.fit import EnsembleFit, Holdout
-from bot.evaluation.blending.spaces import combine, enter
+from bot.evaluation.blending.spaces import combine, read_entered
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_kind
 from bot.evaluation.scoring import open_scorer, parts_of
 from bot.evaluation.scoring.bank import keep, keep_array, read_predicted
@@ -78,7 +78,7 @@ def blend(
         (score,), (apart,) = scores(values, [None]), [math.nan] if final is None else scores(values, [None], final)
         best = max(fit.pool.members[:3], key=lambda one: holdout.oriented(fit.form.read(one.predictions), [None])[0])
     files = {node: one.submission for node, one in fit.members.items()}
-    tested = combine(recipe, lambda node, space: enter(space, fit.form.read(files[node], test=True), card), card)
+    tested = blend_files(recipe, files, view.data / "sample_submission.csv", card)
     kept = [
         _keep(one, view.data / f"sample_{rows}.csv", card, bank, as_file=as_files or prediction_kind(card) != "number")
         for one, rows in ((values, "validation"), (tested, "submission"))
@@ -140,7 +140,7 @@ def blend_files(recipe: Recipe, files: Mapping[int, Path], sample: Path, card: T
     """Return what a recipe makes of its members' files, in the order of the sample; raises InvalidSubmission."""
 
     def entered(node: int, space: Space) -> NDArray[Any]:
-        return enter(space, read_predicted(files[node], sample, card), card)
+        return read_entered(files[node], space, sample, card)
 
     return combine(recipe, entered, card)
 

@@ -77,14 +77,14 @@ def candidates(
     sample: NDArray[np.int64],
     score: Callable[[Values], float],
     most: int,
-    place: Callable[[Values], Values],
+    place: Callable[[Member, Values], Values],
 ) -> Pool:
     """Return the best scripts by a sample of the hold-out rows.
 
     Args:
         sample: rows of their predictions to go by.
         score: of predictions of all withheld rows; more is better.
-        place: puts predictions into the space in which they are compared.
+        place: puts a script's predictions of the sample into the space in which they are compared.
     """
     left_out: dict[int, str] = {}
     ranked: list[tuple[float, float, int, Member]] = []
@@ -110,7 +110,7 @@ def candidates(
             left_out[member.node] = str(error)
             continue
         values = form.read(member.predictions)[sample]
-        placed = place(values)
+        placed = place(member, values)
         near = next((other.node for other, _, theirs in kept if _near(theirs, placed)), None)
         if near is not None:
             left_out[member.node] = f"Its predictions are those of node {near}, or nearly."
@@ -123,6 +123,8 @@ def candidates(
 
 
 def _near(one: Values, other: Values) -> bool:
+    if one.dtype != other.dtype:
+        return False
     if one.dtype == object:
         return float((one != other).mean()) <= _NEAR
     spread = float(one.std(axis=0).mean())

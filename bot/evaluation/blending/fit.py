@@ -5,6 +5,7 @@ predictions, is fitted on four of five folds and tried on the fifth. All of it g
 the metric can be computed on so often; what comes out is scored on all rows once.
 """
 
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,15 +21,26 @@ from bot.evaluation.answers.blends import Member, Recipe
 from bot.evaluation.blending import leading
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import Form, candidates
-from bot.evaluation.blending.ordinal import fit_cuts, halfway, levels_of
+from bot.evaluation.blending.ordinal import as_numbers, fit_cuts, halfway, levels_of
 from bot.evaluation.blending.regression import MEMBERS, Surrogate, regression, surrogates
-from bot.evaluation.blending.spaces import calibrated, combine, enter, line_space, mixed, weighted_sum
+from bot.evaluation.blending.spaces import (
+    NUMBERS,
+    calibrated,
+    combine,
+    enter,
+    line_space,
+    mixed,
+    read_entered,
+    weighted_sum,
+)
 from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
 from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
-from bot.evaluation.scoring.bank import read_answers
+from bot.evaluation.metrics.same_labels import canonical_label
+from bot.evaluation.scoring.bank import read_answers, read_numbers
 from bot.evaluation.scoring.interval import clusters_of
 from bot.evaluation.scoring.truth import PartOfTruth, Truth
+from bot.evaluation.views.folds import CLASSES
 from scrapers.snapshots.card import TaskCard
 from state.errors import NoBlend
 
@@ -43,6 +55,10 @@ _GRADER_SECONDS = 30.0
 
 _BLOCKS = 20
 """Of rows, by which the standard error of what a calibration gains is taken."""
+_NUMBERS = 20_000_000
+"""Most numbers of all members, of what labels were made of."""
+_CELLS = 60_000
+"""Most numbers of a member that a regression is fitted on."""
 _COLUMNS = 20
 """Most columns that may have weights, and a scale and offset, of their own."""
 _RARE = 5
@@ -110,7 +126,7 @@ class EnsembleFit:
             and not self._card.metric.params
             and 1 < len(self._card.prediction_columns) <= _COLUMNS
         )
-        greedy = metric is not None and metric.takes == "number"
+        takes = None if metric is None else metric.takes
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
             raise NoBlend(
@@ -118,28 +134,37 @@ class EnsembleFit:
             )
         self._of_experiments = all(one.validation is not None for one in members)
         self.form = Form.of(holdout.view)
-        labels = read_answers(holdout.view.truth, self.form.sample, self._card)[1][holdout.places] if greedy else None
+        answers = None
+        if takes in ("number", "label"):
+            answers = read_answers(holdout.view.truth, self.form.sample, self._card)[1][holdout.places]
+        labels = answers if takes == "number" else None
         folds, cluster = folds_of(clusters, FOLDS, seed), np.empty(len(holdout.places), dtype=np.int64)
         for number, rows in enumerate(clusters):
             cluster[rows] = number
         self._sample = self._sampled(len(folds), labels)
         self._folds, self._cluster = folds[self._sample], cluster[self._sample]
         self._places = holdout.places[self._sample]
+        numbers = {one.node: read_numbers(one.predictions) for one in members} if takes == "label" else {}
+        self._numbers = {node: own[self._places] for node, own in numbers.items() if own is not None}
         self.pool = candidates(
             members,
             self.form,
             self._places,
             lambda values: holdout.oriented(values, [self._sample])[0],
-            self._most_members(greedy=greedy),
-            lambda values: enter(self._spaces[0], values, self._card),
+            self._most_members(greedy=takes == "number"),
+            lambda one, values: self._numbers.get(one.node, enter(self._spaces[0], values, self._card)),
         )
         if len(self.pool.members) < 2:
             raise NoBlend("Fewer than two scripts have predictions that differ and can be used.")
         self.members: Mapping[int, Member] = {one.node: one for one in self.pool.members}
         self._whole = self.form.read(self.pool.members[0].predictions)
         sampled = dict(zip(self.members, self.pool.sample, strict=True))
-        self._entered = cache(lambda node, space: enter(space, sampled[node], self._card))
-        tried = self._leading() if labels is None else self._greedy(labels[self._sample])
+        self._entered = cache(
+            lambda node, space: enter(space, (self._numbers if space in NUMBERS else sampled)[node], self._card)
+        )
+        tried = list(self._leading() if labels is None else self._greedy(labels[self._sample]))
+        if answers is not None and takes == "label":
+            tried += self._of_numbers(answers[self._sample])
         self._best = max(tried, key=lambda one: one.score)
         weights = self.recipe.weights
         if len(weights) == 1 and not self.recipe.calibration:
@@ -147,7 +172,8 @@ class EnsembleFit:
 
     def _most_members(self, *, greedy: bool) -> int:
         if not greedy:
-            return leading.MOST
+            width = max((own.shape[1] for own in self._numbers.values()), default=0)
+            return max(leading.MOST, min(MEMBERS, _NUMBERS // (width * len(self._sample)))) if width else leading.MOST
         return MEMBERS if self._of_experiments and surrogates(self._card) else effort_for(self._card).members
 
     @property
@@ -159,7 +185,7 @@ class EnsembleFit:
         """Return predictions of all withheld rows: those of the sample as they were made without their labels."""
         values = combine(
             self.recipe,
-            lambda node, space: enter(space, self.form.read(self.members[node].predictions), self._card),
+            lambda node, space: read_entered(self.members[node].predictions, space, self.form.sample, self._card),
             self._card,
         )
         values[self._places] = self._best.crossed
@@ -203,12 +229,12 @@ class EnsembleFit:
         return joined
 
     def _leading(self) -> Iterator[Tried]:
-        sets, began, calls = self._fitted_on(), time.monotonic(), 0
+        nodes, sets, began, calls = list(self.members)[: leading.MOST], self._fitted_on(), time.monotonic(), 0
 
         def scores(values: Values) -> list[float]:
             nonlocal calls
             found, calls = self._scores(values, sets), calls + 1
-            needed = (time.monotonic() - began) / calls * leading.scores_needed(len(self.members), len(sets))
+            needed = (time.monotonic() - began) / calls * leading.scores_needed(len(nodes), len(sets))
             if self._card.metric.name not in METRICS and needed > _GRADER_SECONDS:
                 raise NoBlend(
                     f"The competition's grader would take {needed:.0f} s for a blend; {_GRADER_SECONDS:.0f} s are allowed."
@@ -227,7 +253,7 @@ class EnsembleFit:
             def combined(weights: Mapping[int, float], plain: Recipe = plain) -> Values:
                 return combine(replace(plain, weights=weights), self._entered, self._card)
 
-            fits = leading.fit_leading(list(self.members), combined, scores)
+            fits = leading.fit_leading(nodes, combined, scores)
             if space == self._spaces[0]:
                 yield self._of_folds([Recipe(space, {node: 1.0}) for node, _ in fits])
             recipes = [replace(plain, weights=weights) for _, weights in fits]
@@ -253,6 +279,40 @@ class EnsembleFit:
             return self._scores(labels, [rows])[0]
 
         return replace(recipe, calibration=fit_cuts(means[rows], recipe.calibration, score))
+
+    def _of_numbers(self, truth: Values) -> Iterator[Tried]:
+        """Yield what regressions on the numbers that labels were made of predict; `truth` are the sample's labels."""
+        nodes = [node for node in self.members if node in self._numbers]
+        width = self._numbers[nodes[0]].shape[1] if nodes else 0
+        if len(nodes) < 2 or any(self._numbers[node].shape[1] != width for node in nodes):
+            return
+        space: Space = "numbers" if width == 1 else "classes"
+        classes, levels = _classes_in(self._holdout.view), levels_of(truth) if width == 1 else None
+        target = as_numbers(truth).astype(float) if width == 1 else _indicators(truth, classes)
+        if target is None or not np.isfinite(target).all() or (width == 1 and levels is None):
+            return
+        parts = np.stack([self._entered(node, space) for node in nodes]).astype(float)
+        sets = self._fitted_on(-(-len(truth) * width // _CELLS))
+        # Where each class counts alike, rare ones are named more readily.
+        powers = (0.0,) if width == 1 or METRICS[self._card.metric.name].rows else (0.0, 0.5, 1.0)
+        for signed in (False, True):
+            by = Surrogate(space, "squares" if width == 1 else "classes")
+            fits = [regression(parts[:, rows], target[rows], by, signed=signed) for rows in sets]
+            if any(not found.weights.any() for found in fits):
+                continue
+            for power in powers:
+                recipes = []
+                for rows, found in zip(sets, fits, strict=True):
+                    weights = {node: float(own[0]) for node, own in zip(nodes, found.weights, strict=True) if own.any()}
+                    if levels is not None:
+                        moved = [cut - float(found.offsets[0]) for cut in halfway(levels)["thresholds"]]
+                        plain = Recipe(space, weights, {"levels": levels, "thresholds": moved})
+                        recipes.append(self._cut(plain, rows))
+                        continue
+                    rare = power * np.log(np.maximum(target[rows].mean(axis=0), 1 / len(rows)))
+                    offset = (found.offsets - rare).tolist()
+                    recipes.append(Recipe(space, weights, {"offset": offset}, classes=classes))
+                yield self._of_folds(recipes)
 
     def _greedy(self, labels: Values) -> Iterator[Tried]:
         card, effort = self._card, effort_for(self._card)
@@ -379,3 +439,17 @@ class EnsembleFit:
 
 def _calibrated_rows(values: Values, by: Sequence[Calibration], card: TaskCard, fold: int, rows: Rows) -> Values:
     return calibrated(values[rows], by[fold], card)
+
+
+def _classes_in(view: LabelledView) -> list[str]:
+    """Return the classes that a view's code wrote; nothing where it has none."""
+    file = view.data / CLASSES
+    classes: list[str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    return classes
+
+
+def _indicators(labels: Values, classes: Sequence[str]) -> Values | None:
+    """Return 1 where a row (rows, 1) has a class, else 0 (rows, classes); None: a label is none of them."""
+    place = {canonical_label(label): at for at, label in enumerate(classes)}
+    at = [place.get(canonical_label(label), -1) for label in labels[:, 0]]
+    return None if -1 in at else np.eye(len(classes))[at]

@@ -1,6 +1,7 @@
 """Combines members' predictions: into a space, the weighted mean or the vote there, and back, perhaps calibrated."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from bot.evaluation.blending.ordinal import as_numbers, cut
 from bot.evaluation.blending.votes import VOTES
 from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds
+from bot.evaluation.scoring.bank import read_numbers, read_predicted
 from scrapers.snapshots.card import TaskCard
+from state.errors import InvalidSubmission
 
 Values = NDArray[Any]
 Entered = Callable[[int, Space], Values]
@@ -28,13 +31,32 @@ def sums_to_one(card: TaskCard) -> bool:
     return metric is not None and prediction_bounds(card) is metric.rescaled
 
 
+NUMBERS: Sequence[Space] = ("classes", "numbers")
+"""Spaces of the numbers that labels were made of."""
+
+
+def read_entered(file: Path, space: Space, sample: Path, card: TaskCard) -> Values:
+    """Return the predictions of a file, in a bank or as a script wrote it, in a space.
+
+    Raises:
+        InvalidSubmission: they cannot be read, or lack the numbers of that space.
+    """
+    if space not in NUMBERS:
+        return enter(space, read_predicted(file, sample, card), card)
+    if (numbers := read_numbers(file)) is None:
+        raise InvalidSubmission(f"{file.name} does not say what its labels were made of.")
+    return enter(space, numbers, card)
+
+
 def enter(space: Space, values: Values, card: TaskCard) -> Values:
     """Return predictions (rows, columns) in a space; those that are voted on, or whose places count, as they are.
 
     Ranks are those among all rows that are given, as shares of their number.
     """
-    if space in VOTES:
+    if space in VOTES or space == "numbers":
         return values
+    if space == "classes":
+        return np.log(np.maximum(values, _FLOOR))
     if space == "ordinal":
         return as_numbers(values)
     if sums_to_one(card):
@@ -70,8 +92,12 @@ def combine(recipe: Recipe, entered: Entered, card: TaskCard, rows: NDArray[np.i
     if recipe.space in VOTES:
         return VOTES[recipe.space](np.array(list(weights.values())), np.stack(list(parts.values())), card)
     own: Mapping[int, Values] = {node: np.asarray(recipe.columns.get(node, weight)) for node, weight in weights.items()}
-    if recipe.space == "ordinal":
+    if recipe.space in ("ordinal", "numbers"):
         return cut(weighted_sum(own, parts), recipe.calibration)
+    if recipe.space == "classes":
+        best = (weighted_sum(own, parts) + np.asarray(recipe.calibration["offset"])).argmax(axis=1)
+        labels: Values = np.array(recipe.classes, dtype=object)[best][:, None]
+        return labels
     return calibrated(leave(recipe.space, weighted_sum(own, parts), card), recipe.calibration, card)
 
 

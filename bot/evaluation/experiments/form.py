@@ -19,6 +19,10 @@ Kind = Literal["numbers", "labels", "ordered", "lists", "files"]
 """Numbers as they are submitted; labels, of classes or of an order; lists of labels; texts that only a file has."""
 
 
+_LITTLE = 1e-9
+"""Added to probabilities, so that they have a sum."""
+
+
 @dataclass(frozen=True)
 class Form:
     """What a task's arrays hold."""
@@ -113,6 +117,24 @@ class Form:
                 f"expected; (rows, {several}) takes probabilities of the classes."
             )
         return np.asarray(names[index])
+
+    def numbers_behind(self, raw: Values) -> Values | None:
+        """Return the numbers that an ensemble combines in place of labels; None: there are none.
+
+        Of ordered labels (rows, 1) on their scale, of others the probabilities (rows, classes).
+        """
+        several = len(self.classes)
+        if self.kind not in ("labels", "ordered") or self._columns > 1 or several < 2:
+            return None
+        if self.kind == "ordered" and (scale := self.on_the_scale(raw)) is not None:
+            return scale
+        if raw.shape[1] == 1 and several == 2 and (raw != np.round(raw)).any():
+            raw = np.hstack([1 - raw, raw])
+        if raw.shape[1] != several:
+            return None
+        shares = np.maximum(raw.astype(float), 0.0)
+        shares = (shares + _LITTLE) / (shares + _LITTLE).sum(axis=1, keepdims=True)
+        return np.asarray(shares @ np.array(self.levels)[:, None]) if self.kind == "ordered" else shares
 
     def on_the_scale(self, raw: Values) -> Values | None:
         """Return numbers (rows, 1) on the scale of ordered labels; None: probabilities of several classes."""

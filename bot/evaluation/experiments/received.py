@@ -45,6 +45,8 @@ class Received:
 @dataclass(frozen=True)
 class _Made:
     values: Values
+    numbers: Values | None = None
+    """What labels were made of, as `Form.numbers_behind` returns it."""
 
 
 def receive(opened: Opened, files: Mapping[Role, Path], bank: Path, seed: int) -> Received:
@@ -164,12 +166,12 @@ def _decided(
         texts, decide = decided(form, raw[rows], training.labels[rows], lines.fold[rows], "oof", seed)
     values: Values = np.full((len(raw), texts.shape[1]), "", dtype=object)
     values[rows] = texts
-    return _Made(values), decide
+    return _Made(values, form.numbers_behind(raw)), decide
 
 
 def _converted(form: Form, raw: Values, decide: Decide | None, name: str, warnings: list[str]) -> _Made:
     if form.kind != "numbers":
-        return _Made((decide or decision(form, name))(raw))
+        return _Made((decide or decision(form, name))(raw), form.numbers_behind(raw))
     values, warning = form.numbers(raw.astype(float), name)
     if warning is not None:
         warnings.append(warning)
@@ -179,5 +181,5 @@ def _converted(form: Form, raw: Values, decide: Decide | None, name: str, warnin
 def _keep(made: _Made, path: Path, bank: Path, form: Form, *, is_array: bool) -> str:
     """Keep predictions as arrays; files that take less room, or that only the competition's grader scores, as they came."""
     if is_array:
-        return keep_array(made.values, bank)
+        return keep_array(made.values, bank, made.numbers)
     return keep(made.values if form.card.metric.name in METRICS else None, path, bank)

@@ -23,11 +23,12 @@ PredictionKind = Literal["number", "label", "text"]
 """`number`: finite; `label`: text that is never empty, where a number may be spelled in several ways (`1`, `1.0`); `text`: any
 text, an empty one too (a run-length mask of nothing)."""
 
-Space = Literal["mean", "logit", "log", "rank", "vote", "ordinal", "share", "fusion", "pixels"]
+Space = Literal["mean", "logit", "log", "rank", "vote", "ordinal", "share", "fusion", "pixels", "classes", "numbers"]
 """What a blend takes the weighted mean of: `mean` predictions as they are, `logit` their logits (logarithms where a row's sum
 to 1), `log` log(1 + prediction), `rank` ranks within a column, `fusion` places in a ranked list, `ordinal` labels that are
 numbers, which is then cut into labels again. Or it has members vote: `vote` on a text as a whole, `share` on each label of a
-list, `pixels` on each pixel of a mask."""
+list, `pixels` on each pixel of a mask. Where labels were made of numbers that are known, `classes` takes the logarithms of the
+classes' probabilities, and then the best class, and `numbers` the numbers of ordered labels, which are then cut."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The bank: predictions that were read once, kept as arrays, so that no file of text is read twice.
 
 Rows are in the order of the view's sample, columns in that of the card. Each array lies under the hash of its content, so that
-equal predictions lie there once. Texts are two arrays: the distinct ones, and the place of each cell's among them.
+equal predictions lie there once. Texts are two arrays: the distinct ones, and the place of each cell's among them; a third one
+has the numbers that labels were made of, where they are known.
 There are no labels in it.
 """
 
@@ -79,8 +80,8 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
     return _put_in_place(staging, ".csv")
 
 
-def keep_array(values: NDArray[Any], bank: Path) -> str:
-    """Keep predictions as `keep` does, whatever room they take."""
+def keep_array(values: NDArray[Any], bank: Path, numbers: NDArray[Any] | None = None) -> str:
+    """Keep predictions as `keep` does, whatever room they take; `numbers` (rows, any) are what labels were made of."""
     bank.mkdir(parents=True, exist_ok=True)
     staging = _staging(bank)
     with staging.open("wb") as file:
@@ -91,6 +92,8 @@ def keep_array(values: NDArray[Any], bank: Path) -> str:
             places, texts = pd.factorize(values.ravel())
             np.save(file, np.array(texts.tolist(), dtype=str), allow_pickle=False)
             np.save(file, places.astype(np.int32).reshape(values.shape))
+            if numbers is not None:
+                np.save(file, numbers.astype(np.float32))
     return _put_in_place(staging, ".npy")
 
 
@@ -129,3 +132,18 @@ def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
     except (OSError, EOFError, ValueError, IndexError) as error:
         raise InvalidSubmission(f"The bank's {path.name} cannot be read: {error}") from error
     return values
+
+
+def read_numbers(path: Path) -> NDArray[Any] | None:
+    """Return the numbers (rows, any) that the labels of a file in a bank were made of; None: they are not known."""
+    if path.suffix != ".npy":
+        return None
+    try:
+        with path.open("rb") as file:
+            if np.load(file, allow_pickle=False).dtype.kind != "U":
+                return None
+            np.load(file, allow_pickle=False)
+            numbers: NDArray[Any] = np.load(file, allow_pickle=False).astype(float)
+    except (OSError, EOFError, ValueError):
+        return None
+    return numbers

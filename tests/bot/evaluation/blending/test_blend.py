@@ -16,9 +16,9 @@ from bot.evaluation.blending.regression import Surrogate, regression, surrogates
 from bot.evaluation.blending.spaces import enter, leave
 from bot.evaluation.blending.weights import simplified
 from bot.evaluation.metrics.registry import METRICS
-from bot.evaluation.scoring.bank import read_predicted
+from bot.evaluation.scoring.bank import keep_array, read_predicted
 from bot.evaluation.scoring.prediction_file import check_form
-from state.errors import NoBlend
+from state.errors import InvalidSubmission, NoBlend
 from tests.bot.evaluation.blending.parts import Values, lay_out, member, members, noisy, quantities, task
 
 ROWS = 240
@@ -413,6 +413,39 @@ def test_labels_in_an_order_are_cut_from_their_mean_where_the_metric_is_best(tmp
     kappa = METRICS["quadratic_weighted_kappa"].score
     assert found.score > 0.03 + max(kappa(truth, one, {}) for one in guesses)
     assert levels_of(np.array([["0"], ["none"]], dtype=object)) is None, "words have no mean"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "quadratic_weighted_kappa"])
+def test_labels_are_combined_by_the_numbers_that_they_were_made_of(tmp_path: Path, metric: str) -> None:
+    rng, of = np.random.default_rng(4), task(metric)
+    labels = rng.choice(4, 1200, p=[0.1, 0.2, 0.3, 0.4])
+    truth = labels[:, None].astype(str).astype(object)
+    ordered = metric == "quadratic_weighted_kappa"
+    reasons = [np.eye(4)[labels] + rng.normal(0, 0.8, (1200, 4)) for _ in range(6)]
+    numbers = [np.exp(one) / np.exp(one).sum(axis=1, keepdims=True) for one in reasons]
+    if ordered:
+        numbers = [labels[:, None] + rng.normal(0, 1.5, (1200, 1)) for _ in range(6)]
+    texts = [(np.clip(np.round(one), 0, 3) if ordered else one.argmax(axis=1)[:, None]).astype(int) for one in numbers]
+    view, bank = lay_out(tmp_path, of, truth), tmp_path / "bank"
+    (view.data / "classes.json").write_text('["0", "1", "2", "3"]')
+    known, unknown = (
+        [
+            Member(node, file := bank / keep_array(text.astype(str).astype(object), bank, own), file, 1.0, file)
+            for node, (text, own) in enumerate(zip(texts, kept, strict=True), 1)
+        ]
+        for kept in (numbers, [None] * 6)
+    )
+    found, votes = (blend(view, one, bank, 0, 0.1) for one in (known, unknown))
+    assert found.recipe.space == ("numbers" if ordered else "classes") and len(found.recipe.weights) == 6
+    assert of.oriented(found.score) - of.oriented(votes.score) > 0.05
+    kept = read_predicted(bank / found.submission, view.data / "sample_submission.csv", of)
+    assert METRICS[metric].score(truth, kept, {}) == pytest.approx(found.score, abs=0.03)
+    out = tmp_path / "submission.csv"
+    write_blend(found.recipe, {one.node: one.submission for one in known}, view.data, of, out)
+    assert (read_predicted(out, view.data / "sample_submission.csv", of) == kept).all()
+    with pytest.raises(InvalidSubmission, match="does not say what its labels were made of"):
+        write_blend(found.recipe, {one.node: one.submission for one in unknown}, view.data, of, out)
 
 
 @pytest.mark.integration

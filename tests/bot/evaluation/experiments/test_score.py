@@ -10,7 +10,7 @@ from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.experiments import PresentEnsemble
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRICS
-from bot.evaluation.scoring.bank import read_predicted
+from bot.evaluation.scoring.bank import read_numbers, read_predicted
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.experiments.parts import Task, task
@@ -108,6 +108,9 @@ def test_probabilities_of_classes_and_indices_give_the_same_labels(labels: Task)
     assert 0.85 < first.score == second.score < 1 == first.holdout
     bank = labels.folder / "bank"
     assert set(read_predicted(bank / first.arrays.validation, bank, labels.card).ravel()) == set(classes)
+    kept = read_numbers(bank / second.arrays.validation)
+    assert kept == pytest.approx(hot["validation"] / hot["validation"].sum(axis=1, keepdims=True), abs=1e-6)
+    assert read_numbers(bank / first.arrays.validation) is None, "indices say nothing of other classes"
 
 
 def test_ordered_labels_are_numbers_that_are_cut_where_it_scores_best(grades: Task) -> None:
@@ -115,6 +118,7 @@ def test_ordered_labels_are_numbers_that_are_cut_where_it_scores_best(grades: Ta
     low = grades.arrays(lambda truth: truth[:, 0].astype(float) - 0.4 + 0.02 * np.sin(np.arange(len(truth))) - 0.12)
     scored = grades.score(**low)
     assert scored.score > 0.97 and scored.holdout > 0.97
+    assert (read_numbers(grades.folder / "bank" / scored.arrays.oof) == low["oof"][:, None].astype(np.float32)).all()
 
 
 def test_lists_of_labels_come_from_a_threshold_that_is_fitted(lists: Task) -> None:
