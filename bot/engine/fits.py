@@ -102,7 +102,7 @@ class PortfolioFits:
         log, executor = self.log, self.log.executor
         folds = await executor.fold_view()
         if folds is None:
-            raise InvalidSubmission("there are no folds here on which a portfolio could be fitted")
+            raise InvalidSubmission("no portfolio can be fitted: this run has no folds")
         if missing := [role for role in ("train", "validation", "test") if role not in files]:
             raise InvalidSubmission(f"features of the {missing[0]} rows are missing")
         requests = self.requests()

@@ -143,7 +143,7 @@ class SealedRuns:
             for name in ("work", "logs", "socket"):
                 (folder / name).mkdir(parents=True)
             if one.kind == "portfolio" and context.fits is not None:
-                context.say(f"{one.name} is fitted on all rows, in idle time")
+                context.say(f"fitting {one.name} on all rows, in idle time")
                 return await self._taken(one, await context.fits.fit_on_all_rows(one, folder))
             data, folds, experiments = await self._rows(one, folder)
             # Copied inside: outside, a link in a running lab's work/ could lead anywhere.
@@ -187,7 +187,7 @@ class SealedRuns:
         most = _SHARE * context.budget.seconds
         # Of a processor: a coder may keep the cores busy for long.
         seconds = min(most, max(_LEAST, _LONGER * (one.seconds or most)))
-        context.say(f"{one.name} is fitted on all rows, in idle time")
+        context.say(f"fitting {one.name} on all rows, in idle time")
         async with context.executor.leasing.hold_idle() as lease, context.executor.open_lab(request) as lab:
             inside = "\n".join((f"ulimit -t {seconds:.0f}", *_copying(one), one.retrain))
             command = f"exec python -c {quote(_IDLE)} {quote(inside)}"
@@ -219,12 +219,12 @@ class SealedRuns:
         except InvalidSubmission as error:
             return Retrained(None, f"its test predictions cannot be used: {error}")
         if not agreement.agrees:
-            return Retrained(None, f"its test predictions differ too much: {agreement.message}")
+            return Retrained(None, f"its test predictions are unlike those logged: {agreement.message}")
         kept = self._refits / one.name / file.name
         kept.parent.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(shutil.copyfile, file, kept)
         kept.chmod(0o644)  # labs run as another user
-        context.say(f"{one.name} is fitted on all rows")
+        context.say(f"{one.name}: fitted on all rows")
         return Retrained(name, "")
 
 

@@ -69,7 +69,7 @@ class Commands:
         except (Refused, InvalidSubmission, BudgetExceeded) as error:
             return LabAnswer(1, str(error))
         except InfrastructureFailure as error:
-            return LabAnswer(1, f"the engine failed, which says nothing of your file: {error}")
+            return LabAnswer(1, f"the engine failed; your file may be fine: {error}")
 
     async def _answered(self, call: LabCall) -> LabAnswer:
         arguments = call.arguments
@@ -118,7 +118,7 @@ class Commands:
             raise Refused("no experiments can be scored in this run: no labels could be withheld; use `lab score`")
         if "validation" not in call.files:
             raise Refused(
-                "predictions of the validation rows are missing, by which experiments are compared at the end"
+                "predictions of validation rows are missing; experiments are compared on them at the end"
             )
         sources = {name: call.text(name) or "" for name in call.sources}
         logged = Logged(
@@ -159,7 +159,7 @@ class Commands:
         """Wait for fits as long as the lab has time, and return what came of them."""
         context = self.context
         if context.fits is None or not any(name in ("", one.name) for one in context.fits.requests()):
-            return "nothing of this name is being fitted" if name else "nothing is being fitted"
+            return "no fit of this name was asked for" if name else "no fit was asked for"
         with suppress(TimeoutError):
             await context.fits.wait(name, max(0.0, self.left() - _LEFT))
         lines = [line for line in board(context, everything=True) if "/" in line.partition(" ")[0]]
@@ -195,11 +195,11 @@ class Commands:
     def _done(self, report: Done) -> str:
         if not self._asked_again and not self.scripts.nodes:
             self._asked_again = True
-            raise Refused("nothing of this lab has a score yet; to end it all the same, say `lab done` again")
+            raise Refused("this lab has no score yet; to end it anyway, run `lab done` again")
         with self.context.store.write() as tx:
             keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
         self.done = True
-        return "this lab ends after this command; time that is left goes to another lab, or ends the run"
+        return "this lab ends after this command; the time left goes to another lab, or the run ends"
 
     def take_news(self) -> list[str]:
         """Return the news since the last call."""

@@ -115,7 +115,7 @@ class LabNews:
         return [
             f"the public script {line(row.title, 120)!r} was run here as it is: {row.measured:.5g} on the withheld rows"
             + ("" if row.published is None else f" ({row.published:g} on the leaderboard)")
-            + f", {row.seconds:.0f} s; what ran lies in /lab/community/measured/"
+            + f", {row.seconds:.0f} s; code in /lab/community/measured/"
             for row in rows[:_MOST]
         ]
 

@@ -76,7 +76,7 @@ class LabServer:
 
     async def _serve(self, connection: socket.socket) -> None:
         """Serve one connection."""
-        answer = LabAnswer(1, "the engine failed over this call, which says nothing of what was sent")
+        answer = LabAnswer(1, "the engine failed on this call; what you sent may be fine")
         arguments: Arguments | None = None
         try:
             arguments, files, begun = await _header(connection)

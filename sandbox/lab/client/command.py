@@ -99,14 +99,14 @@ def _parser() -> _Parser:
     )
     log.add_argument("--validation", required=True, metavar="FILE", help="of the rows of validation.csv")
     log.add_argument("--test", metavar="FILE", help="of the rows of the sample submission")
-    log.add_argument("--files", nargs="+", default=[], action="extend", metavar="FILE", help="the sources that made it")
+    log.add_argument("--files", nargs="+", default=[], action="extend", metavar="FILE", help="its source files")
     log.add_argument("--retrain", default="", metavar="CMD", help="makes the test predictions from all labelled rows")
     log.add_argument(
         "--uses", nargs="+", default=[], action="extend", metavar="NAME", help="experiments that it is built on"
     )
-    log.add_argument("--compare-to", default="", metavar="NAME", help="compare it with this one, not with the best")
-    log.add_argument("--seconds", type=float, metavar="N", help="that it took")
-    log.add_argument("--check", action="store_true", help="check it against leaks in any case")
+    log.add_argument("--compare-to", default="", metavar="NAME", help="compare with this one instead of the best")
+    log.add_argument("--seconds", type=float, metavar="N", help="how long it took")
+    log.add_argument("--check", action="store_true", help="always report the check against leaks")
     log.add_argument("--verbose", action="store_true", help="scores by column too")
     fit = command("fit", "have the engine fit its portfolio of models on your features, in idle time")
     fit.add_argument("name", metavar="NAME", help="of the fit; its models are experiments NAME/...")
@@ -117,17 +117,17 @@ def _parser() -> _Parser:
     fit.add_argument("--test", required=True, metavar="FILE", help="of the rows of the sample submission")
     for option, text in (("--categories", "that hold categories"), ("--encode", "to replace by the target's mean")):
         fit.add_argument(
-            option, type=_columns, default=[], metavar="COLUMNS", help=f"names or numbers, by commas, {text}"
+            option, type=_columns, default=[], metavar="COLUMNS", help=f"numbers from 0, by commas, {text}"
         )
-    wait = command("wait", "wait for a fit or an experiment, or for all; give them the cores meanwhile")
-    wait.add_argument("name", metavar="NAME", nargs="?", default="", help="of the fit or experiment")
+    wait = command("wait", "wait for a fit, or for all; leave the cores to them meanwhile")
+    wait.add_argument("name", metavar="NAME", nargs="?", default="", help="of the fit")
     score = command("score", "run a whole script clean and score it on validation rows")
     score.add_argument("file", metavar="FILE", help=f"the script, of {_SCRIPT_BYTES // 1000} kB at most")
     score.add_argument(
         "--infer", metavar="FILE", help="the script that predicts in a notebook, where the competition takes notebooks"
     )
     command("status", "what is left of time, money and turns; the best score; the ensemble")
-    board = command("board", "the experiments of the run: ancestors, siblings and the best, a line each")
+    board = command("board", "the run's experiments: the best and the newest, a line each")
     board.add_argument("--all", action="store_true", help="all of them")
     command("ideas", "the ideas that others had for this draft")
     note = command("note", "leave a line that other labs see")

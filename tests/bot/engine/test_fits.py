@@ -60,7 +60,7 @@ async def test_each_model_of_a_fit_becomes_an_experiment_and_a_restart_goes_on(t
     async with opened(tmp_path, 5, labs=True) as context:
         two, _ = await two_labs(context)
         await log(two, "mine", 0.1)
-        assert (await two(LabCall(Wait("none")))).text == "nothing of this name is being fitted"
+        assert (await two(LabCall(Wait("none")))).text == "no fit of this name was asked for"
         answer, again = await fit(two, "basic"), await fit(two, "basic")
         assert answer.status == again.status == 0, (answer.text, again.text)
         assert "basic/MODEL" in answer.text and "basic-2/MODEL" in again.text

@@ -246,7 +246,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert good is not None and good.file is not None, good
         assert (context.executor.folder.bank / good.file).is_file()
         assert good.file != kept["good"].result.arrays.test
-        assert bad is not None and bad.file is None and "differ too much" in bad.why
+        assert bad is not None and bad.file is None and "unlike those logged" in bad.why
         assert broken is not None and broken.file is None and "status 7" in broken.why
         assert found["stack"] == Retrained(good.file, ""), (
             "it finds the lab's rows, and new test predictions of its member"
@@ -254,7 +254,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert found["plain"] is None
         assert not list((tmp_path / "run/run/labs").glob("sealed*")), "nothing of it stays"
         said = "".join(message.content for message in model.sent[-1])
-        assert not any(word in said for word in (good.file, "sealed", "on all rows\n", "differ too much"))
+        assert not any(word in said for word in (good.file, "sealed", "on all rows\n", "unlike those logged"))
 
 
 def one_lab(context: RunContext) -> Strategy:

@@ -86,7 +86,7 @@ async def test_a_coder_looks_around_experiments_and_reports(tmp_path: Path) -> N
     assert strong.result.score < weak.result.score
     assert "has the shape (9,)" in seen[4]
     assert "scripts are not scored in this run" in seen[4]
-    assert "nothing of this name is being fitted" in seen[4]
+    assert "no fit of this name was asked for" in seen[4]
     assert "Read-only file system" in seen[5] and "stack" in seen[5].splitlines()
     assert row.report == {"method": "ridge", "components": "it works", "next": "trees"}
     assert row.notes == ["b helps"]
