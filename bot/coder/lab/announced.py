@@ -132,9 +132,7 @@ def _check_arrays(files: list[Announced], needed: tuple[str, ...], taken: tuple[
         if roles.count(one.role) > 1:
             raise NotTaken(f"{one.role} is there twice")
         if not (_PART.fullmatch(one.name) and _SUFFIX.fullmatch(PurePosixPath(one.name).suffix)):
-            raise NotTaken(
-                f"{one.role}: a file cannot be named {line(one.name, 80)!r}: use a plain name with a suffix"
-            )
+            raise NotTaken(f"{one.role}: a file cannot be named {line(one.name, 80)!r}: use a plain name with a suffix")
         if one.bytes == 0:
             raise NotTaken(f"{one.role}: the file is empty")
         if one.bytes > _ARRAY_BYTES:

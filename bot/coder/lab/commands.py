@@ -117,9 +117,7 @@ class Commands:
         if context.experiments is None:
             raise Refused("no experiments can be scored in this run: no labels could be withheld; use `lab score`")
         if "validation" not in call.files:
-            raise Refused(
-                "predictions of validation rows are missing; experiments are compared on them at the end"
-            )
+            raise Refused("predictions of validation rows are missing; experiments are compared on them at the end")
         sources = {name: call.text(name) or "" for name in call.sources}
         logged = Logged(
             name=arguments.name,

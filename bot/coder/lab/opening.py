@@ -48,7 +48,8 @@ def array_shape(card: TaskCard, data: Path) -> str:
         return "`(rows,)`, a number; the engine fits the cut points between the labels"
     if kind == "label" and len(columns) == 1 and classes.is_file():
         many = len(json.loads(classes.read_text(encoding="utf-8")))
-        return f"`(rows, {many})`, probabilities in the order of `/lab/classes.json`; class indices `(rows,)` will do, but combine less well"
+        in_order = f"`(rows, {many})`, probabilities in the order of `/lab/classes.json`"
+        return f"{in_order}; class indices `(rows,)` will do, but combine less well"
     if kind != "number":
         return "CSV files in the form of the submission, with a row for each row that is predicted"
     if len(columns) == 1:
