@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import Blended, Member, Recipe
-from bot.evaluation.blending.fit import EnsembleFit, Holdout
+from bot.evaluation.blending.fit import EnsembleFit
+from bot.evaluation.blending.sample import Holdout
 from bot.evaluation.blending.spaces import combine, read_entered
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_kind
 from bot.evaluation.scoring import open_scorer, parts_of

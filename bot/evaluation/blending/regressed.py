@@ -1,0 +1,134 @@
+"""Recipes by regression: of predicted numbers, and of the numbers that labels were made of."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.blending.ordinal import as_numbers, halfway, levels_of
+from bot.evaluation.blending.regression import Surrogate, regression, surrogates
+from bot.evaluation.blending.sample import Sample, Tried
+from bot.evaluation.blending.spaces import line_space
+from bot.evaluation.metrics.registry import metric_named
+from bot.evaluation.metrics.same_labels import canonical_label
+from bot.evaluation.views.folds import CLASSES
+
+Values = NDArray[Any]
+
+_CELLS = 60_000
+"""Most numbers of a member that a regression of classes is fitted on."""
+
+
+def regressions_of_numbers(sample: Sample, nodes: Sequence[int], labels: Values, *, by_column: bool) -> Iterator[Tried]:
+    """Yield what each surrogate of the metric makes of members' predictions.
+
+    Args:
+        labels: of the sample (rows, columns).
+        by_column: whether members may have a weight of their own in each column.
+    """
+    card = sample.holdout.card
+    for by in surrogates(card):
+        plain = np.stack([sample.entered(node, "mean") for node in nodes]).astype(float)
+        of_order = metric_named(card.metric.name).of_order
+        if by.loss == "logistic" and of_order and not np.isin(labels, (0, 1)).all():
+            continue
+        if by.space == "logit" and not ((plain >= 0) & (plain <= 1)).all():
+            continue
+        parts = np.stack([sample.entered(node, by.space) for node in nodes]).astype(float)
+        for signed in (False, True):
+            if tried := _of_numbers(sample, nodes, parts, by, labels, signed=signed, by_column=signed and by_column):
+                yield tried
+
+
+def _of_numbers(
+    sample: Sample,
+    nodes: Sequence[int],
+    parts: Values,
+    by: Surrogate,
+    labels: Values,
+    *,
+    signed: bool,
+    by_column: bool,
+) -> Tried | None:
+    recipes, moved = [], line_space(sample.holdout.card) is not None
+    for rows in sample.fitted_on():
+        fitted = regression(parts[:, rows], labels[rows].astype(float), by, signed=signed, by_column=by_column)
+        sizes = np.abs(fitted.weights).sum(axis=0)
+        # Where only the order counts, their scale says nothing.
+        weights = fitted.weights if moved else fitted.weights / np.where(sizes > 0, sizes, 1.0)
+        used = {node: own for node, own in zip(nodes, weights, strict=True) if own.any()}
+        if not used:
+            return None
+        columns = {node: own.tolist() for node, own in used.items()} if weights.shape[1] > 1 else {}
+        mean = {node: float(own.mean()) for node, own in used.items()}
+        line = {"scale": [1.0], "offset": fitted.offsets.tolist()} if moved else {}
+        recipes.append(Recipe(by.space, mean, line, columns))
+    return sample.of_folds(recipes) if moved else sample.of_orders(recipes)
+
+
+def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labels: Values) -> Iterator[Tried]:
+    """Yield what regressions make of the numbers that members' labels were made of.
+
+    Args:
+        width: numbers of a row: 1 on the scale of ordered labels, or a probability of each class.
+        labels: of the sample (rows, 1).
+    """
+    if width == 1:
+        if (levels := levels_of(labels)) is not None:
+            yield from _of_ordered_labels(sample, nodes, labels, levels)
+        return
+    classes = _classes_in(sample.holdout.view)
+    if (target := _indicators(labels, classes)) is None or target.shape[1] != width:
+        return
+    parts = np.stack([sample.entered(node, "classes") for node in nodes]).astype(float)
+    sets = sample.fitted_on(-(-len(labels) * width // _CELLS))
+    # Where the metric is no mean over rows, classes may count alike: rare ones are then named more readily.
+    powers = (0.0,) if metric_named(sample.holdout.card.metric.name).rows else (0.0, 0.5, 1.0)
+    for signed in (False, True):
+        fits = [
+            regression(parts[:, rows], target[rows], Surrogate("classes", "classes"), signed=signed) for rows in sets
+        ]
+        for power in powers:
+            recipes = []
+            for rows, fitted in zip(sets, fits, strict=True):
+                rare = power * np.log(np.maximum(target[rows].mean(axis=0), 1 / len(rows)))
+                offset = (fitted.offsets - rare).tolist()
+                recipes.append(Recipe("classes", _weights(nodes, fitted.weights), {"offset": offset}, classes=classes))
+            if all(recipe.weights for recipe in recipes):
+                yield sample.of_folds(recipes)
+
+
+def _of_ordered_labels(sample: Sample, nodes: Sequence[int], labels: Values, levels: list[float]) -> Iterator[Tried]:
+    parts = np.stack([sample.entered(node, "numbers") for node in nodes]).astype(float)
+    target = as_numbers(labels).astype(float)
+    for signed in (False, True):
+        recipes = []
+        for rows in sample.fitted_on():
+            fitted = regression(parts[:, rows], target[rows], Surrogate("numbers", "squares"), signed=signed)
+            thresholds = [threshold - float(fitted.offsets[0]) for threshold in halfway(levels)["thresholds"]]
+            plain = Recipe("numbers", _weights(nodes, fitted.weights), {"levels": levels, "thresholds": thresholds})
+            recipes.append(sample.cut(plain, rows) if plain.weights else plain)
+        if all(recipe.weights for recipe in recipes):
+            yield sample.of_folds(recipes)
+
+
+def _weights(nodes: Sequence[int], weights: Values) -> dict[int, float]:
+    return {node: float(own[0]) for node, own in zip(nodes, weights, strict=True) if own.any()}
+
+
+def _classes_in(view: LabelledView) -> list[str]:
+    """Return the classes that a view's code wrote; nothing where it has none."""
+    file = view.data / CLASSES
+    classes: list[str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    return classes
+
+
+def _indicators(labels: Values, classes: Sequence[str]) -> Values | None:
+    """Return 1 where a row (rows, 1) has a class, else 0 (rows, classes); None: a label is none of them."""
+    place = {canonical_label(label): at for at, label in enumerate(classes)}
+    at = [place.get(canonical_label(label), -1) for label in labels[:, 0]]
+    return None if -1 in at else np.eye(len(classes))[at]

@@ -1,0 +1,137 @@
+"""The rows that a blend is fitted on: their folds, how predictions of them are scored, and what fits by fold predict of them."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.blending.ordinal import fit_cuts
+from bot.evaluation.blending.spaces import Entered, combine, weighted_sum
+from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.scoring.truth import PartOfTruth, Truth
+from scrapers.snapshots.card import TaskCard
+
+FOLDS = 5
+
+Rows = NDArray[np.int64]
+Values = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """The hold-out rows, and how predictions of them are scored."""
+
+    view: LabelledView
+    truth: Truth
+    scores: Callable[[Values, Sequence[Rows | None]], list[float]]
+    """Takes predictions of all withheld rows, and sets of hold-out rows (None: all); returns the score on each, or NaN."""
+
+    @property
+    def card(self) -> TaskCard:
+        """The task."""
+        return self.view.card
+
+    @property
+    def places(self) -> Rows:
+        """Where its rows stand among all withheld ones."""
+        truth = self.truth
+        return truth.places if isinstance(truth, PartOfTruth) else np.arange(len(truth.ids or ()))
+
+    def oriented(self, values: Values, sets: Sequence[Rows | None]) -> list[float]:
+        """Return scores of which more is better, and -inf for none."""
+        found = (self.card.oriented(score) for score in self.scores(values, sets))
+        return [score if math.isfinite(score) else -math.inf for score in found]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A recipe that was fitted on the sample."""
+
+    recipe: Recipe
+    crossed: Values
+    """What it predicts of the sample's rows (rows, columns), none of them from a fit that has seen the row's label."""
+    score: float
+    """Of these; more is better."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the hold-out rows: as many as the metric can be computed on often."""
+
+    holdout: Holdout
+    rows: Rows
+    """Their numbers among the hold-out rows."""
+    folds: Rows
+    """Fold of each."""
+    cluster: Rows
+    """Number of the group of each, whose rows stay together."""
+    entered: Entered
+    """Members' predictions of the sample."""
+    whole: Values
+    """A member's predictions of all withheld rows, as a grader takes files of all."""
+
+    @property
+    def places(self) -> Rows:
+        """Where its rows stand among all withheld ones."""
+        return self.holdout.places[self.rows]
+
+    def tried(self, recipe: Recipe, crossed: Values) -> Tried:
+        """Return a recipe with what it predicts of the sample, and the score of that."""
+        return Tried(recipe, crossed, self.scores(crossed, [slice(None)])[0])
+
+    def scores(self, values: Values, sets: Sequence[Rows | slice]) -> list[float]:
+        """Return the scores of predictions of the sample on sets of its rows."""
+        # A grader takes files of all rows; those that are not in the sample count in no set.
+        whole = self.whole.astype(values.dtype)
+        whole[self.places] = values
+        return self.holdout.oriented(whole, [self.rows[own] for own in sets])
+
+    def fitted_on(self, stride: int = 1) -> list[Rows]:
+        """Return rows of the sample to fit on: for each fold those of the others, and all."""
+        rows = np.arange(0, len(self.folds), stride)
+        return [rows[self.folds[rows] != fold] for fold in range(FOLDS)] + [rows]
+
+    def by_fold(self, values: Callable[[int, Rows], Values]) -> Values:
+        """Return predictions of the sample, put together from those of each fold's rows."""
+        rows = [np.flatnonzero(self.folds == fold) for fold in range(FOLDS)]
+        parts = [values(fold, own) for fold, own in enumerate(rows)]
+        joined = np.empty((len(self.folds), parts[0].shape[1]), dtype=parts[0].dtype)
+        for own, part in zip(rows, parts, strict=True):
+            joined[own] = part
+        return joined
+
+    def of_folds(self, recipes: Sequence[Recipe]) -> Tried:
+        """Return the last of some recipes, each fold predicted by its own."""
+        return self.tried(recipes[-1], self.by_fold(partial(self._combined, recipes)))
+
+    def of_orders(self, recipes: Sequence[Recipe]) -> Tried:
+        """As `of_folds`, where only the order counts: each fold's predictions in the scale of the last recipe's."""
+        whole = np.arange(len(self.folds))
+        last = np.sort(self._combined(recipes, len(recipes) - 1, whole), axis=0)
+
+        def placed(fold: int, rows: Rows) -> Values:
+            ranks = mean_ranks(self._combined(recipes, fold, whole))
+            return np.take_along_axis(last, ranks[rows].astype(np.int64) - 1, axis=0)
+
+        return self.tried(recipes[-1], self.by_fold(placed))
+
+    def cut(self, recipe: Recipe, rows: Rows) -> Recipe:
+        """Return a recipe of ordered labels with thresholds that were fitted on some rows."""
+        weights = {node: np.asarray(weight) for node, weight in recipe.weights.items()}
+        means = weighted_sum(weights, {node: self.entered(node, recipe.space) for node in weights})
+        labels = combine(recipe, self.entered, self.holdout.card)
+
+        def score(made: Values) -> float:
+            labels[rows] = made
+            return self.scores(labels, [rows])[0]
+
+        return replace(recipe, calibration=fit_cuts(means[rows], recipe.calibration, score))
+
+    def _combined(self, recipes: Sequence[Recipe], fold: int, rows: Rows) -> Values:
+        return combine(recipes[fold], self.entered, self.holdout.card, rows)
