@@ -21,6 +21,8 @@ class HeldLease:
     lease: Lease
     source: Leases
     stack: AsyncExitStack
+    users: int = 0
+    """Executions in idle time that share it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Leasing:
     async def hold_idle(self) -> AsyncIterator[Lease]:
         """Share the cores of an open lab, without its GPUs, for work in idle time; without such a lab, hold a lease.
 
-        A lab that opens meanwhile takes that lease over, so that its coder waits for nothing.
+        All such work shares one lease. A lab that opens meanwhile takes it over, so that its coder waits for nothing.
 
         Raises:
             InfrastructureFailure: no lab is open, and no lease came free in time.
@@ -92,18 +94,22 @@ class Leasing:
         own: HeldLease | None = None
         async with self.sharing:
             shared = next((lease for lease in self.of_labs if not lease.lost), None)
-            if shared is not None:
-                lease = replace(shared, gpus=())
-            else:
-                own = await self._acquire()
-                self.of_idle_work.append(own)
-                lease = own.lease
+            if shared is None:
+                own = next((held for held in self.of_idle_work if not held.lease.lost), None)
+                if own is None:
+                    own = await self._acquire()
+                    self.of_idle_work.append(own)
+                own.users += 1
+                shared = own.lease
+            lease = shared if own is not None and own.users == 1 else replace(shared, gpus=())
         try:
             yield lease
         finally:
-            if own is not None and own in self.of_idle_work:
-                self.of_idle_work.remove(own)
-                await own.stack.aclose()
+            if own is not None:
+                own.users -= 1
+                if not own.users and own in self.of_idle_work:
+                    self.of_idle_work.remove(own)
+                    await own.stack.aclose()
 
     async def hold_for_lab(self, place: LabPlace, *, elsewhere: bool) -> HeldLease:
         """Return a lease for a lab, which closes its stack: one that work in idle time holds, or a new one.

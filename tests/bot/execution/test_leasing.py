@@ -59,6 +59,25 @@ async def test_a_lab_takes_over_the_core_that_work_in_idle_time_holds(tmp_path: 
     free.release()
 
 
+async def test_a_lab_waits_for_no_second_piece_of_work_in_idle_time(tmp_path: Path) -> None:
+    """A fit that waited for the core of a public notebook kept a lab's first command waiting for 154 s."""
+    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    async with AsyncExitStack() as first, AsyncExitStack() as second:
+        async with asyncio.timeout(5):
+            notebook = await first.enter_async_context(leasing.hold_idle())
+            fit = await second.enter_async_context(leasing.hold_idle())
+            await first.aclose()
+            assert take(tmp_path / "cpu-0") is None, "the fit still holds it"
+            async with LabLease(leasing).hold() as lease:
+                assert lease == notebook == fit == Lease((0,))
+                await second.aclose()
+                assert take(tmp_path / "cpu-0") is None, "the lab still holds it"
+    free = take(tmp_path / "cpu-0")
+    assert free is not None
+    free.release()
+    assert leasing.of_labs == leasing.of_idle_work == []
+
+
 @pytest.mark.parametrize("first", ["lab", "idle work"])
 async def test_whoever_of_a_lab_and_idle_work_waits_first_both_share_what_comes_free(
     tmp_path: Path, first: str
