@@ -214,7 +214,8 @@ class SealedRuns:
             return Retrained(None, "its command wrote no test predictions")
         view, bank = await executor.view(GUARDED), executor.folder.bank
         try:
-            name = await log.worker.take_test(await executor.fold_view(), view, file, bank, context.seed)
+            folds = await executor.fold_view()
+            name = await log.worker.take_test(folds, view, file, bank, arrays.oof, context.seed)
             agreement = await log.worker.agree(view, bank / name, bank / arrays.test, bank / arrays.validation, ())
         except InvalidSubmission as error:
             return Retrained(None, f"its test predictions cannot be used: {error}")

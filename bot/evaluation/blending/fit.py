@@ -25,7 +25,7 @@ from bot.evaluation.blending.regression import MEMBERS, surrogates
 from bot.evaluation.blending.sample import FOLDS, Holdout, Rows, Sample, Tried
 from bot.evaluation.blending.spaces import NUMBERS, calibrated, combine, enter, mixed, read_entered
 from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
-from bot.evaluation.metrics.registry import METRICS, Space, metric_named
+from bot.evaluation.metrics.registry import METRICS, PredictionKind, Space, metric_named
 from bot.evaluation.scoring.bank import read_answers, read_numbers
 from bot.evaluation.scoring.interval import clusters_of
 from scrapers.snapshots.card import TaskCard
@@ -89,8 +89,7 @@ class EnsembleFit:
             cluster[rows] = number
         rows = self._sampled(len(folds), labels)
         places = holdout.places[rows]
-        numbers = {one.node: read_numbers(one.predictions) for one in members} if takes == "label" else {}
-        self._numbers = {node: own[places] for node, own in numbers.items() if own is not None}
+        self._numbers = {one.node: own[places] for one in members if (own := _numbers_of(one, takes)) is not None}
         self.pool = candidates(
             members,
             self.form,
@@ -278,3 +277,10 @@ class EnsembleFit:
 
 def _calibrated_rows(values: Values, by: Sequence[Calibration], card: TaskCard, fold: int, rows: Rows) -> Values:
     return calibrated(values[rows], by[fold], card)
+
+
+def _numbers_of(member: Member, takes: PredictionKind | None) -> Values | None:
+    """Return what a member's labels were made of (rows, any), where that is known for all of its rows."""
+    files = [file for file in (member.predictions, member.submission, member.validation) if file is not None]
+    numbers = [read_numbers(file) for file in files] if takes == "label" else [None]
+    return None if any(own is None for own in numbers) else numbers[0]

@@ -121,7 +121,9 @@ class Worker(WorkerProcess):
         """Score an experiment from its arrays, and keep them; raises InvalidSubmission where they have no score."""
 
     @remote(_EXPERIMENT)
-    async def take_test(self, folds: LabelledView | None, view: LabelledView, file: Path, bank: Path, seed: int) -> str:
+    async def take_test(
+        self, folds: LabelledView | None, view: LabelledView, file: Path, bank: Path, oof: str | None, seed: int
+    ) -> str:
         """Keep an array of test predictions, and return its file in the bank; raises InvalidSubmission."""
 
     @remote(_FIT_ROWS)

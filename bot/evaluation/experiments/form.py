@@ -121,9 +121,11 @@ class Form:
     def numbers_behind(self, raw: Values) -> Values | None:
         """Return the numbers that an ensemble combines in place of labels; None: there are none.
 
-        Of ordered labels (rows, 1) on their scale, of others the probabilities (rows, classes).
+        Of ordered labels (rows, 1) on their scale, of others the probabilities (rows, classes), of lists as they are.
         """
         several = len(self.classes)
+        if self.kind == "lists":
+            return raw
         if self.kind not in ("labels", "ordered") or self._columns > 1 or several < 2:
             return None
         if self.kind == "ordered" and (scale := self.on_the_scale(raw)) is not None:

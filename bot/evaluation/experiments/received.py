@@ -16,7 +16,7 @@ from bot.evaluation.experiments.form import Form
 from bot.evaluation.experiments.opened import Opened
 from bot.evaluation.experiments.training_rows import TrainingRows, validation_rows
 from bot.evaluation.metrics.registry import METRICS
-from bot.evaluation.scoring.bank import keep, keep_array
+from bot.evaluation.scoring.bank import keep, keep_array, read_numbers
 from bot.evaluation.scoring.prediction_file import read_submission
 from state.errors import InvalidSubmission
 
@@ -49,8 +49,14 @@ class _Made:
     """What labels were made of, as `Form.numbers_behind` returns it."""
 
 
-def receive(opened: Opened, files: Mapping[Role, Path], bank: Path, seed: int) -> Received:
+def receive(
+    opened: Opened, files: Mapping[Role, Path], bank: Path, seed: int, fitted_on: str | None = None
+) -> Received:
     """Read arrays and keep their predictions.
+
+    Args:
+        fitted_on: file in the bank with predictions out of fold, on whose rows cut points and thresholds are fitted where
+            `files` has none.
 
     Raises:
         InvalidSubmission: one of them is not what is expected; the text is a sentence.
@@ -67,6 +73,8 @@ def receive(opened: Opened, files: Mapping[Role, Path], bank: Path, seed: int) -
             made["oof"], decide = _decided(opened, raw, there, warnings, seed)
         else:
             made["oof"] = _Made(read_submission(files["oof"], sample, form.card)[1])
+    elif fitted_on is not None and (numbers := read_numbers(bank / fitted_on)) is not None:
+        _, decide = _decided(opened, numbers, np.isfinite(numbers).all(axis=1), warnings, seed)
     for role, name in _OTHERS.items():
         if role not in files:
             continue

@@ -123,14 +123,18 @@ def score_experiment(
         )
 
 
-def take_test(folds: LabelledView | None, view: LabelledView, file: Path, bank: Path, seed: int) -> str:
+def take_test(
+    folds: LabelledView | None, view: LabelledView, file: Path, bank: Path, oof: str | None, seed: int
+) -> str:
     """Keep an array of test predictions as those of an experiment are kept, and return its file in the bank.
+
+    `oof` is the bank's file with the experiment's predictions out of fold, by which numbers become labels.
 
     Raises:
         InvalidSubmission: it is not what is expected; the text is one sentence.
     """
     with ExitStack() as stack:
-        name = receive(open_rows(folds, view, stack), {"test": file}, bank, seed).arrays.test
+        name = receive(open_rows(folds, view, stack), {"test": file}, bank, seed, oof).arrays.test
     if name is None:
         raise InvalidSubmission("There are no test predictions.")
     return name

@@ -26,7 +26,7 @@ from bot.evaluation.answers import Agreement, LabelledView
 from bot.evaluation.metrics.ranks import pearson, spearman
 from bot.evaluation.metrics.registry import METRICS, Metric, prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
-from bot.evaluation.scoring.bank import read_answers, read_predicted
+from bot.evaluation.scoring.bank import read_answers, read_numbers, read_predicted
 from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 
@@ -54,6 +54,8 @@ def agree(view: LabelledView, refitted: Path, scored: Path, predictions: Path, a
     own, new, *others = (read_predicted(path, sample, card) for path in (scored, refitted, *alike))
     if _is_constant(own) and not _is_constant(new):
         return Agreement(True, "the scored run gave every row the same answer")
+    if read_numbers(scored) is not None and read_numbers(refitted) is None:
+        return Agreement(False, "it has labels alone, where the scored run has what they were made of")
     labels, predicted = _holdout(view, predictions)
     faults = []
     for what, distance, sure in _distances(card, own):

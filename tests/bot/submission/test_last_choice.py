@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.engine.attempts import load_tree
+from bot.engine.attempts import blend_of, load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.experiments import ExperimentLog, LabPosition, Logged
@@ -135,6 +135,26 @@ async def test_an_ensemble_is_compared_on_validation_rows_alone_and_wins_ties(tm
         assert (one.kind, one.out_of_fold, chosen.id) == ("blend", None, node.id)
         assert one.holdout is not None and one.final is not None
         assert len(found.candidates) == 4
+
+
+async def test_an_ensemble_of_labels_is_made_of_their_probabilities(tmp_path: Path) -> None:
+    write_tiny(tmp_path / "tiny", rows=ROWS)
+    manifest = tmp_path / "tiny/snapshot.json"
+    manifest.write_text(manifest.read_text().replace('"log_loss"', '"error_rate"'))
+    sample = tmp_path / "tiny/data/sample_submission.csv"
+    sample.write_text(sample.read_text().replace("0.5", "0"))
+    async with lab_in(tmp_path) as (context, worker):
+        for seed, name in enumerate("abcdefg"):
+            await logged(context, name, sure=0.5, seed=seed)
+        node = await Blending(context, worker).as_node()
+        assert node is not None and context.experiments is not None
+        kept = blend_of(context.store, RUN, node.id)
+        assert kept is not None
+        assert (kept.recipe.space, list(kept.recipe.classes), len(kept.recipe.weights)) == ("classes", ["0", "1"], 7)
+        assert kept.score < min(one.result.score for one in context.experiments.all()) - 0.05
+        assert kept.holdout == pytest.approx(kept.score, abs=0.15)
+        file = read(context.executor.submission_of(node.id, "holdout"))
+        assert {row[1] for row in file[1:]} == {"0", "1"}
 
 
 async def test_a_resumed_run_chooses_the_same_and_compares_nothing_again(tmp_path: Path) -> None:

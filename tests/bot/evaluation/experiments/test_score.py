@@ -9,6 +9,7 @@ import pytest
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.experiments import PresentEnsemble
 from bot.evaluation.client.worker import Worker
+from bot.evaluation.experiments.score import take_test
 from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.scoring.bank import read_numbers, read_predicted
 from scrapers.snapshots.card import TaskCard
@@ -118,6 +119,8 @@ def test_ordered_labels_are_numbers_that_are_cut_where_it_scores_best(grades: Ta
     low = grades.arrays(lambda truth: truth[:, 0].astype(float) - 0.4 + 0.02 * np.sin(np.arange(len(truth))) - 0.12)
     scored = grades.score(**low)
     assert scored.score > 0.97 and scored.holdout > 0.97
+    test = take_test(grades.folds, grades.view, grades.send(low["test"]), grades.folder / "bank", scored.arrays.oof, 0)
+    assert test == scored.arrays.test, "a run on all rows has the same cut points"
     assert (read_numbers(grades.folder / "bank" / scored.arrays.oof) == low["oof"][:, None].astype(np.float32)).all()
 
 
