@@ -53,6 +53,8 @@ _HOW = {
 }
 
 
+_TIES = " Then the order of some columns is cut into levels as frequent as those of the labels (`ties`)."
+
 _OF_EXPERIMENTS = """# Solution: {what}
 
 {made}
@@ -172,7 +174,7 @@ def _combined(recipe: Recipe, text: str, **facts: str) -> str:
         space=recipe.space,
         how=_HOW[recipe.space],
         free=", or rather their sum with these weights" if free else "",
-        calibration=calibration,
+        calibration=calibration + (_TIES if recipe.ties else ""),
         **facts,
     )
 

@@ -37,6 +37,8 @@ class Recipe:
     in order, and `thresholds` between them."""
     columns: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """By node, its weight in each column, where columns have weights of their own, whose mean `weights` has; else empty."""
+    ties: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    """By column whose predictions are tied as often as labels are: the shares of rows below each level but the first."""
     classes: Sequence[str] = ()
     """Of the space `classes`: the labels, in the order of the members' probabilities."""
 

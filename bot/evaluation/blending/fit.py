@@ -24,6 +24,7 @@ from bot.evaluation.blending.regressed import regressions_of_labels, regressions
 from bot.evaluation.blending.regression import MEMBERS, surrogates
 from bot.evaluation.blending.sample import FOLDS, Holdout, Rows, Sample, Tried
 from bot.evaluation.blending.spaces import NUMBERS, calibrated, combine, enter, mixed, read_entered
+from bot.evaluation.blending.ties import TIED, fit_ties, with_ties
 from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
 from bot.evaluation.metrics.registry import METRICS, PredictionKind, Space, metric_named
 from bot.evaluation.scoring.bank import read_answers, read_numbers
@@ -45,6 +46,8 @@ _NUMBERS = 20_000_000
 """Most numbers of all members, of what labels were made of."""
 _COLUMNS = 20
 """Most columns that may have weights, and a scale and offset, of their own."""
+_REGRESSED_COLUMNS = 100
+"""Most columns that may have weights of their own by regression, which is fast."""
 _RARE = 5
 """Rows of each class of each column that a sample has, if there are as many: without any, scores are not defined."""
 _OF_SAMPLE = 1000
@@ -111,9 +114,23 @@ class EnsembleFit:
         if answers is not None and takes == "label":
             tried += self._of_labels(answers[rows])
         self._best = max(tried, key=lambda one: one.score)
+        if labels is not None and metric is not None and metric.name in TIED and self._of_experiments:
+            self._best = self._tied(self._best, labels[rows])
         weights = self.recipe.weights
-        if len(weights) == 1 and not self.recipe.calibration:
+        if len(weights) == 1 and not self.recipe.calibration and not self.recipe.ties:
             raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
+
+    def _tied(self, tried: Tried, labels: Values) -> Tried:
+        """Return a recipe with ties in the columns where they gain."""
+        card, metric = self._card, metric_named(self._card.metric.name)
+
+        def score(truth: Values, values: Values) -> float:
+            return card.oriented(metric.score(truth, values, card.metric.params))
+
+        ties = fit_ties(tried.crossed, labels, self._sample.folds, score)
+        if not ties:
+            return tried
+        return self._sample.tried(replace(tried.recipe, ties=ties), with_ties(tried.crossed, ties))
 
     def _of_labels(self, labels: Values) -> Iterator[Tried]:
         """Yield what the numbers predict that members' labels were made of."""
@@ -211,7 +228,9 @@ class EnsembleFit:
             yield from self._tried_with_calibration([nodes[at] for at in used], fits, bags, labels)
         # Members that need a run of their own in the end must be few.
         if self._of_experiments:
-            yield from regressions_of_numbers(self._sample, list(self.members), labels, by_column=self._by_column)
+            by_column = metric_named(card.metric.name).by_column and not card.metric.params
+            by_column = by_column and 1 < len(card.prediction_columns) <= _REGRESSED_COLUMNS
+            yield from regressions_of_numbers(self._sample, list(self.members), labels, by_column=by_column)
 
     def _tried_with_calibration(
         self, nodes: Sequence[int], fits: Sequence[Weights], bags: NDArray[np.bool_], labels: Values

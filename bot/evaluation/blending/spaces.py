@@ -10,6 +10,7 @@ from scipy.special import expit, logit, softmax
 
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.blending.ordinal import as_numbers, cut
+from bot.evaluation.blending.ties import with_ties
 from bot.evaluation.blending.votes import VOTES
 from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds
@@ -98,7 +99,8 @@ def combine(recipe: Recipe, entered: Entered, card: TaskCard, rows: NDArray[np.i
         best = (weighted_sum(own, parts) + np.asarray(recipe.calibration["offset"])).argmax(axis=1)
         labels: Values = np.array(recipe.classes, dtype=object)[best][:, None]
         return labels
-    return calibrated(leave(recipe.space, weighted_sum(own, parts), card), recipe.calibration, card)
+    values = calibrated(leave(recipe.space, weighted_sum(own, parts), card), recipe.calibration, card)
+    return with_ties(values, recipe.ties) if recipe.ties else values
 
 
 def mixed(space: Space, weights: Mapping[int, Values], entered: Entered, card: TaskCard) -> Values:

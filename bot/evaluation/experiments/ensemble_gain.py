@@ -55,7 +55,7 @@ def ensemble_gain(
 
 def _mixer(rows: ScoredRows, recipe: Recipe, own: Values, ensemble: Values) -> Callable[[float], Values]:
     entered = [enter(recipe.space, values, rows.card) for values in (ensemble, own)]
-    plain = replace(recipe, weights={}, columns={}, calibration={})
+    plain = replace(recipe, weights={}, columns={}, calibration={})  # its ties stay
 
     def mixed(weight: float) -> Values:
         if recipe.space == "ordinal":

@@ -416,6 +416,26 @@ def test_labels_in_an_order_are_cut_from_their_mean_where_the_metric_is_best(tmp
 
 
 @pytest.mark.integration
+def test_predictions_are_tied_as_often_as_labels_where_a_rank_correlation_gains_by_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    hidden = rng.normal(0, 1, (1000, 2))
+    rating = np.digitize(hidden[:, 0], [0.8, 1.2, 1.6]).astype(float)
+    truth = np.stack([rating, hidden[:, 1]], axis=1)
+    scripts = members(tmp_path, [hidden + rng.normal(0, 0.4, hidden.shape) for _ in range(4)])
+    scripts = [replace(each, validation=each.predictions) for each in scripts]
+    of = task("spearman", 2)
+    view = lay_out(tmp_path, of, truth)
+    found = blend(view, scripts, tmp_path / "bank", 0, 0.1)
+    assert list(found.recipe.ties) == [0] and len(found.recipe.ties[0]) == 3
+    untied = np.mean([np.load(one.predictions) for one in scripts], axis=0)
+    assert found.score > METRICS["spearman"].score(truth, untied, {}) + 0.04
+    kept = read_predicted(tmp_path / "bank" / found.submission, view.data / "sample_submission.csv", of)
+    levels, counts = np.unique(kept[:, 0], return_counts=True)
+    assert levels.tolist() == [0, 1 / 3, 2 / 3, 1] and counts[0] == (rating == 0).sum()
+    assert len(np.unique(kept[:, 1])) > 900
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "quadratic_weighted_kappa"])
 def test_labels_are_combined_by_the_numbers_that_they_were_made_of(tmp_path: Path, metric: str) -> None:
     rng, of = np.random.default_rng(4), task(metric)
