@@ -68,7 +68,7 @@ class Regression:
 def surrogates(card: TaskCard) -> Sequence[Surrogate]:
     """Return what a metric's weights may be fitted by; nothing where no loss is near it."""
     name, space, params = metric_named(card.metric.name).name, line_space(card), card.metric.params
-    if name in LOG_LOSSES and set(params) <= {"eps", "normalize"}:
+    if name in (*LOG_LOSSES, "kl_divergence") and set(params) <= {"eps", "normalize"}:
         loss: Literal["classes", "logistic"] = "classes" if sums_to_one(card) else "logistic"
         return [Surrogate("logit", loss)] if space == "logit" and params.get("normalize", True) else []
     if params:

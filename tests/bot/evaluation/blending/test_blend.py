@@ -354,6 +354,7 @@ def test_weights_of_a_regression_are_those_that_made_the_labels(
 
 def test_a_regression_takes_log_losses_of_chances_that_sum_to_one_as_most_sites_do() -> None:
     assert surrogates(task("log_loss", 3, eps=1e-15, normalize=True)) == [Surrogate("logit", "classes")]
+    assert surrogates(task("kl_divergence", 3)) == [Surrogate("logit", "classes")], "labels may be shares"
     assert surrogates(task("log_loss", 3, normalize=False)) == surrogates(task("macro_f1")) == []
 
 
