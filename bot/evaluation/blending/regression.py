@@ -109,13 +109,22 @@ def _fitted(parts: Values, truth: Values, by: Surrogate, *, signed: bool) -> Reg
     else:
         target = _TARGETS.get(by.space, np.asarray)(truth)
         flat = parts.reshape(len(parts), -1)
-        weights, offsets = nnls(flat.T, target.ravel())[0], np.zeros(truth.shape[1])
+        weights, offsets = _not_negative(flat, target.ravel()), np.zeros(truth.shape[1])
         if signed:
             weights = _ridge(flat, target.ravel(), weights, _ROUNDS if by.loss == "absolutes" else 0)
             middle = np.median if by.loss == "absolutes" else np.mean
             offsets = middle(target - np.tensordot(weights, parts, 1), axis=0)
     sizes = np.abs(weights)
     return Regression(np.where(sizes >= _LEAST * sizes.sum(), weights, 0.0)[:, None], offsets)
+
+
+def _not_negative(flat: Values, target: Values) -> Values:
+    """Return weights (members,) of at least 0; all 0 where the fit does not converge."""
+    try:
+        weights: Values = nnls(flat.T, target)[0]
+    except RuntimeError:
+        return np.zeros(len(flat))
+    return weights
 
 
 def _ridge(flat: Values, target: Values, plain: Values, rounds: int) -> Values:
