@@ -11,9 +11,8 @@ import typer
 from bot.cli.configured import configured, model_settings, redactor_of
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_result, print_table
-from bot.knowledge.base import SHIPPED, KnowledgeBase, read_folder
+from bot.knowledge.base import SHIPPED, KnowledgeBase, read_folder, write_entry
 from bot.knowledge.entry import Entry, format_entry, read_entry
-from bot.knowledge.writing import write_entry
 from bot.models.quoting import clean
 from state.clock import SystemClock
 from state.errors import FileProblems, UsageError

@@ -111,11 +111,7 @@ class Package:
 def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> None:
     """Write a package; the same content gives the same bytes.
 
-    Args:
-        path: the file.
-        facts: what is in it.
-        script: what its notebook runs.
-        weights: the folder with the files that the facts list, by their flat names.
+    `weights` is the folder with the files that the facts list, by their flat names.
 
     Raises:
         OSError: the disk failed.

@@ -134,11 +134,7 @@ _ALWAYS_ALIKE = ("linear", "neighbours")
 def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 0.5) -> PortfolioModel:
     """Return the model of that name: a configuration's, or `CONFIGURATION-seed-N` for one more of it.
 
-    Args:
-        name: as `next_models` returns it.
-        metric: of the registry, or of the task's own grader.
-        kind: of the target.
-        quantile: what is learned where the metric's best number is one.
+    `quantile` is what is learned where the metric's best number is one.
 
     Raises:
         UsageError: no configuration has that name.
@@ -156,10 +152,8 @@ def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 
 def next_models(fitted: Collection[str], weights: Mapping[str, float], seeds: int = 5) -> list[str]:
     """Return the names of models to fit next: what is missing of the configurations, then more seeds of the ensemble's members.
 
-    Args:
-        fitted: names of models that are complete, or cannot be fitted.
-        weights: of the ensemble's members, by model; a seed counts for its configuration.
-        seeds: of one configuration, the first included, at most.
+    `fitted` are complete, or cannot be fitted; `weights` are those of the ensemble's members, where a seed counts
+    for its configuration. One configuration gets at most `seeds`, the first included.
     """
     missing = [name for name in CONFIGURATIONS if name not in fitted]
     totals = dict.fromkeys(CONFIGURATIONS, 0.0)

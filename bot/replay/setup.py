@@ -98,13 +98,8 @@ class Setup:
     ) -> Self:
         """Find out what runs in a folder would run with.
 
-        Args:
-            options: what was chosen.
-            model: as the option `--model`.
-            out: the folder for the runs' folders.
-            file: bot.toml, if there is one.
-            fleet: as the option `--fleet`, in place of the configured one.
-            models: in place of those of the environment and bot.toml.
+        `model` and `fleet` are as the options of those names, `file` is bot.toml, and `models` take the place of
+        those of the environment and bot.toml.
 
         Raises:
             UsageError: the model or the sandbox cannot be used, labs are asked for and cannot be, or bot.toml is wrong.

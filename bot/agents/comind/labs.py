@@ -235,11 +235,7 @@ def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
 def _room(context: RunContext, best: float | None, execution_seconds: float, terms: LabTerms) -> Room:
     """Return what is left for a lab that opens now: the other labs that are open have their own time.
 
-    Args:
-        context: the run.
-        best: seconds of the best script.
-        execution_seconds: time limit of one script.
-        terms: those of the lab.
+    `best` is the seconds of the best script, `execution_seconds` the time limit of one.
     """
     usable, total = context.budget.usable(best), context.budget.seconds
     left = min(usable, DAY, terms.most)

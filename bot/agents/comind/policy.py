@@ -139,12 +139,8 @@ class RoundsPolicy:
     def room(self, tree: Tree, budget: Remaining, first: int, openings: int, script: ScriptTimes) -> Room:
         """Return what is left for drafts that are planned now, without what open ones may still use.
 
-        Args:
-            tree: with the node that opens the first of them.
-            budget: what is left of the run.
-            first: number of the first of them.
-            openings: most that begin side by side.
-            script: times of the next script.
+        `first` is the number of the first of them, with its opening node in the tree, and `openings` begin side by
+        side at most.
         """
         settings = self.of(first)
         begun = [nodes for draft, nodes in tree.by_draft().items() if draft < first]
