@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from bot.evaluation.answers.experiments import FoldKind, TargetKind
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.words import did_you_mean
 
@@ -14,10 +15,8 @@ SCRIPT = Path(__file__).with_name("fit_portfolio.py")
 """Runs by itself, in a job's folder as working directory."""
 
 
-class PortfolioModel(BaseModel):
+class PortfolioModel(ClosedModel):
     """One model to fit."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     """Its folder's, below `out/`."""
@@ -28,10 +27,8 @@ class PortfolioModel(BaseModel):
     """Above 0: once more, with other random numbers."""
 
 
-class PortfolioJob(BaseModel):
+class PortfolioJob(ClosedModel):
     """What `job.json` holds, for `SCRIPT`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: TargetKind
     """Of `target.npy`: numbers, also ordered labels, (rows,) or (rows, columns); indices of classes (rows,); 0 or 1 by label."""
