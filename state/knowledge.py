@@ -67,46 +67,17 @@ def close_idea(
     tx.record("idea.closed", run_id=run_id, known_at=known_at, **fields)
 
 
-def add_draft(
-    tx: Transaction,
-    run_id: str,
-    id: str,
-    *,
-    title: str,
-    description: str,
-    idea_ids: Sequence[int],
-    known_at: datetime,
-    aim: str = "",
-    codebase_node: int | None = None,
-    share: float | None = None,
-    novel: bool = False,
-    round: int = 0,
-) -> Draft:
-    """Store a draft and its uses of ideas; another draft under the id replaces it."""
-    _check(tx, known_at)
-    row = tx.session.merge(
-        Draft(
-            run_id=run_id,
-            id=id,
-            title=title,
-            aim=aim,
-            description=description,
-            idea_ids=list(idea_ids),
-            codebase_node=codebase_node,
-            share=share,
-            novel=novel,
-            round=round,
-            known_at=known_at,
-            created_at=tx.now(),
-        )
-    )
-    for use in tx.session.exec(select(IdeaUse).where(IdeaUse.run_id == run_id, IdeaUse.draft_id == id)):
-        if use.idea_id not in idea_ids:
+def add_draft(tx: Transaction, row: Draft) -> None:
+    """Store a draft and its uses of ideas; another draft under its id replaces it. See `_check` for errors."""
+    _check(tx, row.known_at)
+    tx.session.merge(row)
+    for use in tx.session.exec(select(IdeaUse).where(IdeaUse.run_id == row.run_id, IdeaUse.draft_id == row.id)):
+        if use.idea_id not in row.idea_ids:
             tx.session.delete(use)
-    for idea_id in dict.fromkeys(idea_ids):
-        tx.session.merge(IdeaUse(run_id=run_id, idea_id=idea_id, draft_id=id))
-    tx.record("draft.added", run_id=run_id, draft=id, title=title, ideas=row.idea_ids, known_at=known_at)
-    return row
+    for idea_id in dict.fromkeys(row.idea_ids):
+        tx.session.merge(IdeaUse(run_id=row.run_id, idea_id=idea_id, draft_id=row.id))
+    fields: dict[str, Any] = {"draft": row.id, "title": row.title, "ideas": row.idea_ids}
+    tx.record("draft.added", run_id=row.run_id, known_at=row.known_at, **fields)
 
 
 def add_report(tx: Transaction, row: Report) -> None:

@@ -1,6 +1,6 @@
 """Progress of a run: each function writes a row and its event, in the caller's transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -16,34 +16,11 @@ from state.words import iso
 NodeStatus = Literal["valid", "buggy", "failed"]
 
 
-def create_run(
-    tx: Transaction,
-    run_id: str,
-    *,
-    competition: str,
-    agent: str,
-    model: str,
-    seed: int,
-    cutoff: datetime | None,
-    signals: Literal["asof", "collected"] = "asof",
-    config: Mapping[str, Any] | None = None,
-) -> Run:
-    """Begin a run; `cutoff` None means live. Raises IntegrityError if it exists already."""
-    row = Run(
-        id=run_id,
-        competition=competition,
-        agent=agent,
-        model=model,
-        seed=seed,
-        cutoff=cutoff,
-        signals=signals,
-        created_at=tx.now(),
-        config=dict(config or {}),
-    )
+def create_run(tx: Transaction, row: Run) -> Run:
+    """Begin a run. Raises IntegrityError if it exists already."""
     tx.add(row)
-    tx.record(
-        "run.created", run_id=run_id, competition=competition, agent=agent, model=model, seed=seed, status=row.status
-    )
+    fields = row.model_dump(include={"competition", "agent", "model", "seed", "status"})
+    tx.record("run.created", run_id=row.id, **fields)
     return row
 
 
@@ -220,27 +197,12 @@ def end_execution(
     return row
 
 
-def add_evaluation(
-    tx: Transaction, run_id: str, execution_id: str, *, score: float | None, valid: bool, message: str | None = None
-) -> Evaluation:
+def add_evaluation(tx: Transaction, row: Evaluation) -> Evaluation:
     """Store the evaluator's verdict on an execution, instead of any before. Raises ValueError for a score that cannot be."""
-    _check_score(score, valid)
-    execution = tx.session.get_one(Execution, (run_id, execution_id))
-    row = tx.session.merge(
-        Evaluation(
-            run_id=run_id,
-            execution_id=execution_id,
-            node=execution.node,
-            view=execution.view,
-            score=score,
-            valid=valid,
-            message=message,
-            at=tx.now(),
-        )
-    )
-    fields = {"execution": execution_id, "view": row.view, "score": score, "valid": valid, "message": message}
-    tx.record("evaluation.added", run_id=run_id, node=row.node, **fields)
-    return row
+    _check_score(row.score, row.valid)
+    fields = {"view": row.view, "score": row.score, "valid": row.valid, "message": row.message}
+    tx.record("evaluation.added", run_id=row.run_id, node=row.node, execution=row.execution_id, **fields)
+    return tx.session.merge(row)
 
 
 def _check_score(score: float | None, allowed: bool) -> None:

@@ -1,17 +1,14 @@
 """Spending: the ledger's entries, and the log of model calls."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import func
 from sqlmodel import col, select
 
-from state.store import Store, Transaction, put_blob
+from state.store import Store, Transaction
 from state.tables import LedgerEntry, ModelCall
-from state.words import iso
 
 
 @dataclass(frozen=True)
@@ -70,56 +67,14 @@ def charge(
     return row
 
 
-def log_model_call(
-    tx: Transaction,
-    run_id: str,
-    *,
-    step: str,
-    role: str,
-    prompt_name: str,
-    model: str,
-    as_of: datetime,
-    items: Iterable[tuple[str, datetime]],
-    messages: Sequence[Mapping[str, Any]],
-    answer: str,
-    prompt_hash: str,
-    prompt_tokens: int = 0,
-    cached_tokens: int = 0,
-    completion_tokens: int = 0,
-    cost_usd: float | None = None,
-    node: int | None = None,
-) -> ModelCall:
-    """Store one call: the items in its prompt (id and time), both texts as blobs, its tokens and its cost.
-
-    `messages` are {role, content}; their blob is a JSON list. The ledger is charged separately.
-    """
-    last = tx.session.exec(select(func.max(ModelCall.seq)).where(ModelCall.run_id == run_id)).one()
-    took: dict[str, Any] = {
-        "prompt_tokens": prompt_tokens,
-        "cached_tokens": cached_tokens,
-        "completion_tokens": completion_tokens,
-        "cost_usd": cost_usd,
-    }
-    row = ModelCall(
-        run_id=run_id,
-        seq=(last or 0) + 1,
-        step=step,
-        role=role,
-        prompt_name=prompt_name,
-        model=model,
-        as_of=as_of,
-        items=[{"id": id, "time": iso(time)} for id, time in items],
-        messages_sha=put_blob(tx, json.dumps([dict(message) for message in messages], ensure_ascii=False)),
-        answer_sha=put_blob(tx, answer),
-        prompt_hash=prompt_hash,
-        node=node,
-        at=tx.now(),
-        **took,
-    )
+def log_model_call(tx: Transaction, row: ModelCall) -> None:
+    """Store one call under the run's next number; the ledger is charged separately."""
+    last = tx.session.exec(select(func.max(ModelCall.seq)).where(ModelCall.run_id == row.run_id)).one()
+    row.seq = (last or 0) + 1
     tx.add(row)
-    told = {"call": row.seq, "step": step, "role": role, "prompt": prompt_name, "model": model}
-    tx.record("model.called", run_id=run_id, node=node, **told, **took)
-    return row
+    told = {"call": row.seq, "step": row.step, "role": row.role, "prompt": row.prompt_name, "model": row.model}
+    tokens = {name: getattr(row, name) for name in ("prompt_tokens", "cached_tokens", "completion_tokens")}
+    tx.record("model.called", run_id=row.run_id, node=row.node, **told, **tokens, cost_usd=row.cost_usd)
 
 
 def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:

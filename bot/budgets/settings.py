@@ -2,15 +2,14 @@
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.budgets.kinds import Kind
+from state.closed import ClosedModel
 
 
-class Caps(BaseModel):
+class Caps(ClosedModel):
     """Caps of one level; a kind without one is counted and not bounded."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     money: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="money, in USD", examples=[5.0])
     tokens: int | None = Field(
@@ -39,10 +38,8 @@ class Caps(BaseModel):
         return cap
 
 
-class BudgetSettings(BaseModel):
+class BudgetSettings(ClosedModel):
     """Caps at three levels; the tightest one holds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     run: Caps = Field(default=Caps(), description="of one run, what it spent before a resume included")
     competition: Caps = Field(default=Caps(), description="of all runs on one competition in one `--out` folder")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bot.cli.daemon_store import daemon_database
+from bot.cli.daemon_store import daemon_database, no_database
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
@@ -18,17 +18,10 @@ from state.words import did_you_mean
 
 @contextmanager
 def daemon_to_read(config: Path | None) -> Iterator[Store]:
-    """Open the daemon's database for reading.
-
-    Raises:
-        UsageError: there is none, or another version of the program made it.
-        ConfigurationError: the configuration is wrong.
-        StateCorrupted: it is damaged.
-        StateUnavailable: it cannot be used now.
-    """
+    """Open the daemon's database for reading; errors as of `open_daemon_store`."""
     path = daemon_database(config)
     if not path.is_file():
-        raise UsageError(f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses")
+        raise no_database(path)
     with Store.open_to_read(path, SystemClock()) as store:
         yield store
 

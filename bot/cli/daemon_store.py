@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def daemon_database(config: Path | None) -> Path:
-    """Return where the daemon's database is, or will be.
-
-    Raises:
-        ConfigurationError: the configuration is wrong.
-    """
+    """Return where the daemon's database is, or will be."""
     # Without a file nothing can be wrong, and what would check it takes long to import.
     folder = configured(config).daemon.folder if settings_file(config) else state_folder(None)
     return folder / "bot.db"
@@ -35,15 +31,18 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
     path = daemon_database(config)
     if not path.is_file():
         if not create:
-            raise UsageError(
-                f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses"
-            )
+            raise no_database(path)
         _refuse_foreign(path.parent)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Imported here: the database's libraries take long to import, and there may be no database.
     from bot.status.orders import open_for_orders
 
     return open_for_orders(path)
+
+
+def no_database(path: Path) -> UsageError:
+    """Return the error of a daemon that never ran with this configuration."""
+    return UsageError(f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses")
 
 
 def daemon_is_running(store: "Store") -> bool:

@@ -65,14 +65,7 @@ def _asked(file: Path | None, question: Question) -> dict[str, Any] | None:
 
 
 def _read(config: Path | None, question: Question) -> dict[str, Any] | None:
-    """Return the status from the daemon's database; None if there is no database, but runs.
-
-    Raises:
-        UsageError: there is neither, or a name is unknown.
-        ConfigurationError: the configuration is wrong.
-        StateCorrupted: the database is damaged.
-        StateUnavailable: it cannot be used now.
-    """
+    """Return the status from the daemon's database; None if there are only runs. Raises UsageError if there is neither."""
     database = daemon_database(config)
     if database.is_file():
         # Imported here: only a command with a database should pay for what reads it.

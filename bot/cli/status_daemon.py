@@ -19,11 +19,7 @@ from state.words import did_you_mean
 def look(store: Store, question: Question) -> dict[str, Any]:
     """Return the status of the daemon and its competitions, or only the named ones: as data, or as a page.
 
-    Raises:
-        UsageError: a name is not a competition's.
-        ConfigurationError: the configuration is wrong.
-        StateCorrupted: the database is damaged.
-        StateUnavailable: it cannot be used now.
+    Raises UsageError if a name is not a competition's, and what reading the configuration and the database raises.
     """
     settings = read_settings(Path(question.file) if question.file else None)
     found, names = status_of(store, Allowance(settings.budget, settings.competitions)), question.names

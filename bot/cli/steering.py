@@ -80,11 +80,7 @@ def _change(config: Path | None, competition: str, state: ControlState, *, json:
 
 
 def _check_configured(config: Path | None, competition: str) -> None:
-    """Refuse an order that the daemon would never read.
-
-    Raises:
-        UsageError: the competition is not configured.
-    """
+    """Refuse an order that the daemon would never read."""
     file = settings_file(config)
     known = sorted(configured(file).competitions)
     if competition in known:

@@ -1,12 +1,12 @@
 """Settings of reading a community."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from state.closed import ClosedModel
 
 
-class ReadingSettings(BaseModel):
+class ReadingSettings(ClosedModel):
     """How much of a community is read; tokens are those of prompts and answers together, estimated."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     share: float = Field(
         default=0.1,

@@ -84,10 +84,7 @@ def _uncapped(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
 def cost_without_cap(settings: Settings, one: CompetitionSettings, names: Sequence[str]) -> str | None:
     """Return what is wrong where a competition's models cost money without a cap a day: its run lasts for weeks, unattended.
 
-    Args:
-        settings: all tables.
-        one: the competition's.
-        names: the models that it asks at the first endpoint; those to fall back on are added.
+    `names` are the models that it asks at the first endpoint; those to fall back on are added.
     """
     if one.max_cost_per_day is not None or settings.budget.day.money is not None:
         return None

@@ -3,16 +3,15 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sandbox import BackEndChoice
+from state.closed import ClosedModel
 from state.settings_paths import SettingsPath, state_folder
 
 
-class DaemonSettings(BaseModel):
+class DaemonSettings(ClosedModel):
     """How the daemon runs, whatever it competes in."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     dir: SettingsPath | None = Field(
         default=None,

@@ -29,8 +29,7 @@ class Lines:
 def scan(text: str) -> Lines:
     """Find the lines of all keys, tables and elements.
 
-    Args:
-        text: TOML with line feeds as line ends. If it is not valid, everything before the first mistake is found.
+    Of a text that is no valid TOML everything before the first mistake is found; its lines end with line feeds.
     """
     lines = text.split("\n")
     at: dict[KeyPath, int] = {}

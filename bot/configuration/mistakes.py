@@ -61,13 +61,7 @@ class Where:
 
 
 def invalid(errors: Sequence[Any], where: Where, tree: type[BaseModel]) -> Iterator[Mistake]:
-    """Word the findings of a validation, one mistake per key.
-
-    Args:
-        errors: pydantic's errors, with their input and context.
-        where: the file.
-        tree: the model that validated it.
-    """
+    """Word the findings of a validation, one mistake per key."""
     by_key: dict[KeyPath, list[Any]] = {}
     for error in errors:
         # The key may be followed by names of a union's branches.

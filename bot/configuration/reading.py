@@ -43,8 +43,7 @@ def read_settings(file: Path | None) -> Settings:
 def read_configuration(file: Path | None) -> Configuration:
     """Read a bot.toml.
 
-    Args:
-        file: None means that there is none, and all settings have their defaults.
+    Without a file all settings have their defaults.
 
     Raises:
         ConfigurationError: it cannot be read, or something in it is wrong; the error holds every mistake.
@@ -60,11 +59,8 @@ def read_toml(
 ) -> tuple[ModelT, Lines]:
     """Read a TOML file as a model: its content, and the lines of it.
 
-    Args:
-        file: the file; relative paths in it start at its folder.
-        model: the model of the whole file.
-        together: returns the key of each contradiction between keys that are each right, and the rest of a sentence that
-            begins with that key.
+    Relative paths in it start at its folder. `together` returns the key of each contradiction between keys that are
+    each right, and the rest of a sentence that begins with that key.
 
     Raises:
         ConfigurationError: it cannot be read, or something in it is wrong; the error holds every mistake.

@@ -1,6 +1,6 @@
 """All tables of bot.toml; each one's model stays with the part that reads it."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.budgets.settings import BudgetSettings
@@ -19,12 +19,11 @@ from sandbox.rules import RuleSettings
 from sandbox.settings import FleetSettings, LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
+from state.closed import ClosedModel
 
 
-class Settings(BaseModel):
+class Settings(ClosedModel):
     """The settings of a bot.toml, with defaults for missing keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     models: ModelsSection = Field(
         default=ModelsSection(),

@@ -37,9 +37,7 @@ class Shown:
 def shown(configuration: Configuration, environment: Mapping[str, str] | None = None) -> Iterator[Shown]:
     """Yield every key.
 
-    Args:
-        configuration: the configuration that was read.
-        environment: the variables; None: this process's.
+    Without an environment it is this process's.
     """
     variables = os.environ if environment is None else environment
     for path, value in entries(configuration.settings):

@@ -1,14 +1,14 @@
 """The table `[web]` of bot.toml."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from state.closed import ClosedModel
 
 WEB_PORT = 8765
 
 
-class WebSettings(BaseModel):
+class WebSettings(ClosedModel):
     """The page."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = Field(
         default=False, description="whether the daemon starts the page, in a process of its own; `bot web` does without"

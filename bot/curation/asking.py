@@ -45,7 +45,8 @@ async def open_asker(
             known = session.get(Run, RUN) is not None
         if not known:
             with store.write() as tx:
-                create_run(tx, RUN, competition="", agent="curation", model=choice.spec, seed=0, cutoff=None)
+                row = Run(id=RUN, competition="", agent="curation", model=choice.spec, seed=0, created_at=tx.now())
+                create_run(tx, row)
         opening = open_model(
             choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=record_change(store, RUN, say)
         )

@@ -100,14 +100,10 @@ class Ticks:
     ) -> None:
         """Tick once every `seconds`.
 
-        Args:
-            name: identifies the series of ticks.
-            seconds: from one slot to the next, by the clock.
-            callback: called with the time at which the slot began; if the clock was put back and this slot was ticked
-                before, with the clock's time instead.
-            offset: how many seconds after 1970-01-01T00:00Z the first slot begins, to spread series over time.
-            at_start: whether the current slot is ticked at once: its key makes sure that it is done only once, and
-                what was missed while nothing ran is made up for.
+        Slots of `seconds` are counted from `offset` seconds after 1970-01-01T00:00Z, which spreads series over
+        time. The callback gets the time at which its slot began; if the clock was put back, and the slot was ticked
+        before, the clock's time. With `at_start` the current slot is ticked at once: its key makes sure that it is
+        done only once, and what was missed while nothing ran is made up for.
         """
         slots = self._slots[name] = _Slots(timedelta(seconds=seconds), timedelta(seconds=offset), callback)
         if not at_start:

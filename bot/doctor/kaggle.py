@@ -44,12 +44,8 @@ def check_kaggle(
 ) -> Iterator[Finding]:
     """Ask Kaggle who we are and about each configured competition, and change nothing.
 
-    Args:
-        section: `[kaggle]` of bot.toml.
-        competitions: its tables `[competitions.SLUG]`.
-        clock: decides which deadlines have passed; None: the machine's, or the simulated site's.
-        rehearsal: whether the site is the simulated one.
-        state: the daemon's folder.
+    The clock decides which deadlines have passed; None: the machine's, or in a rehearsal that of the simulated
+    site. `state` is the daemon's folder.
     """
     try:
         credentials = find_credentials()

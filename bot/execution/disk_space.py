@@ -3,15 +3,14 @@
 import shutil
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from state.closed import ClosedModel
 from state.errors import UsageError
 
 
-class DiskSettings(BaseModel):
+class DiskSettings(ClosedModel):
     """The table `[disk]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     free_gb: float = Field(default=2.0, ge=0, description="gigabytes that must be free for a run to start")
     keep_days: float = Field(

@@ -40,6 +40,7 @@ from state.errors import InfrastructureFailure, InvalidSubmission
 from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Key, Steps
 from state.store import Store
+from state.tables import Evaluation
 
 _NEED_NO_SCORE = (DEBUG, "full", REHEARSAL_FEW)
 """Views that show whether a script runs and its files are valid; a score on them means nothing."""
@@ -411,8 +412,17 @@ class Executor:
             cpu_seconds=outcome.cpu_seconds,
         )
         with self.store.write() as tx:
-            message = error or found.message
-            add_evaluation(tx, self.run_id, execution.id, score=execution.value, valid=found.valid, message=message)
+            evaluation = Evaluation(
+                run_id=self.run_id,
+                execution_id=execution.id,
+                node=node,
+                view=view,
+                score=execution.value,
+                valid=found.valid,
+                message=error or found.message,
+                at=tx.now(),
+            )
+            add_evaluation(tx, evaluation)
             record_findings(tx, self.run_id, score.guards if score else (), node)
         return execution
 

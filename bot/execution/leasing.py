@@ -54,9 +54,8 @@ class Leasing:
     async def hold(self, longest: float | None = None, lab: LabPlace | None = None) -> AsyncIterator[Lease]:
         """Hold a lease; waiting for it is measured as `waiting`, as neither an execution nor overhead.
 
-        Args:
-            longest: seconds to wait for it; None: while the run has time.
-            lab: where the lab is whose commands it is for; None: it is for a script.
+        Without `longest` seconds it waits while the run has time. `lab` says where the lab is whose commands it is
+        for; None: it is for a script.
 
         Raises:
             InfrastructureFailure: none came free in time.

@@ -1,17 +1,19 @@
-"""The machine that scripts run on, as prompts describe it."""
+"""The machine that scripts run on, as prompts describe it, with the surprises of its packages."""
 
 import platform
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 
 import psutil
 
-from bot.execution.surprises import surprises
 from sandbox import Limits, SandboxDescription
 
+_SAME = {"xgboost-cpu": "xgboost"}
 LISTED_PACKAGES = (
     "numpy", "scipy", "pandas", "polars", "pyarrow", "scikit-learn", "joblib", "numba", "statsmodels", "optuna",
     "pillow", "matplotlib", "seaborn", "lightgbm", "xgboost", "xgboost-cpu", "catboost", "category-encoders",
@@ -88,3 +90,25 @@ def _installed() -> Mapping[str, str]:
     """Return the version of each package beside the bot, by name; read once, as it takes a tenth of a second of a core."""
     described = (found.metadata for found in metadata.distributions())  # each is read anew by each look
     return {one["Name"]: one["Version"] for one in described}
+
+
+@cache
+def _surprises() -> dict[str, dict[str, list[str]]]:
+    """Return the sentences by package, and by the first version for which they hold."""
+    return tomllib.loads(Path(__file__).with_name("surprises.toml").read_text(encoding="utf-8"))
+
+
+def surprises(packages: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for each surprise in these packages, given as `name version` like `Machine.packages`."""
+    installed = {}
+    for package in packages:
+        name, _, version = package.partition(" ")
+        if match := re.match(r"(\d+)(?:\.(\d+))?", version):
+            installed[_SAME.get(name, name)] = (int(match[1]), int(match[2] or 0))
+    return tuple(
+        f"{name}: {text}"
+        for name, versions in _surprises().items()
+        for since, texts in versions.items()
+        if name in installed and installed[name] >= tuple(map(int, since.split(".")))
+        for text in texts
+    )

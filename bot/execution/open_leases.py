@@ -18,10 +18,8 @@ def open_leases(
 ) -> Iterator[tuple[Leases, int]]:
     """Open the machine's leases, or a fleet's; yields them and the number of GPUs that an execution holds.
 
-    Args:
-        wanted: GPUs an execution; None: one if there is one, on a fleet if every node has one.
-        fleet: None, or without an address: scripts run here.
-        scripts: for a fleet.
+    `wanted` are GPUs an execution; None: one if there is one, on a fleet if every node has one. Without a fleet, or
+    its address, scripts run here.
 
     Raises:
         UsageError: there are fewer GPUs, the folder of leases cannot be used, or there is no such fleet.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 from sqlmodel import Session
 
 from bot.evaluation.answers import Noise, ScoredFiles
@@ -10,6 +10,7 @@ from bot.evaluation.answers.experiments import ScoredExperiment
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
 from sandbox import ExitReason, Limits, Outcome
+from state.closed import ClosedModel
 from state.steps import Key, Kind, read_step, read_steps
 from state.tables import ExperimentRow
 
@@ -38,11 +39,7 @@ _SENTENCES = {
 }
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Score(_Kept):
+class Score(ClosedModel):
     """The score of one execution's files."""
 
     value: float
@@ -63,7 +60,7 @@ class Score(_Kept):
     """The bank's file with out-of-fold predictions of the training rows; None: a script, which makes none."""
 
 
-class Execution(_Kept):
+class Execution(ClosedModel):
     """One run of a node's script on one view, as its step stores it."""
 
     id: str

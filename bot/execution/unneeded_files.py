@@ -26,10 +26,8 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
     one alone, as submitted files are stored elsewhere too. A blend's members keep theirs with it: it is made of
     them again when it is refitted.
 
-    Args:
-        runs: the folder with the runs' folders.
-        before: files written later, by the machine's time, stay.
-        best: how many of the best nodes of an unfinished run keep their files.
+    Files that were written after `before`, by the machine's time, stay; of an unfinished run the `best` nodes keep
+    theirs.
     """
     for run in session.exec(select(Run).where(col(Run.cutoff).is_(None)).order_by(Run.id)):
         folder = RunFolder(runs / run.id)

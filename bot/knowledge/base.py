@@ -6,8 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from bot.knowledge.entry import Entry, read_entry
+from bot.knowledge.entry import Entry, format_entry, read_entry
 from state.errors import FileProblems, Problem
+from state.files import write_whole
 
 Shown = Literal["clock", "all", "none"]
 """Which entries a run is shown: those that its clock allows, all, whatever their age, or none."""
@@ -63,6 +64,14 @@ def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
             continue
         found[entry.id] = entry
     return list(found.values()), problems
+
+
+def write_entry(folder: Path, entry: Entry) -> Path:
+    """Write an entry, completely or not at all, over one with its id; return its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{entry.id}.md"
+    write_whole(path, format_entry(entry))
+    return path
 
 
 def _files(folder: Path) -> Iterable[Path]:

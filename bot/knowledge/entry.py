@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from bot.knowledge.labels import checked
+from state.closed import ClosedModel
 from state.errors import FileProblems, Problem
 
 EntryKind = Literal["trick", "paper", "lesson"]
@@ -42,11 +43,7 @@ KnownAt = Annotated[datetime, BeforeValidator(_last_moment), AfterValidator(_utc
 Labels = Annotated[tuple[Annotated[str, AfterValidator(checked)], ...], Field(min_length=1, max_length=6)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Source(_Part):
+class Source(ClosedModel):
     """Where an entry's claim can be read: a public address, or a file of one's own."""
 
     title: str = Field(min_length=3, max_length=300)
@@ -61,7 +58,7 @@ class Source(_Part):
         return self
 
 
-class PaperFields(_Part):
+class PaperFields(ClosedModel):
     """What AutoMind keeps of a paper (section 3.1.2): its data, task, technique and contribution."""
 
     data_type: str = Field(min_length=2)
@@ -72,7 +69,7 @@ class PaperFields(_Part):
     contribution: str = Field(min_length=3)
 
 
-class Entry(_Part):
+class Entry(ClosedModel):
     """One entry."""
 
     id: str = Field(pattern=f"^{_ID}$")

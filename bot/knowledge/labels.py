@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from state.closed import ClosedModel
 
 MOST_LABELS = 5
 """Labels that a task gets, in order of priority."""
 
 
-class Label(BaseModel):
+class Label(ClosedModel):
     """A sub-label."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str
     """What it is for, in a few words."""
@@ -24,10 +22,8 @@ class Label(BaseModel):
     """A pattern that a text about such a task holds; empty: no words show it."""
 
 
-class Category(BaseModel):
+class Category(ClosedModel):
     """A top category."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str
     labels: dict[str, Label]

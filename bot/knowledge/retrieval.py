@@ -159,8 +159,6 @@ async def ranked(
     query: str,
     similarity: Similarity,
     most: int = _MOST,
-    *,
-    fill: bool = False,
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.
 

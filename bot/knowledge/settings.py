@@ -4,15 +4,14 @@ import os
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from state.closed import ClosedModel
 from state.settings_paths import SettingsPath
 
 
-class KnowledgeSettings(BaseModel):
+class KnowledgeSettings(ClosedModel):
     """The section `[knowledge]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     dir: SettingsPath | None = Field(
         default=None, description="where your own entries lie; none: in the user's data folder", examples=["knowledge"]

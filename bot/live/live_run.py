@@ -113,16 +113,16 @@ def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
     with shared.store.write() as tx:
         if known is None or not goes_on(known, task, own):
             name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
-            row = create_run(
-                tx,
-                name,
+            row = Run(
+                id=name,
                 competition=slug,
                 agent=own.agent,
                 model=choice.spec,
                 seed=own.seed,
-                cutoff=None,
+                created_at=tx.now(),
                 config=config,
             )
+            create_run(tx, row)
         else:
             resume_run(tx, known.id)
             row = tx.session.get_one(Run, known.id)

@@ -48,7 +48,11 @@ async def open_reader(shared: Shared, slug: str, own: CompetitionSettings) -> As
     with shared.store.write() as tx:
         if tx.session.get(Run, run_id) is None:
             # With a cutoff it is no live run: nothing is searched or submitted in it.
-            create_run(tx, run_id, competition=slug, agent="pages", model=choice.spec, seed=own.seed, cutoff=tx.now())
+            model, now = choice.spec, tx.now()
+            row = Run(
+                id=run_id, competition=slug, agent="pages", model=model, seed=own.seed, cutoff=now, created_at=now
+            )
+            create_run(tx, row)
             end_run(tx, run_id, "stopped")
 
     def say(line: str) -> None:

@@ -101,9 +101,7 @@ class Slots:
 def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, scored: bool) -> float:
     """Return the factor by which a competition's weight is multiplied.
 
-    Args:
-        recent: number of its latest nodes that count.
-        gains: how many of these were better than all before them.
+    Of the `recent` latest nodes that count, `gains` were better than all before them.
     """
     days = (deadline - now).total_seconds() / 86_400
     near = 3.0 if days < 2 else 2.0 if days < 7 else 1.0

@@ -1,13 +1,19 @@
-"""Opening logs: once, in a process's main; libraries log the same way, and closing restores the earlier state."""
+"""Opening logs: once, in a process's main; libraries log the same way, and closing restores the earlier state.
+
+Uncaught exceptions are logged like everything else, and so without secrets.
+"""
 
 import logging
 import os
+import sys
+import threading
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal, Self, TextIO
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, TextIO
 
 import structlog
 from structlog.processors import TimeStamper
@@ -15,9 +21,11 @@ from structlog.stdlib import BoundLogger, ProcessorFormatter
 from structlog.typing import Processor
 
 from bot.logs.lines import Plain, for_journal, json_line, text_line
-from bot.logs.uncaught import log_uncaught
 from state.errors import BotError
 from state.redaction import Redactor
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 LogFormat = Literal["auto", "text", "json"]
 
@@ -166,3 +174,31 @@ class _ToFile(RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Go on, as above: a full disk above all."""
+
+
+def log_uncaught(log: BoundLogger) -> Callable[[], None]:
+    """Log exceptions that end the process, a thread, or nothing, which Python would print; return a function to undo this."""
+    before = sys.excepthook, threading.excepthook, sys.unraisablehook
+
+    def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            before[0](kind, error, trace)
+            return
+        log.critical("the process ends by an unexpected error", exc_info=(kind, error, trace))
+
+    def in_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and args.exc_type is not SystemExit:
+            name = args.thread.name if args.thread else None
+            info = (args.exc_type, args.exc_value, args.exc_traceback)
+            log.error("a thread ended by an unexpected error", thread=name, exc_info=info)
+
+    def unraisable(args: "UnraisableHookArgs") -> None:
+        if args.exc_value is not None:
+            info = (args.exc_type, args.exc_value, args.exc_traceback)
+            log.error("an error was ignored", where=args.err_msg, exc_info=info)
+
+    def restore() -> None:
+        sys.excepthook, threading.excepthook, sys.unraisablehook = before
+
+    sys.excepthook, threading.excepthook, sys.unraisablehook = uncaught, in_thread, unraisable
+    return restore

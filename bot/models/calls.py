@@ -1,6 +1,7 @@
 """Single calls within a run's budget: what one may use is reserved, it is made, and then logged and charged, however it ended."""
 
 import asyncio
+import json
 import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -23,7 +24,9 @@ from state.errors import BotError, BrokenOff, BudgetExceeded, CutOff, ModelError
 from state.patience import patiently
 from state.redaction import Redactor
 from state.spending import Spent, add_up, charge, log_model_call, spent
-from state.store import Store, Transaction
+from state.store import Store, Transaction, put_blob
+from state.tables import ModelCall
+from state.words import iso
 
 CALLS_IN_FLIGHT = 8
 _LAST_ANSWERS = 5
@@ -215,18 +218,21 @@ class Calls:
         same: dict[str, Any] = {"role": asked.role, "model": reply.model, "node": asked.node, **took}
 
         def write(tx: Transaction) -> None:
-            log_model_call(
-                tx,
-                self.run_id,
+            messages = json.dumps([asdict(message) for message in asked.messages], ensure_ascii=False)
+            row = ModelCall(
+                run_id=self.run_id,
+                seq=0,
                 step=asked.step,
                 prompt_name=asked.name,
                 as_of=asked.as_of,
-                items=[(item.id, item.time) for item in asked.items],
-                messages=[asdict(message) for message in asked.messages],
-                answer=reply.text,
+                items=[{"id": item.id, "time": iso(item.time)} for item in asked.items],
+                messages_sha=put_blob(tx, messages),
+                answer_sha=put_blob(tx, reply.text),
                 prompt_hash=asked.hash,
+                at=tx.now(),
                 **same,
             )
+            log_model_call(tx, row)
             charge(tx, self.run_id, _LEDGER, seconds=seconds, **same)
 
         await patiently(self.store, write)

@@ -68,9 +68,8 @@ class PassingClient:
     ) -> AsyncIterator[Answer]:
         """Send a request, and yield the answer while it comes.
 
-        Args:
-            ends: when the answer must have come whole, by the loop's clock.
-            seconds: longest silence, from one byte to the next; the pieces of the answer raise EndpointSilent, too.
+        By the loop's clock it must have come whole when `ends` is reached; `seconds` is the longest silence between
+        two bytes. The pieces of the answer raise EndpointSilent, too.
 
         Raises:
             ModelUnavailable: nothing of an answer came before `ends`.

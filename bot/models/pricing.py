@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.models import Usage
+from state.closed import ClosedModel
 from state.errors import UsageError
 
 _PER_MILLION = 1_000_000
 
 
-class Price(BaseModel):
+class Price(ClosedModel):
     """USD per million tokens of one model; cached input costs as much as other input unless it is given."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(ge=0, allow_inf_nan=False, description="of what is sent")
     output: float = Field(ge=0, allow_inf_nan=False, description="of what is answered")

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.completion import completed
+from state.closed import ClosedModel
 from state.errors import CutOff, ModelMisconfigured, ModelRefused, Unparsable
 
 AnswerT = TypeVar("AnswerT")
@@ -21,10 +22,8 @@ def step_key(name: str, node: int | None, attempt: int) -> str:
     return f"{node or 0}/{name}/{attempt}"
 
 
-class RecordedCall(BaseModel):
+class RecordedCall(ClosedModel):
     """One model call: prompt, reply and outcome."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     step: str
     prompt_hash: str

@@ -5,9 +5,10 @@ import re
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from bot.models.pricing import Price
+from state.closed import ClosedModel
 
 
 def _http_address(value: str) -> str:
@@ -65,10 +66,8 @@ Roles = dict[Annotated[str, AfterValidator(_role)], str]
 Prices = dict[str, Price]
 
 
-class FallbackSection(BaseModel):
+class FallbackSection(ClosedModel):
     """One table `[[models.fallback]]` of bot.toml: an endpoint that is asked when those before it do not answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: Address | None = Field(
         default=None,
@@ -107,10 +106,8 @@ class FallbackSection(BaseModel):
         return self
 
 
-class ModelsSection(BaseModel):
+class ModelsSection(ClosedModel):
     """The section `[models]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: Address | None = Field(
         default=None,

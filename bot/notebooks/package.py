@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from bot.notebooks.notebook import Notebook, notebook_text
 from bot.notebooks.weights import WeightsFile, weights_slug
+from state.closed import ClosedModel
 from state.errors import InfrastructureFailure
 from state.files import replacing
 
@@ -19,10 +18,8 @@ _CELLS, _FACTS, _NOTEBOOK = "cells.json", "package.json", "notebook.ipynb"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
-class Facts(BaseModel):
+class Facts(ClosedModel):
     """What is in a package."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: int
     runs: Literal["infer", "train", "blend"]
@@ -111,11 +108,7 @@ class Package:
 def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> None:
     """Write a package; the same content gives the same bytes.
 
-    Args:
-        path: the file.
-        facts: what is in it.
-        script: what its notebook runs.
-        weights: the folder with the files that the facts list, by their flat names.
+    `weights` is the folder with the files that the facts list, by their flat names.
 
     Raises:
         OSError: the disk failed.

@@ -37,9 +37,8 @@ def weights_slug(files: Sequence[WeightsFile]) -> str:
 def lay_flat(folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ...]:
     """Put the files of folders into a new one under flat names, without copying them where the disk allows that.
 
-    Args:
-        folders: by what the paths of their files begin with: nothing, or a name and a slash; they may be missing.
-        target: the new folder, which is replaced.
+    `folders` are named by what the paths of their files begin with: nothing, or a name and a slash; they may be
+    missing. The target is replaced.
 
     Returns:
         The files, in the order of their paths.

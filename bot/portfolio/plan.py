@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from bot.evaluation.answers.experiments import FoldKind, TargetKind
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.words import did_you_mean
 
@@ -14,10 +15,8 @@ SCRIPT = Path(__file__).with_name("fit_portfolio.py")
 """Runs by itself, in a job's folder as working directory."""
 
 
-class PortfolioModel(BaseModel):
+class PortfolioModel(ClosedModel):
     """One model to fit."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     """Its folder's, below `out/`."""
@@ -28,10 +27,8 @@ class PortfolioModel(BaseModel):
     """Above 0: once more, with other random numbers."""
 
 
-class PortfolioJob(BaseModel):
+class PortfolioJob(ClosedModel):
     """What `job.json` holds, for `SCRIPT`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: TargetKind
     """Of `target.npy`: numbers, also ordered labels, (rows,) or (rows, columns); indices of classes (rows,); 0 or 1 by label."""
@@ -134,11 +131,7 @@ _ALWAYS_ALIKE = ("linear", "neighbours")
 def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 0.5) -> PortfolioModel:
     """Return the model of that name: a configuration's, or `CONFIGURATION-seed-N` for one more of it.
 
-    Args:
-        name: as `next_models` returns it.
-        metric: of the registry, or of the task's own grader.
-        kind: of the target.
-        quantile: what is learned where the metric's best number is one.
+    `quantile` is what is learned where the metric's best number is one.
 
     Raises:
         UsageError: no configuration has that name.
@@ -156,10 +149,8 @@ def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 
 def next_models(fitted: Collection[str], weights: Mapping[str, float], seeds: int = 5) -> list[str]:
     """Return the names of models to fit next: what is missing of the configurations, then more seeds of the ensemble's members.
 
-    Args:
-        fitted: names of models that are complete, or cannot be fitted.
-        weights: of the ensemble's members, by model; a seed counts for its configuration.
-        seeds: of one configuration, the first included, at most.
+    `fitted` are complete, or cannot be fitted; `weights` are those of the ensemble's members, where a seed counts
+    for its configuration. One configuration gets at most `seeds`, the first included.
     """
     missing = [name for name in CONFIGURATIONS if name not in fitted]
     totals = dict.fromkeys(CONFIGURATIONS, 0.0)

@@ -1,7 +1,8 @@
-"""The ASGI application: one handler for all remote procedure calls, and one for uploads and downloads."""
+"""The ASGI application: one handler for all remote procedure calls, and one for uploads and downloads; and pages to look on."""
 
 import json
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from email.utils import format_datetime
 from functools import partial
@@ -14,14 +15,24 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.rehearsal.auth import authenticate, unauthenticated
+from bot.rehearsal.board import score_text
+from bot.rehearsal.competition import Competition
+from bot.rehearsal.competition_pages import metric_words
 from bot.rehearsal.faulty_answers import Act, faulty_answer
 from bot.rehearsal.methods import OPEN, methods
-from bot.rehearsal.rendering import share_of
+from bot.rehearsal.rendering import rendered, share_of
 from bot.rehearsal.site import Site
-from bot.rehearsal.status_page import competition_page, index_page
 from bot.rehearsal.wire import Binary, Call, Redirect, Refused, error_body, finished
 from state.clock import FastClock
 
+_TOP = 20
+"""Teams and submissions that a page shows."""
+# Titles and tags come from elsewhere: the browser neither runs anything nor asks the network.
+_PAGE = """<!doctype html>
+<meta charset="utf-8"><meta http-equiv="refresh" content="2"><link rel="icon" href="data:,">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'">
+<title>Rehearsal</title>
+"""
 _RPC = re.compile(r"/(?:api/)?v1/([A-Za-z.]+/[A-Za-z]+)")
 _ABSOLUTE = re.compile(r"https?://[^/]*")
 _LARGEST_BODY = 32 << 20
@@ -166,3 +177,47 @@ def _stamped(send: Send, now: datetime, version: str) -> Send:
         await send(message)
 
     return stamped
+
+
+def index_page(site: Site, now: datetime) -> str:
+    """Return the page of all competitions as HTML."""
+    lines = [f"- [{one.card.title}](/competitions/{one.slug}): {_state(one, now)}" for one in site.competitions]
+    counts = f"{sum(site.requests.values())} requests, {len(site.faults.injected)} faults injected"
+    return _PAGE + rendered("\n".join([f"# {now:%Y-%m-%d %H:%M} UTC", "", counts, "", *lines]))
+
+
+def competition_page(competition: Competition, now: datetime) -> str:
+    """Return the page of one competition as HTML; private scores are shown once it is over."""
+    card, over = competition.card, competition.over(now)
+    teams = competition.standings(now, private=over)
+    places = [
+        (
+            rank,
+            f"**{team.name}**" if team.id == competition.team_id else team.name,
+            team.private if over else team.public,
+        )
+        for rank, team in enumerate(teams, 1)
+        if rank <= _TOP or team.id == competition.team_id
+    ]
+    sent = [
+        (f"{one.at:%m-%d %H:%M}", one.tag, one.status, score_text(one.public_score), one.error or "")
+        for one in reversed(competition.desk.all(now)[-_TOP:])
+    ]
+    return _PAGE + rendered(
+        f"# {card.title}\n\n{now:%Y-%m-%d %H:%M} UTC, {_state(competition, now)}\n\n"
+        f"{metric_words(card)}, {'lower' if card.lower_is_better else 'higher'} is better\n\n"
+        f"## {'Private' if over else 'Public'} leaderboard, {len(teams)} teams\n\n"
+        f"{_table(('Rank', 'Team', 'Score'), ((rank, name, score_text(score)) for rank, name, score in places))}\n\n"
+        f"## Submissions\n\n{_table(('Made at', 'Description', 'Status', 'Public score', 'Error'), sent)}\n\n"
+        f"{competition.pages.content['rules']}"
+    )
+
+
+def _state(one: Competition, now: datetime) -> str:
+    ends = f"{'ended' if one.over(now) else 'ends'} {one.deadline(now):%Y-%m-%d %H:%M}"
+    return f"{ends}, {len(one.desk.all(now))} submissions"
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = [header, ("---" for _ in header), *rows]
+    return "\n".join(f"| {' | '.join(str(cell).replace('|', '&#124;') for cell in line)} |" for line in lines)

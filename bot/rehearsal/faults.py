@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from scrapers.snapshots.fields import UtcTime, sentences
+from state.closed import ClosedModel
 from state.errors import UsageError
 
 Kind = Literal[
@@ -40,7 +41,7 @@ OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed", "
 """Kinds that are a state of competitions, of all or of one."""
 
 
-class Fault(BaseModel):
+class Fault(ClosedModel):
     """One fault: its kind, the requests it affects, and when.
 
     Times are by the site's clock, except for a stall's. A lasting state of the site (`submission-hidden`,
@@ -48,8 +49,6 @@ class Fault(BaseModel):
     begins with `at` or `after` if one is given, else with the first request that matches; any other fault affects the
     requests that match.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind
     method: str = "*"
@@ -94,10 +93,8 @@ class Injected:
     acts: bool
 
 
-class FaultFile(BaseModel):
+class FaultFile(ClosedModel):
     """A file of faults: `[[fault]]` tables."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     fault: tuple[Fault, ...] = ()
 

@@ -2,17 +2,17 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from state.closed import ClosedModel
 
 DEFAULT_TOKEN = "KGAT_rehearsal"  # noqa: S105 - it opens nothing but a stand-in on loopback
 CompetitionKind = Literal["files", "notebooks", "simulation", "hackathon", "judged", "two-stages", "huge-data"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class SiteSettings(BaseModel):
+class SiteSettings(ClosedModel):
     """All settings; the same settings, snapshot and requests give the same answers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     seed: int = 0
     user_name: str = "rehearsal"

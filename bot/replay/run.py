@@ -207,17 +207,18 @@ async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> E
         for item, problem in problems.items():
             say(f"{item} could not be read in full, and is kept in part: {problem.splitlines()[-1]}")
     with store.write() as tx:
-        create_run(
-            tx,
-            run.id,
+        row = Run(
+            id=run.id,
             competition=slug,
             agent=settings.agent,
             model=settings.model,
             seed=settings.seed,
             cutoff=settings.cutoff,
             signals=settings.signals,
+            created_at=tx.now(),
             config=settings.model_dump(mode="json") | {"card": run.snapshot.card.model_dump(mode="json")},
         )
+        create_run(tx, row)
     return None
 
 

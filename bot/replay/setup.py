@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from bot.agents import AgentName, blends
 from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
@@ -26,6 +26,7 @@ from sandbox.instance import instance_of
 from sandbox.leases import Leases
 from sandbox.share import Share, share_of
 from scrapers.snapshots.snapshot import Snapshot
+from state.closed import ClosedModel
 from state.errors import UsageError
 
 
@@ -42,10 +43,8 @@ Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, lt=math.inf)]
 """Seconds, or a text such as `90s`, `5m` or `5h`."""
 
 
-class ReplayOptions(BaseModel):
+class ReplayOptions(ClosedModel):
     """What may be chosen of a replay, whatever its competition, agent, model and seed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     time: Seconds = Field(default=DEFAULT_SECONDS, description="a run's wall time until its exit")
     steps: int | None = Field(default=None, ge=1, description="most nodes, including the safe baseline")
@@ -98,13 +97,8 @@ class Setup:
     ) -> Self:
         """Find out what runs in a folder would run with.
 
-        Args:
-            options: what was chosen.
-            model: as the option `--model`.
-            out: the folder for the runs' folders.
-            file: bot.toml, if there is one.
-            fleet: as the option `--fleet`, in place of the configured one.
-            models: in place of those of the environment and bot.toml.
+        `model` and `fleet` are as the options of those names, `file` is bot.toml, and `models` take the place of
+        those of the environment and bot.toml.
 
         Raises:
             UsageError: the model or the sandbox cannot be used, labs are asked for and cannot be, or bot.toml is wrong.

@@ -39,10 +39,8 @@ class Stream(Unpaced):
     def __init__(self, context: RunContext, clock: StreamClock, slots: int, *, reads: bool, labs: bool = False) -> None:
         """Resume a run where an earlier start of the bot left it, its clock at its start.
 
-        Args:
-            slots: nodes that are worked on at a time.
-            reads: whether the agent uses posts.
-            labs: whether it works in labs, which go on for long, and to which news come meanwhile.
+        `slots` nodes are worked on at a time; `reads`: the agent uses posts; `labs`: it works in labs, which go on
+        for long, and to which news come meanwhile.
         """
         self._context = context
         self._clock = clock

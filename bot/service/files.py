@@ -42,10 +42,8 @@ def check_program(*paths: Path) -> None:
 def unit_files(root: Path, program: Path, wanted: Mapping[str, bool | None]) -> dict[Path, str | None]:
     """Return the text of each unit and drop-in; None: it must not exist.
 
-    Args:
-        root: `/`, or the folder that a package is made from.
-        program: the `bot` that the units start.
-        wanted: whether to use the drop-ins `docker` and `gpu`; one that is missing, or None, stays as installed.
+    `root` is `/`, or the folder that a package is made from; a drop-in that is not in `wanted`, or None there,
+    stays as installed.
     """
     units, credentials = below(root, UNITS), below(root, CREDENTIALS)
     files: dict[Path, str | None] = {

@@ -16,7 +16,7 @@ from state.latest_events import latest
 from state.store import NO_RUN, Transaction
 
 PULSE = "daemon"
-"""The name in `state.pulses` of the daemon's last sign of life."""
+"""The name of the daemon's last sign of life."""
 _BEGAN, _ENDED = "daemon.began", "daemon.ended"
 
 

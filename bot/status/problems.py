@@ -44,11 +44,7 @@ def begin(tx: Transaction, key: str, sentence: str, notice: "Notice | None" = No
 
 
 def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> bool:
-    """Record what keeps the bot from its work; notifies the owner once it has lasted for `patience`.
-
-    Returns:
-        Whether it is new.
-    """
+    """Record what keeps the bot from its work, notify the owner once it lasts for `patience`, and return whether it is new."""
     from bot.notify import Notice
     from bot.notify.outbox import notify
 

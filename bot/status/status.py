@@ -18,9 +18,8 @@ from bot.status.site import PartPolled, Posts, Rank, Sent, deadline, polled, pos
 from bot.status.work import Doing, Doubt, Nodes, Pool, doing, doubts, latest_runs, nodes_of, pool_of
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
-from state.pulses import last_pulse
 from state.store import NO_RUN, Store
-from state.tables import Event, Run
+from state.tables import Event, Pulse, Run
 
 EntryState = Literal["not begun", "waiting", "working", "paused", "stopped", "over"]
 _ENTRY_EVENTS = tuple(f"entry.{state}" for state in get_args(EntryState) if state != "not begun")
@@ -148,7 +147,7 @@ class _StatusReader:
 
     def daemon(self, spent: Account) -> DaemonStatus:
         session, found, folder = self.session, self.presence, self.database.parent
-        pulse = last_pulse(session, PULSE)
+        pulse = session.get(Pulse, PULSE)
         return DaemonStatus(
             folder=str(folder),
             running=is_running(folder),

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
+from state.closed import ClosedModel
 from state.errors import UsageError
 
 OWN_LIST = "weights.toml"
@@ -27,10 +28,8 @@ Address = Annotated[str, AfterValidator(_secure_address)]
 PlainName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_length=100)]
 
 
-class WeightFile(BaseModel):
+class WeightFile(ClosedModel):
     """One file: its address and identity."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: PlainName
     url: Address
@@ -38,10 +37,8 @@ class WeightFile(BaseModel):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class Weights(BaseModel):
+class Weights(ClosedModel):
     """One pretrained model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: PlainName
     """Also its folder's name."""
@@ -59,9 +56,7 @@ class Weights(BaseModel):
         return sum(file.bytes for file in self.files)
 
 
-class _List(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _List(ClosedModel):
     weights: tuple[Weights, ...] = ()
 
 

@@ -3,15 +3,14 @@
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from state.closed import ClosedModel
 from state.settings_paths import SettingsPath
 
 
-class WeightsSettings(BaseModel):
+class WeightsSettings(ClosedModel):
     """The section `[weights]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     dir: SettingsPath | None = Field(
         default=None, description="where weights lie; none: in the user's data folder", examples=["/srv/weights"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from scrapers.http.download import SPARE_BYTES, Download, Pin, pin_of
 from scrapers.kaggle.client import KaggleClient
@@ -19,14 +19,13 @@ from scrapers.kaggle.samples import SAMPLE, find_samples
 from scrapers.snapshots.fields import UtcTime
 from scrapers.snapshots.files import DATA
 from scrapers.snapshots.unpacking import Unpacking, members_of
+from state.closed import ClosedModel
 from state.errors import DataChanged, DownloadFailed, NoRoom, SiteUnavailable, UnknownAnswer, UsageError
 from state.files import write_whole
 
 
-class DataRecord(BaseModel):
+class DataRecord(ClosedModel):
     """Written when all data is there, and so the sign of completeness."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     competition: str
     fetched_at: UtcTime

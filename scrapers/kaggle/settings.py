@@ -1,14 +1,14 @@
 """The table `[kaggle]` of bot.toml: Kaggle's address, and the limits on requests."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from state.closed import ClosedModel
 
 KAGGLE = "https://api.kaggle.com/v1"
 
 
-class Pace(BaseModel):
+class Pace(ClosedModel):
     """Limits on the rate of requests. Kaggle's own limits are not published, differ by family, and change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     per_minute: float = Field(default=4.0, gt=0, description="requests of one family in the long run")
     burst: int = Field(default=20, ge=1, description="requests of one family that may come at once after a pause")
@@ -25,10 +25,8 @@ class Pace(BaseModel):
     longest_rest: float = Field(default=1_800.0, gt=0, description="seconds of the longest such rest")
 
 
-class Patience(BaseModel):
+class Patience(ClosedModel):
     """How long an answer may take, in seconds, and how often a question is put again."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     connect: float = Field(default=10.0, gt=0, description="longest time to connect")
     silence: float = Field(default=30.0, gt=0, description="longest time without a byte")
@@ -39,10 +37,8 @@ class Patience(BaseModel):
     largest: int = Field(default=80_000_000, gt=0, description="bytes of an answer, downloads aside")
 
 
-class KaggleSection(BaseModel):
+class KaggleSection(ClosedModel):
     """Kaggle's address, and the limits on requests; the key is never in a settings file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str = Field(default=KAGGLE, description="address of the interface; that of `bot rehearse` for a rehearsal")
     hosts: tuple[str, ...] = Field(

@@ -21,22 +21,14 @@ from bot.execution.record import Execution, Score
 from state.backup import back_up
 from state.clock import SystemClock
 from state.integrity import ensure_sound
-from state.progress import (
-    add_evaluation,
-    create_node,
-    create_run,
-    end_execution,
-    end_node,
-    resume_run,
-    start_execution,
-    update_node,
-)
-from state.spending import charge, log_model_call, spent
+from state.progress import create_node, end_execution, end_node, resume_run, start_execution, update_node
+from state.spending import charge, spent
 from state.steps import Key, Kind, Steps, finish_step, start_step
 from state.store import Store, Transaction
 from tests.bot.execution.ended import ended
 from tests.chaos.world import SteadyAnswers, World, wait_until
 from tests.scripted_endpoint import ScriptedEndpoint
+from tests.state.rows import add_evaluation, create_run, log_model_call
 
 RUN = "spooky_author_identification-comind-openai_some_model-0-20261120T101500000000Z"
 COMMITS = 300

@@ -22,8 +22,8 @@ from bot.status.accounts import Allowance
 from bot.status.status import status_of
 from bot.status.summary import budget_notices, daily_summary
 from state.clock import SystemClock
-from state.progress import create_run
 from state.store import Store, as_stored
+from tests.state.rows import create_run
 
 SLUGS = tuple(f"a-competition-with-a-name-of-usual-length-{number}" for number in range(5))
 MESSAGES, KERNELS, NODES, CALLS, ENTRIES, EVENTS, OWN_EVENTS = 15_000, 2_500, 1_500, 4_000, 8_000, 40_000, 20_000

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from bot.status.presence import began
 from state.clock import SystemClock
-from state.progress import create_run
 from state.series import take_reading
 from state.store import NO_RUN, Store, as_stored
+from tests.state.rows import create_run
 
 SLUGS = tuple(f"a-competition-with-a-name-of-usual-length-{number}" for number in range(20))
 LARGE, SMALL, LABS, IDEAS, MESSAGES, LEDGER, EVENTS = 5_000, 200, 40, 60, 3_000, 2_000, 5_000

@@ -28,7 +28,7 @@ from sandbox.process import ProcessSandbox
 from state.backup import back_up
 from state.community_rows import add_community
 from state.errors import NotificationFailed
-from state.progress import create_node, create_run, end_execution, end_node, start_execution
+from state.progress import create_node, end_execution, end_node, start_execution
 from state.series import take_reading
 from state.steering import add_note
 from state.steps import Kind, Steps
@@ -36,6 +36,7 @@ from state.store import Store, put_blob
 from state.tables import KernelVersion, Letter, Message, Notification, Topic
 from tests.bot.models.parts import CUTOFF, EARLIER, RUN, HurriedClock, Question, asker_of, model_at
 from tests.scripted_endpoint import ScriptedEndpoint
+from tests.state.rows import create_run
 
 TOKEN = "KGAT_8f3b2c1d9e7a6054"
 MODEL_KEY = "key+of/a=model 77"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from state.progress import create_run
 from state.store import Store
+from tests.state.rows import create_run
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ import pytest
 
 from state.clock import SystemClock
 from state.clock_advances import add_clock_advance, clock_advances
-from state.progress import create_run
 from state.store import Store
+from tests.state.rows import create_run
 
 FIRST, SECOND = datetime(2017, 11, 1, tzinfo=UTC), datetime(2017, 11, 20, 7, 30, tzinfo=UTC)
 

@@ -3,13 +3,14 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state.progress import create_node, create_run, end_execution, end_node, end_run, resume_run, start_execution
+from state.progress import create_node, end_execution, end_node, end_run, resume_run, start_execution
 from state.steps import Key, Kind, finish_step, start_step
 from state.store import Store
 from state.tables import Node
 from state.words import iso
 from tests.state.conftest import StandingClock
 from tests.state.derive import from_events, from_rows
+from tests.state.rows import create_run
 
 DAY = 86_400.0
 

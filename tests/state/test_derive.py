@@ -7,23 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state.progress import (
-    add_evaluation,
-    create_node,
-    create_run,
-    end_execution,
-    end_node,
-    end_run,
-    resume_run,
-    start_execution,
-    update_node,
-)
+from state.progress import create_node, end_execution, end_node, end_run, resume_run, start_execution, update_node
 from state.spending import Spent, charge
 from state.store import Store, Transaction
 from state.submissions import update_submission
 from tests.state.conftest import StandingClock
 from tests.state.derive import from_events, from_rows
-from tests.state.rows import add_submission
+from tests.state.rows import add_evaluation, add_submission, create_run
 
 
 def test_a_whole_run_can_be_derived_from_its_events_alone(store: Store, run_id: str, clock: StandingClock) -> None:

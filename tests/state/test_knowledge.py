@@ -11,22 +11,12 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
-from state.knowledge import (
-    add_draft,
-    add_idea,
-    add_reproduction,
-    analyses,
-    close_idea,
-    drafts,
-    ideas,
-    reports,
-    reproductions,
-)
+from state.knowledge import add_idea, add_reproduction, analyses, close_idea, drafts, ideas, reports, reproductions
 from state.store import Store, Transaction
 from state.tables import IdeaUse, Reproduction
 from tests.state.communities import HOURS
 from tests.state.conftest import START, StandingClock
-from tests.state.rows import add_analysis, add_report
+from tests.state.rows import add_analysis, add_draft, add_report
 
 END = START + timedelta(days=1)
 _numbers = count()

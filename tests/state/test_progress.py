@@ -6,22 +6,12 @@ import pytest
 from sqlalchemy.exc import IntegrityError, NoResultFound
 from sqlmodel import select
 
-from state.progress import (
-    add_evaluation,
-    create_node,
-    create_run,
-    end_execution,
-    end_node,
-    end_run,
-    resume_run,
-    start_execution,
-    update_node,
-)
+from state.progress import create_node, end_execution, end_node, end_run, resume_run, start_execution, update_node
 from state.store import Store
 from state.submissions import update_submission
 from state.tables import Evaluation, Execution, Node, Run
 from tests.state.conftest import StandingClock
-from tests.state.rows import add_submission
+from tests.state.rows import add_evaluation, add_submission, create_run
 
 
 def test_nodes_are_numbered_from_one_within_their_run(store: Store, run_id: str) -> None:

@@ -19,19 +19,18 @@ from state.community import CommunityView
 from state.community_rows import add_community
 from state.errors import StateUnavailable, UsageError
 from state.integrity import connect
-from state.knowledge import add_draft, add_idea, close_idea
+from state.knowledge import add_idea, close_idea
 from state.labs import add_note, keep_report, open_lab
-from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
+from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
-from state.spending import log_model_call
 from state.steps import Kind, finish_step, start_step
 from state.store import Store, put_blob
 from state.tables import Control, KernelVersion, Message, Note, Observation, Topic, Watermark
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
 from tests.state.derive import from_events, from_rows
-from tests.state.rows import add_analysis, add_report
+from tests.state.rows import add_analysis, add_draft, add_report, create_run, log_model_call
 
 KEPT = {"run", "task", str(Note.__tablename__), str(Control.__tablename__)}
 """Tables with a competition that stay."""

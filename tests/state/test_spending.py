@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
-from state.spending import Spent, charge, log_model_call, spent
+from state.spending import Spent, charge, spent
 from state.store import Store
 from state.tables import ModelCall
 from tests.state.conftest import START
+from tests.state.rows import log_model_call
 
 
 def test_totals_are_by_kind_and_run(store: Store, run_id: str) -> None:

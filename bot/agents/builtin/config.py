@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from bot.agents.builtin.techniques import predicts, predicts_classes, vocabulary
 from bot.evaluation.metrics.registry import METRICS
 from bot.execution.task import TaskText
+from state.closed import ClosedModel
 
 PARTS = ("first_answers.py.txt", "recipe.py.txt")
 """The parts of a script; the first writes plain answers with nothing but Python, before anything else is imported."""
@@ -19,10 +20,8 @@ FEW_FOLDS = "few folds"
 _IN_CODE = re.compile(r"^CONFIG = (\{\n.*?\n\})$", re.DOTALL | re.MULTILINE)
 
 
-class RecipeConfig(BaseModel):
+class RecipeConfig(ClosedModel):
     """What one script tries; the recipe skips what does not suit its data."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     metric: str
     id: str

@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from bot.evaluation.metrics.registry import METRICS
+from state.closed import ClosedModel
 
 _CLASS_WORDS = ("log_loss", "auc", "accuracy", "f1", "kappa", "entropy")
 _LABEL_WORDS = ("accuracy", "f1", "kappa")
@@ -24,10 +23,8 @@ _KINDS = {
 }
 
 
-class Technique(BaseModel):
+class Technique(ClosedModel):
     """One technique, as techniques.toml explains."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     how: str

@@ -90,10 +90,7 @@ def remaining_in_words(remaining: Remaining) -> str:
 def _advice(deep: bool, last: bool, seconds: float | None) -> str:
     """Return what a draft's plan and coder are told of its phase.
 
-    Args:
-        deep: whether it is of the deep phase.
-        last: whether no other is expected after it.
-        seconds: that a short one has; None: not told.
+    `seconds` is what a short draft has; None: it is not told.
     """
     if not deep:
         return _WIDE.format("" if seconds is None else f", in {seconds:.0f} s")

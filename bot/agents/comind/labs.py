@@ -26,6 +26,7 @@ from bot.knowledge.retrieval import Found
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
 from state.labs import lab, labs
+from state.tables import Draft
 
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
@@ -157,18 +158,17 @@ class LabsBriefing:
         context = self._context
         sources = [source for node in parents if (source := code_source(context, node)) is not None]
         with context.store.write() as tx:
-            add_draft(
-                tx,
-                context.run_id,
-                str(draft_id),
+            draft = Draft(
+                run_id=context.run_id,
+                id=str(draft_id),
                 title=title,
                 description=text,
-                idea_ids=(),
                 known_at=item_time(sources, context.card.enabled_at),
+                created_at=tx.now(),
                 codebase_node=next(iter(parents), None),
-                novel=False,
                 round=draft_id,
             )
+            add_draft(tx, draft)
 
     async def closed(self, action: Action, node: int, tree: Tree) -> None:
         """Keep the report on a lab's draft, made by code of what its coder reported and of what was measured."""
@@ -235,11 +235,7 @@ def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
 def _room(context: RunContext, best: float | None, execution_seconds: float, terms: LabTerms) -> Room:
     """Return what is left for a lab that opens now: the other labs that are open have their own time.
 
-    Args:
-        context: the run.
-        best: seconds of the best script.
-        execution_seconds: time limit of one script.
-        terms: those of the lab.
+    `best` is the seconds of the best script, `execution_seconds` the time limit of one.
     """
     usable, total = context.budget.usable(best), context.budget.seconds
     left = min(usable, DAY, terms.most)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.community.drafts.prompts import Room
 from bot.engine.budget import DraftLeft
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 from sandbox import SandboxDescription
+from state.closed import ClosedModel
 
 Coder = Literal["lab", "script"]
 
@@ -22,10 +23,8 @@ def usual_coder(model: str, sandbox: SandboxDescription) -> Coder:
     return "lab" if model != "builtin" and sandbox.isolation != "none" else "script"
 
 
-class RoundsSettings(BaseModel):
+class RoundsSettings(ClosedModel):
     """Settings of the rounds; the step limit is the paper's (arXiv 2506.20640 v1, section 4)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     coder: Coder = Field(default="script", description="who works on a draft: a shell, or scripts alone")
     drafts_per_round: int = Field(default=2, ge=2, description="drafts that are begun before one is improved")
@@ -139,12 +138,8 @@ class RoundsPolicy:
     def room(self, tree: Tree, budget: Remaining, first: int, openings: int, script: ScriptTimes) -> Room:
         """Return what is left for drafts that are planned now, without what open ones may still use.
 
-        Args:
-            tree: with the node that opens the first of them.
-            budget: what is left of the run.
-            first: number of the first of them.
-            openings: most that begin side by side.
-            script: times of the next script.
+        `first` is the number of the first of them, with its opening node in the tree, and `openings` begin side by
+        side at most.
         """
         settings = self.of(first)
         begun = [nodes for draft, nodes in tree.by_draft().items() if draft < first]

@@ -22,12 +22,7 @@ class Memory:
     """Reviews of ended nodes, and the text that shows them."""
 
     def __init__(self, context: RunContext, role: str) -> None:
-        """Remember the nodes of a run.
-
-        Args:
-            context: the run.
-            role: the model's that reviews them.
-        """
+        """Remember the nodes of a run."""
         self._context = context
         self._role = role
         self._reviews: dict[int, str] = {}

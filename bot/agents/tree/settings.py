@@ -2,15 +2,14 @@
 
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.agents.tree.policy import TreeSearch
+from state.closed import ClosedModel
 
 
-class TreeSearchSettings(BaseModel):
+class TreeSearchSettings(ClosedModel):
     """What replaces an agent's own parameters; a key that is left out keeps them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     num_drafts: int | None = Field(
         default=None, ge=1, description="drafts before anything else; buggy ones count", examples=[5]
@@ -33,10 +32,8 @@ class TreeSearchSettings(BaseModel):
         return replace(preset, **self.model_dump(exclude_none=True))
 
 
-class AdaptiveSettings(BaseModel):
+class AdaptiveSettings(ClosedModel):
     """When a script is written in substeps."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     threshold: int = Field(
         default=3,

@@ -7,12 +7,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
+from pydantic import Field, PlainValidator, ValidationInfo
 
 from bot.agents import AGENTS, AgentName
 from bot.configuration.lines import KeyPath
 from bot.replay.ablations import ABLATIONS
 from bot.replay.setup import ReplayOptions, Seconds
+from state.closed import ClosedModel
 from state.settings_paths import FOLDER, SettingsPath, beside
 
 
@@ -46,10 +47,8 @@ Entrant = Annotated[tuple[AgentName, tuple[str, ...]], PlainValidator(_entrant)]
 """An agent, and the words for what it goes without."""
 
 
-class BenchBudget(BaseModel):
+class BenchBudget(ClosedModel):
     """What all runs together may use; a competition is begun only if it covers all of its agents."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     time: Seconds | None = Field(
         default=None, description="wall time of all runs together; it may be exceeded by a twentieth", examples=["8h"]
@@ -59,10 +58,8 @@ class BenchBudget(BaseModel):
     )
 
 
-class Plan(BaseModel):
+class Plan(ClosedModel):
     """A plan's file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     competitions: tuple[SettingsPath, ...] = Field(min_length=1, description="folders of snapshots")
     agents: tuple[Entrant, ...] = Field(

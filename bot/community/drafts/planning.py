@@ -85,20 +85,21 @@ def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts
         for offset, plan in enumerate(answer.drafts):
             title = _unique(plan.title, titles)
             titles.add(title)
-            add_draft(
-                tx,
-                context.run_id,
-                str(first + offset),
+            draft = Draft(
+                run_id=context.run_id,
+                id=str(first + offset),
                 title=title,
                 aim=plan.aim,
                 description=plan.description,
-                idea_ids=plan.ideas,
+                idea_ids=list(plan.ideas),
                 known_at=item_time([*_inputs(prompt, plan), *entries, *sources], context.card.enabled_at),
+                created_at=tx.now(),
                 codebase_node=parents[0] if parents else plan.codebase,
                 share=prompt.share(plan) * prompt.room.of_run,
                 novel=not parents and plan.codebase is None,
                 round=round_number,
             )
+            add_draft(tx, draft)
 
 
 def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:

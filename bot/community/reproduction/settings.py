@@ -1,12 +1,12 @@
 """Settings of running public kernels."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from state.closed import ClosedModel
 
 
-class ReproductionSettings(BaseModel):
+class ReproductionSettings(ClosedModel):
     """How many public kernels are run, and for how long."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kernels: int = Field(default=3, ge=0, description="public kernels run at a time; 0: none is run")
     share: float = Field(

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
 from sqlmodel import Session
 
 from scrapers.kaggle.card.derive import toml_line
 from scrapers.kaggle.card.overrides import CardOverrides
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.latest_events import latest
 from state.store import NO_RUN, Transaction
@@ -14,10 +14,8 @@ from state.store import NO_RUN, Transaction
 _PROPOSED, _CONFIRMED = "card.proposed", "card.confirmed"
 
 
-class CardProposal(BaseModel):
+class CardProposal(ClosedModel):
     """What is proposed of a competition's task."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     says: dict[str, Any]
     """Keys of `CardOverrides`."""

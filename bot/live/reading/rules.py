@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict
-
 from bot.configuration.competition import CompetitionSettings
 from bot.live.models import choice_of, open_reader
 from bot.live.reading.quotes import ReadPage, not_found
@@ -20,16 +18,15 @@ from bot.notify.outbox import notify
 from bot.status.problems import begin, end
 from bot.submission.rules import RuleLine, Topic, note_reading, rules_of
 from scrapers.kaggle.card.evidence import Evidence
+from state.closed import ClosedModel
 from state.errors import BudgetExceeded, ModelError, Unparsable
 
 _LONGEST = 60_000
 """Characters of the page."""
 
 
-class RulesReading(BaseModel):
+class RulesReading(ClosedModel):
     """What a page of rules says."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     lines: tuple[RuleLine, ...]
 

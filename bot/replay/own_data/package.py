@@ -52,10 +52,8 @@ The scripts were written by {author} and run as you, without a sandbox: read the
 async def write_package(context: RunContext, handed: HandedIn, folder: Path, snapshot: Path, model: str) -> str | None:
     """Add predict.py, and all that it needs, to a solution's folder.
 
-    Args:
-        folder: holds the scripts and their README, and receives the rest.
-        snapshot: the run's snapshot-like folder.
-        model: that wrote the scripts.
+    The folder holds the scripts and their README; `model` wrote them, and `snapshot` is the run's snapshot-like
+    folder.
 
     Returns:
         Why there is no predict.py, in a clause; None: there is.

@@ -4,9 +4,10 @@ from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationInfo
 
 from scrapers.snapshots.card import OWN_GRADER, Direction
+from state.closed import ClosedModel
 from state.settings_paths import beside_file
 
 _Column = Annotated[str, Field(min_length=1)]
@@ -21,10 +22,8 @@ def _metric(value: str, info: ValidationInfo) -> str:
     return str(beside_file(Path(value), info)) if Path(value).name == OWN_GRADER else value
 
 
-class CardOverrides(BaseModel):
+class CardOverrides(ClosedModel):
     """Keys of a table `[competitions.<slug>]` of bot.toml: fields of the task card, and which file is the sample."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     metric: Annotated[str, AfterValidator(_metric)] | None = Field(
         default=None,

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from pydantic import BaseModel, ConfigDict
-
 from scrapers.kaggle.polling.watch import Mark
+from state.closed import ClosedModel
 
 _FRESH = timedelta(hours=1)
 _MOST_STALE = 3
@@ -26,10 +25,8 @@ class Listed:
     """Whether it differs from its stored state."""
 
 
-class Pass(BaseModel):
+class Pass(ClosedModel):
     """A pass in progress; it is stored, so that it can continue where it was."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     page: int = 1
     """Number of the next page, from 1."""

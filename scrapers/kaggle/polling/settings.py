@@ -2,17 +2,17 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from state.closed import ClosedModel
 
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 Interval = Annotated[float, Field(gt=0)]
 """Seconds of the clock."""
 
 
-class PollingSettings(BaseModel):
+class PollingSettings(ClosedModel):
     """Intervals in seconds; with these a competition without news costs three requests in a quarter of an hour."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     competitions: Interval = Field(default=6 * _HOUR, description="the list of competitions entered")
     topics: Interval = Field(default=15 * _MINUTE, description="topics with new comments")

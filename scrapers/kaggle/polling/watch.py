@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.posts.cleaners import Cleaners
+from state.closed import ClosedModel
 from state.polling import mark_read, watermark
 from state.store import Store, Transaction
 
@@ -89,10 +90,8 @@ Part = Literal[
 """A part that is read separately; in this order, lists come before what they list."""
 
 
-class Mark(BaseModel):
+class Mark(ClosedModel):
     """How far a part was read, as stored in its watermark."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 MarkT = TypeVar("MarkT", bound=Mark)

@@ -12,10 +12,11 @@ from bot.budgets.run_budget import open_budget, wall_limit
 from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration import read_settings
 from state.errors import UsageError
-from state.progress import create_run, end_run
+from state.progress import end_run
 from state.spending import charge
 from state.store import Store
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import create_run
 
 NOW = START + timedelta(days=10, hours=12)
 

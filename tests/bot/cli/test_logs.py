@@ -14,9 +14,10 @@ from typer.testing import CliRunner, Result
 from bot.cli import app
 from state.clock import SystemClock
 from state.errors import UsageError
-from state.progress import create_node, create_run
+from state.progress import create_node
 from state.steering import add_note
 from state.store import Store
+from tests.state.rows import create_run
 
 RUN = "titanic-comind-1"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.rehearsal_output import announce, announcement, progress, show_results
+from bot.cli.rehearse import announce, announcement, progress, show_results
 from bot.rehearsal.results import result_of
 from bot.rehearsal.site import Site
 from scrapers.snapshots.snapshot import Snapshot

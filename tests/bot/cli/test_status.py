@@ -14,10 +14,11 @@ from bot.cli import app
 from bot.execution.folder import RunFolder
 from bot.execution.running import is_running, running
 from state.errors import UsageError
-from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
+from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.spending import charge
 from state.store import Store
 from tests.state.conftest import StandingClock
+from tests.state.rows import create_run
 
 HOLDS = """
 import sys

@@ -16,9 +16,9 @@ from sandbox.locks import take
 from state.clock import FastClock
 from state.errors import UsageError
 from state.progress import create_node
-from state.pulses import write_pulse
 from state.steering import set_control
 from state.store import NO_RUN, Store
+from state.tables import Pulse
 from tests.bot.status import parts
 from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY
 
@@ -163,7 +163,7 @@ def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Pa
     assert "running since 2026-11-19 10:00 UTC" in invoke().stdout
     assert "last sign of life" not in " ".join(invoke().stdout.split()), "the daemon of the fixture never gave one"
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
-        write_pulse(tx, PULSE, "polls titanic")
+        tx.add(Pulse(name=PULSE, at=tx.now(), text="polls titanic"))
     assert "last sign of life" in " ".join(invoke().stdout.split())
     assert status()["daemon"]["alive"] == "2026-11-20T10:00:00Z"
     lock.release()

@@ -18,11 +18,12 @@ from bot.submission.rules import RuleLine, note_reading, rules_of
 from state.approvals import answer_wish, ask_approval, open_wishes
 from state.clock import SystemClock
 from state.errors import UsageError
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.series import take_reading
 from state.store import Store
 from state.submissions import CONSIDERED, advance_submission, intend_submission, update_submission
 from state.tables import Approval
+from tests.state.rows import create_run
 
 RUN = "titanic-aide-builtin-0-20200101T000000Z"
 

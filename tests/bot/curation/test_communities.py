@@ -14,11 +14,11 @@ from bot.models.ask import Asker
 from state.clock import SystemClock
 from state.community_rows import add_community
 from state.errors import UsageError
-from state.progress import create_run
 from state.steps import Steps
 from state.store import Store
 from state.tables import KernelVersion, Message, ModelCall, Topic
 from tests.scrapers.imports.mle_live.hand_written import write_newer, write_older
+from tests.state.rows import create_run
 from tests.tiny_snapshot import SLUG, write_tiny
 
 POSTED = datetime(2020, 5, 1, tzinfo=UTC)

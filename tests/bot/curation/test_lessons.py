@@ -13,10 +13,10 @@ from bot.knowledge.entry import Entry, format_entry
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock, SystemClock
 from state.errors import UsageError
-from state.progress import create_node, create_run, end_node, end_run
+from state.progress import create_node, end_node, end_run
 from state.store import Store
 from state.submissions import update_submission
-from tests.state.rows import add_report, add_submission
+from tests.state.rows import add_report, add_submission, create_run
 
 CUTOFF = datetime(2020, 3, 1, tzinfo=UTC)
 CARD = TaskCard(

@@ -6,12 +6,13 @@ from bot.configuration.competition import CompetitionSettings
 from bot.daemon.tasks import prune_ended
 from bot.status.accounts import Allowance
 from state.community_rows import add_community
-from state.progress import create_run, end_run
+from state.progress import end_run
 from state.retention import prunable
 from state.series import take_reading
 from state.store import Store
 from state.tables import Topic
 from tests.state.conftest import START, StandingClock, clock, store
+from tests.state.rows import create_run
 
 __all__ = ["clock", "store"]
 

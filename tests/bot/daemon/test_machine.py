@@ -18,11 +18,11 @@ from bot.status.problems import current
 from state.approvals import make_wish
 from state.errors import StateCorrupted
 from state.faults import find_backups
-from state.progress import create_node, create_run, end_execution, end_node, end_run, start_execution
+from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.store import NO_RUN, Store
 from state.tables import Notification
 from tests.state.conftest import StandingClock
-from tests.state.rows import add_submission
+from tests.state.rows import add_submission, create_run
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 RUN = "titanic-comind-1"

@@ -13,7 +13,6 @@ import pytest
 from bot.daemon.systemd import Systemd
 from bot.daemon.watchdog import PULSE, Watchdog
 from bot.daemon.workers import Workers
-from state.pulses import last_pulse
 from state.store import Store
 from state.tables import Pulse
 from tests.bot.daemon.parts import QUICK, started, until
@@ -71,7 +70,7 @@ def watchdog(store: Store, address: str, counter: Counter) -> Watchdog:
 
 def pulse(store: Store) -> Pulse | None:
     with store.read() as session:
-        return last_pulse(session, PULSE)
+        return session.get(Pulse, PULSE)
 
 
 def test_a_daemon_that_has_gone_on_is_alive_and_one_that_stands_still_is_not(

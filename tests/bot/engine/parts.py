@@ -31,11 +31,12 @@ from scrapers.posts.ingest import ingest
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import Clock, ReplayClock
 from state.community import CommunityView
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.steps import Steps
 from state.store import Store
 from state.tables import Run
 from tests.scrapers.in_process import Here
+from tests.state.rows import create_run
 from tests.tiny_snapshot import write_tiny
 
 RUN = "run"

@@ -6,9 +6,10 @@ import pytest
 
 from bot.engine.heartbeat import beating, last_beat
 from bot.execution.stopwatch import Measured, Stopwatch
-from state.progress import create_run, resume_run
+from state.progress import resume_run
 from state.store import Store
 from tests.state.conftest import StandingClock
+from tests.state.rows import create_run
 
 
 def started(store: Store, again: bool) -> Stopwatch:

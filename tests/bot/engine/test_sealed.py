@@ -21,13 +21,13 @@ from bot.engine.tree import Tree
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.submission.refit import may_be_mixed
 from state.clock import ReplayClock
-from state.progress import create_run
 from state.steps import Key, Steps
 from state.store import Store
 from tests import needs
 from tests.bot.coder.lab.scripted import FewLabs, Scripted, lived, sh
 from tests.bot.engine.parts import RUN
 from tests.bot.replay.scripted_answers import FILES, PREDICT, typed
+from tests.state.rows import create_run
 
 
 def experiment(

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
 from state.clock import SystemClock
-from state.progress import create_node, create_run, end_node, update_node
+from state.progress import create_node, end_node, update_node
 from state.spending import charge
 from state.store import Store
+from tests.state.rows import create_run
 
 RUN = "r"
 

@@ -33,13 +33,14 @@ from sandbox.rules import RuleSettings
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.errors import BudgetExceeded, InfrastructureFailure
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.redaction import Redactor
 from state.spending import Spent, spent
 from state.steps import Steps
 from state.store import Store
 from tests.bot.evaluation.parts import card
 from tests.state.derive import from_events, from_rows
+from tests.state.rows import create_run
 from tests.tiny_snapshot import write_tiny
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

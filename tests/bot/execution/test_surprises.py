@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from bot.coder.lab.prompts import LabTask
 from bot.coder.prompts import WriteScript
-from bot.execution.surprises import surprises
+from bot.execution.machine import surprises
 from tests.bot.models.test_foreign_text import PROMPTS
 
 X, Y = np.arange(60.0).reshape(30, 2), np.arange(30) % 3

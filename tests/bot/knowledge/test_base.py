@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.knowledge.base import SHIPPED, KnowledgeBase, read_folder
+from bot.knowledge.base import SHIPPED, KnowledgeBase, read_folder, write_entry
 from bot.knowledge.entry import format_entry
 from bot.knowledge.labels import categories, labels, labels_in
-from bot.knowledge.writing import write_entry
 from scrapers.snapshots.manifest import MANIFEST
 from tests.bot.knowledge.parts import entry
 

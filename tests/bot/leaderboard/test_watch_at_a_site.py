@@ -15,13 +15,13 @@ from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import KaggleSection
 from scrapers.snapshots.snapshot import Snapshot
-from state.progress import create_run
 from state.store import Store
 from state.submissions import advance_submission, intend_submission
 from tests.bot.rehearsal.conftest import here, snapshot
 from tests.bot.rehearsal.parts import DEADLINE, Served, truth_with
 from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.scrapers.in_process import Here
+from tests.state.rows import create_run
 from tests.tiny_snapshot import SLUG
 
 __all__ = ["here", "snapshot"]

@@ -8,9 +8,9 @@ from bot.budgets.settings import BudgetSettings, Caps
 from bot.configuration.competition import CompetitionSettings
 from bot.live.budget import open_day, open_run
 from state.clock import FastClock
-from state.progress import create_run
 from state.spending import charge
 from state.store import Store
+from tests.state.rows import create_run
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from bot.live.slots import LivePacing, Slots
 from state.clock import FastClock
 from state.errors import BudgetExceeded
-from state.progress import create_node, create_run
+from state.progress import create_node
 from state.store import Store
+from tests.state.rows import create_run
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

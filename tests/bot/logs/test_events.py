@@ -11,11 +11,12 @@ import pytest
 from bot.logs.events import EventLog
 from bot.logs.sentences import QUIET, TROUBLE, sentence
 from state.notebooks import REFUSED, REMOVED, Stage
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.steering import add_note, set_control
 from state.store import Store
 from tests.source_tree import ROOT
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import create_run
 
 
 @pytest.fixture

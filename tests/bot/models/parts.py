@@ -22,10 +22,10 @@ from bot.models.pricing import Price, Pricing
 from bot.models.recorded import RecordedModel, RecordingWriter
 from bot.models.tools import Tool
 from state.clock import ReplayClock
-from state.progress import create_run
 from state.spending import spent
 from state.steps import Steps
 from state.store import Store
+from tests.state.rows import create_run
 
 CUTOFF = datetime(2017, 10, 25, tzinfo=UTC)
 EARLIER = datetime(2017, 10, 1, tzinfo=UTC)

@@ -15,12 +15,12 @@ from bot.models import Item, Message
 from bot.models.repair import Repair
 from bot.models.without_secrets import without_secrets
 from state.errors import BotError
-from state.progress import create_run
 from state.redaction import MASK, Redactor
 from state.store import Store
 from state.tables import ModelCall, Step
 from tests.bot.models.parts import CUTOFF, RUN, HurriedClock, Question, asker_of, model_at
 from tests.scripted_endpoint import ScriptedEndpoint
+from tests.state.rows import create_run
 
 SECRET = "hunter2-is-a-s3cret"
 REDACTOR = Redactor({SECRET: "KEY"})

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from bot.notify.letters import merge
+from bot.notify.outbox import merge
 from state.tables import Letter, Notification
 
 T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

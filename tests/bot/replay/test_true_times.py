@@ -7,11 +7,12 @@ from sqlmodel import select
 
 from bot.replay.true_times import derived_too_early, true_times
 from state.community_rows import add_community
-from state.knowledge import add_draft, add_idea, add_reproduction, close_idea
-from state.progress import create_node, create_run
+from state.knowledge import add_idea, add_reproduction, close_idea
+from state.progress import create_node
 from state.store import Store
 from state.tables import Idea, KernelVersion, Reproduction
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import add_draft, create_run
 
 LATER = START + timedelta(hours=1)
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from state.community_rows import add_community
-from state.knowledge import add_draft, add_idea, close_idea
-from state.progress import add_evaluation, create_node, create_run, end_execution, end_node, end_run, start_execution
-from state.spending import log_model_call
+from state.knowledge import add_idea, close_idea
+from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.store import Store, Transaction
 from state.tables import KernelVersion, Message, Topic
 from tests.state.conftest import START, StandingClock
-from tests.state.rows import add_report
+from tests.state.rows import add_draft, add_evaluation, add_report, create_run, log_model_call
 
 RUN = "wine-comind-builtin-7-20240101T000000000000Z"
 CUTOFF = datetime(2017, 12, 15, tzinfo=UTC)

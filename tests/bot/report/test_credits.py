@@ -3,12 +3,12 @@
 import pytest
 
 from bot.report.credits import Credits, MeasuredGain, read_credits
-from state.knowledge import add_draft, add_idea, add_reproduction, close_idea
+from state.knowledge import add_idea, add_reproduction, close_idea
 from state.progress import create_node, end_node
 from state.store import Store, Transaction
 from state.tables import Reproduction, Submission
 from tests.state.conftest import START, clock, run_id, store
-from tests.state.rows import add_report
+from tests.state.rows import add_draft, add_report
 
 __all__ = ["clock", "run_id", "store"]
 

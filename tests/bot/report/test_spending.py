@@ -9,7 +9,7 @@ from bot.models.sections import ROLES
 from bot.report.credits import read_credits
 from bot.report.result import RoleFigures, read_result
 from bot.report.spending import by_role
-from state.knowledge import add_draft, add_idea
+from state.knowledge import add_idea
 from state.progress import create_node, end_node
 from state.spending import charge
 from state.steps import Key, finish_step, start_step
@@ -17,7 +17,7 @@ from state.store import Store, Transaction
 from tests.bot.execution.ended import ended
 from tests.bot.replay.conftest import Finished, comind_run
 from tests.state.conftest import START, clock, run_id, store
-from tests.state.rows import add_analysis, add_report
+from tests.state.rows import add_analysis, add_draft, add_report
 
 __all__ = ["clock", "comind_run", "run_id", "store"]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from state.progress import create_run
 from state.store import Store
 from tests.bot.status.parts import empty
 from tests.state.conftest import StandingClock
+from tests.state.rows import create_run
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ from bot.notify.outbox import NO_RUN
 from bot.status import presence, problems
 from state.community_rows import add_community
 from state.errors import KaggleError
-from state.knowledge import add_draft, add_idea
+from state.knowledge import add_idea
 from state.polling import mark_failed, mark_read
-from state.progress import create_node, create_run, end_execution, end_node, start_execution
+from state.progress import create_node, end_execution, end_node, start_execution
 from state.series import take_reading
-from state.spending import charge, log_model_call
+from state.spending import charge
 from state.steering import add_note
 from state.store import Store
 from state.submissions import update_submission
 from state.tables import KernelVersion, Message, Topic
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import StandingClock
-from tests.state.rows import add_analysis, add_report, add_submission
+from tests.state.rows import add_analysis, add_draft, add_report, add_submission, create_run, log_model_call
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
 SPOOKY, NOMAD = "spooky-author-identification", "nomad2018-predict-transparent-conductors"

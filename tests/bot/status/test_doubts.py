@@ -4,8 +4,9 @@ from bot.cli.status_lines import doubt_lines
 from bot.evaluation.answers.findings import not_run, passed, suspicious
 from bot.execution.guarding import record_findings
 from bot.status.work import doubts
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.store import Store
+from tests.state.rows import create_run
 
 
 def test_what_did_not_pass_is_shown_latest_first_and_nothing_else(store: Store) -> None:

@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 
 from bot.status.queue import controls, held, notes_read
 from state.approvals import ask_approval, decide_approval
-from state.spending import log_model_call
 from state.steering import add_note, set_control
 from state.store import Store
 from tests.state.conftest import START, StandingClock
+from tests.state.rows import log_model_call
 
 
 def say(store: Store, *texts: str) -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from bot.execution.folder import lower_is_better
 from bot.status.work import Nodes, Pool, best_over_time, doing, latest_runs, nodes_of, pool_of
-from state.progress import create_run
 from state.store import Store
 from tests.bot.status.parts import NOW, RUN, busy, opened
 from tests.state.conftest import START
+from tests.state.rows import create_run
 
 
 @pytest.fixture

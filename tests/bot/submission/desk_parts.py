@@ -48,7 +48,7 @@ from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
 from state.community_rows import add_community
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.series import take_reading
 from state.steps import Key, Steps, finish_step, start_step
 from state.store import Store
@@ -57,6 +57,7 @@ from state.tables import Event, KernelVersion, Notification, Submission
 from tests.bot.rehearsal.parts import START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.state.derive import from_events, from_rows
+from tests.state.rows import create_run
 
 RUN = "tiny_table-aide-builtin-0-20200110T120000Z"
 SENDING = CompetitionSettings(submit=True, rules_read=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.submission import Quota, Submitter
 from bot.submission.exactly_once import ExactlyOnce
-from state.progress import create_node, create_run
+from state.progress import create_node
 from state.store import Store, Transaction
 from state.submissions import submissions_of
 from state.tables import Submission
@@ -18,6 +18,7 @@ from tests.scripted_site import ScriptedSite
 from tests.site_submitter import SiteSubmitter, plain_client
 from tests.state.conftest import StandingClock
 from tests.state.derive import from_events, from_rows
+from tests.state.rows import create_run
 
 RUN = "tiny-aide-builtin-0-20200101T000000Z"
 GRACE = 60.0

@@ -8,11 +8,12 @@ import pytest
 from bot.configuration.competition import CompetitionSettings
 from bot.submission.rules import accept_rules
 from state.approvals import ask_approval, decide_approval
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.submissions import advance_submission, choose_final, intend_submission, submissions_of, update_submission
 from state.tables import Submission
 from tests.bot.rehearsal.parts import DEADLINE, START
 from tests.bot.submission.desk_parts import Live
+from tests.state.rows import create_run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

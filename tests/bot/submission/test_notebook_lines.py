@@ -7,9 +7,9 @@ import pytest
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.clock import SystemClock
 from state.notebooks import REFUSED, record_stage
-from state.progress import create_run
 from state.store import Store
 from state.submissions import advance_submission, intend_submission, update_submission
+from tests.state.rows import create_run
 
 SHA = "ab" * 32
 

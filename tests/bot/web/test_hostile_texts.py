@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 from bot.report.templates import page_environment
+from bot.web.app import event
 from bot.web.rendering import Page, Part, document, page
-from bot.web.stream import event
 from bot.web.views import Views
 from state.store import Store
 from tests.bot.status.parts import SPOOKY

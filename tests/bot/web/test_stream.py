@@ -2,9 +2,9 @@
 
 import asyncio
 
+from bot.web.app import changes
 from bot.web.rendering import Page, Part
 from bot.web.shelf import Shelf
-from bot.web.stream import changes
 from state.errors import StateUnavailable
 
 

@@ -17,7 +17,7 @@ from bot.web.sources import Sources
 from bot.web.views import Views
 from sandbox.gpu import Gpus
 from state.notebooks import record_stage
-from state.progress import create_node, create_run, end_node, end_run
+from state.progress import create_node, end_node, end_run
 from state.series import take_reading
 from state.store import Store
 from state.tables import Run
@@ -25,6 +25,7 @@ from tests.bot.report.finished_runs import RUN as RUN_ID
 from tests.bot.status import parts
 from tests.bot.status.parts import NOMAD, SPOOKY
 from tests.bot.web.conftest import reopened
+from tests.state.rows import create_run
 
 
 def text(page: httpx2.Response, part: str) -> str:

@@ -29,11 +29,12 @@ from state.clock import ReplayClock
 from state.community import CommunityView
 from state.errors import ModelRefused, Unparsable
 from state.knowledge import add_reproduction
-from state.progress import create_node, create_run
+from state.progress import create_node
 from state.steps import Steps
 from state.store import Store
 from state.tables import Reproduction
 from tests.bot.knowledge.parts import entry
+from tests.state.rows import create_run
 
 MACHINE = Machine("3.11", 2, 4.0, 0, ())
 CUTOFF = datetime(2020, 3, 1, tzinfo=UTC)

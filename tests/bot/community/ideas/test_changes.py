@@ -15,11 +15,11 @@ from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import Evidence, pool_evidence
 from bot.community.ideas.prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
 from bot.community.ideas.similarity import Repetitions
-from state.knowledge import add_draft, ideas
+from state.knowledge import ideas
 from state.store import Store
 from state.tables import Event
 from tests.state.conftest import START, StandingClock
-from tests.state.rows import add_report
+from tests.state.rows import add_draft, add_report
 
 END = START + timedelta(days=1)
 RUN = "r"

@@ -20,13 +20,13 @@ from state.clock import ReplayClock
 from state.community_rows import add_community
 from state.errors import ModelRefused
 from state.experiments import add_experiment
-from state.knowledge import add_draft, add_reproduction
+from state.knowledge import add_reproduction
 from state.labs import close_lab, open_lab
-from state.progress import create_node, create_run, end_node
+from state.progress import create_node, end_node
 from state.store import Store
 from state.tables import Event, KernelVersion, Reproduction
 from tests.bot.community.drafts.test_planning import CUTOFF, IDEAS, RUN, Scripted, context, done
-from tests.state.rows import add_analysis
+from tests.state.rows import add_analysis, add_draft, create_run
 
 POSTED = CUTOFF - timedelta(days=9)
 

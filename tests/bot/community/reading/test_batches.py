@@ -26,13 +26,13 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.community_rows import add_community
 from state.errors import ModelRefused
-from state.knowledge import add_draft, add_idea
+from state.knowledge import add_idea
 from state.progress import create_node
 from state.spending import Spent
 from state.tables import Event as EventRow
 from state.tables import KernelVersion, Message, ModelCall, Observation, Topic
 from tests.bot.engine.parts import RUN, opened_on
-from tests.state.rows import add_report
+from tests.state.rows import add_draft, add_report
 from tests.tiny_snapshot import write_tiny
 
 SLUG = "tiny-table"

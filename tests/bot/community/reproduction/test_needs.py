@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.community.reproduction.cells import python_of
+from bot.community.reproduction.adapting import python_of
 from bot.community.reproduction.choosing import in_order
 from bot.community.reproduction.needs import check_needs
 from state.community import Post, Repeat
