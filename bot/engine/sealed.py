@@ -64,6 +64,9 @@ class Retrained:
     """Why not, in one sentence; empty where they are used."""
 
 
+_OVERTAKES = 2.0
+"""Times its weight with which an experiment ends another one's run, once labs have ended."""
+
 SEALED_RUN = Kind("sealed", Retrained)
 
 
@@ -88,7 +91,25 @@ class SealedRuns:
             if due is None:
                 await asyncio.sleep(_PAUSE)
                 continue
-            await context.steps.once(SEALED_RUN, partial(self._step, due), Key(due.node))
+            run = asyncio.create_task(context.steps.once(SEALED_RUN, partial(self._step, due), Key(due.node)))
+            try:
+                while not run.done() and not self._is_overtaken(due):
+                    await asyncio.wait({run}, timeout=_PAUSE)
+            finally:
+                if not run.done():
+                    run.cancel()
+                    await asyncio.gather(run, return_exceptions=True)
+            if not run.cancelled():
+                await run
+
+    def _is_overtaken(self, running: Experiment) -> bool:
+        """Return whether, once labs have ended, something with twice the weight in the ensemble waits for this run's end."""
+        weights = {} if self.context.blend is None else self.context.blend.weights
+        due = self._due() if self.labs_ended else None
+        if due is None or due.node == running.node:
+            return False
+        weight = abs(weights.get(due.node, 0.0))
+        return weight > 0 and weight >= _OVERTAKES * abs(weights.get(running.node, 0.0))
 
     async def finish(self, interrupted: asyncio.Event) -> None:
         """Once labs have ended, wait until nothing is due, as long as the run has time and is not interrupted."""

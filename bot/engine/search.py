@@ -124,6 +124,8 @@ class Search:
             if beside is not None:
                 await self._end_beside(beside)
             if self.sealed is not None and not self.interrupted:
+                # What is left of the time is theirs, not the portfolio's.
+                await _cancelled(fits)
                 await self.sealed.finish(self._interrupt)
             if self.blending is not None and not self.interrupted:
                 await self.blending.settle()
@@ -132,9 +134,7 @@ class Search:
             if self._strategy.close is not None:
                 await self._strategy.close()
             for task in (fitting, sealed, fits):
-                if task is not None:
-                    task.cancel()
-                    await asyncio.gather(task, return_exceptions=True)
+                await _cancelled(task)
         await self._finish()
         if not self._may_go_on:
             # Nobody will ask again.
@@ -448,3 +448,10 @@ class Search:
     def tree(self) -> Tree:
         """Return the current tree."""
         return load_tree(self._context)
+
+
+async def _cancelled(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task, if there is one, and wait for its end."""
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -125,6 +125,46 @@ async def test_what_is_due_when_labs_have_ended_is_waited_for_while_there_is_tim
     assert seen == left
 
 
+@pytest.mark.parametrize(("weight", "ended", "order"), [(0.7, True, [3, 2]), (0.5, True, [2, 3]), (0.7, False, [2])])
+async def test_a_run_for_little_makes_way_for_one_that_counts_twice_as_much_once_labs_have_ended(
+    weight: float, ended: bool, order: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run for a member of weight .3 had the last 200 s of a run on real data, and one of .73 none."""
+    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
+    finished, may_end = list[int](), asyncio.Event()
+    with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
+        with store.write() as tx:
+            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
+        weights = {2: 0.3, 3: weight}
+        context: Any = SimpleNamespace(steps=Steps(store, RUN), blend=SimpleNamespace(weights=weights))
+        runs = SealedRuns(context)
+        waiting = [experiment(2)]
+        monkeypatch.setattr(SealedRuns, "_due", lambda self: next((e for e in waiting if e.node not in finished), None))
+
+        async def run(one: Experiment) -> Retrained:
+            if one.node == 2 and not finished:
+                await may_end.wait()
+            finished.append(one.node)
+            return Retrained(None, "")
+
+        runs._run = run  # type: ignore[method-assign]
+        running = asyncio.create_task(runs.keep_running())
+        await asyncio.sleep(0.05)
+        waiting.insert(0, experiment(3))
+        runs.labs_ended = ended
+        await asyncio.sleep(0.1)
+        if order[0] == 2:
+            assert not finished, "it goes on"
+            may_end.set()
+            if not ended:
+                waiting.pop(0)
+        async with asyncio.timeout(10):
+            while finished != order:
+                await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
 def test_work_is_copied_before_an_experiments_own_files_which_no_later_change_of_the_coder_touches() -> None:
     lines = [shlex.split(line) for line in _copying(experiment(2, sources=("fit.py", "a dir/my 'x'.py")))]
     assert lines[0][:3] == ["cp", "-r", "--no-preserve=ownership"]
