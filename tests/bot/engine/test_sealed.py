@@ -15,6 +15,7 @@ from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.experiments import Experiment, Kind
+from bot.engine.fits import PortfolioFits
 from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, retrained
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
@@ -295,6 +296,29 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert not list((tmp_path / "run/run/labs").glob("sealed*")), "nothing of it stays"
         said = "".join(message.content for message in model.sent[-1])
         assert not any(word in said for word in (good.file, "sealed", "on all rows\n", "unlike those logged"))
+
+
+@pytest.mark.integration
+async def test_fits_of_the_portfolio_end_before_runs_on_all_rows_have_the_rest_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs.bubblewrap()
+    tmp_path.chmod(0o755)
+    order = list[str]()
+
+    async def fit(fits: PortfolioFits) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            order.append("fits have ended")
+
+    async def finish(runs: SealedRuns, interrupted: asyncio.Event) -> None:
+        order.append("runs on all rows have the rest")
+
+    monkeypatch.setattr(PortfolioFits, "keep_fitting", fit)
+    monkeypatch.setattr(SealedRuns, "finish", finish)
+    async with asyncio.timeout(200), lived(tmp_path / "run", Scripted([]), agent=one_lab):
+        assert order == ["fits have ended", "runs on all rows have the rest"]
 
 
 def one_lab(context: RunContext) -> Strategy:
