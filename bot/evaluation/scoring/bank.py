@@ -59,6 +59,8 @@ def _ids_and_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence
     return ids, read_truth(path, ids, card)
 
 
+_MANY = 5_000_000
+"""Numbers behind labels of which each takes two bytes, not four: three digits are enough to combine them."""
 _PADDED = 2
 """Characters for each byte of the file, of texts padded to the longest, above which the file itself is kept."""
 
@@ -93,7 +95,7 @@ def keep_array(values: NDArray[Any], bank: Path, numbers: NDArray[Any] | None = 
             np.save(file, np.array(texts.tolist(), dtype=str), allow_pickle=False)
             np.save(file, places.astype(np.int32).reshape(values.shape))
             if numbers is not None:
-                np.save(file, numbers.astype(np.float32))
+                np.save(file, numbers.astype(np.float32 if numbers.size <= _MANY else np.float16))
     return _put_in_place(staging, ".npy")
 
 
