@@ -130,7 +130,7 @@ class EnsembleFit:
         ties = fit_ties(tried.crossed, labels, self._sample.folds, score)
         if not ties:
             return tried
-        return self._sample.tried(replace(tried.recipe, ties=ties), with_ties(tried.crossed, ties))
+        return self._sample.score_recipe(replace(tried.recipe, ties=ties), with_ties(tried.crossed, ties))
 
     def _of_labels(self, labels: Values) -> Iterator[Tried]:
         """Yield what the numbers predict that members' labels were made of."""
@@ -174,7 +174,7 @@ class EnsembleFit:
         return np.unique(np.concatenate(chosen))
 
     def _leading(self) -> Iterator[Tried]:
-        nodes, sets, began, calls = list(self.members)[: leading.MOST], self._sample.fitted_on(), time.monotonic(), 0
+        nodes, sets, began, calls = list(self.members)[: leading.MOST], self._sample.rows_to_fit(), time.monotonic(), 0
 
         def scores(values: Values) -> list[float]:
             nonlocal calls
@@ -200,12 +200,12 @@ class EnsembleFit:
 
             fits = leading.fit_leading(nodes, combined, scores)
             if space == self._spaces[0]:
-                yield self._sample.of_folds([Recipe(space, {node: 1.0}) for node, _ in fits])
+                yield self._sample.cross_fitted([Recipe(space, {node: 1.0}) for node, _ in fits])
             recipes = [replace(plain, weights=weights) for _, weights in fits]
-            yield self._sample.of_folds(recipes)
+            yield self._sample.cross_fitted(recipes)
             if cuts:
-                yield self._sample.of_folds(
-                    [self._sample.cut(one, rows) for one, rows in zip(recipes, sets, strict=True)]
+                yield self._sample.cross_fitted(
+                    [self._sample.with_fitted_cuts(one, rows) for one, rows in zip(recipes, sets, strict=True)]
                 )
 
     def _greedy(self, labels: Values) -> Iterator[Tried]:
@@ -242,7 +242,7 @@ class EnsembleFit:
         columns = {node: whole[at].tolist() for at, node in enumerate(nodes) if node in mean and len(fits) > 1}
         rows = {node: by_row[:, at] for at, node in enumerate(nodes) if by_row[:, at].any()}
         tried = [
-            self._sample.tried(
+            self._sample.score_recipe(
                 Recipe(space, mean, columns=columns), mixed(space, rows, self._sample.entered, self._card)
             )
             for space in self._spaces
@@ -254,7 +254,7 @@ class EnsembleFit:
     def _calibrated(self, tried: Tried, labels: Values) -> Tried:
         """Return a recipe with each step of calibration that gains."""
         card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
-        plain, sets = tried.crossed, self._sample.fitted_on(-(-len(labels) // _CALIBRATED_ON))
+        plain, sets = tried.crossed, self._sample.rows_to_fit(-(-len(labels) // _CALIBRATED_ON))
 
         def cautious(made: Values, truth: Values) -> float:
             own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
@@ -288,10 +288,10 @@ class EnsembleFit:
             own = [one for one in found if one is not None]
             if len(own) < len(sets):
                 continue
-            made = self._sample.by_fold(partial(_calibrated_rows, plain, own, card))
+            made = self._sample.join_folds(partial(_calibrated_rows, plain, own, card))
             if gains(made, crossed):
                 steps, crossed = own, made
-        return self._sample.tried(replace(tried.recipe, calibration=steps[-1]), crossed)
+        return self._sample.score_recipe(replace(tried.recipe, calibration=steps[-1]), crossed)
 
 
 def _calibrated_rows(values: Values, by: Sequence[Calibration], card: TaskCard, fold: int, rows: Rows) -> Values:

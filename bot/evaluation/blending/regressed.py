@@ -31,43 +31,45 @@ def regressions_of_numbers(sample: Sample, nodes: Sequence[int], labels: Values,
         by_column: whether members may have a weight of their own in each column.
     """
     card = sample.holdout.card
-    for by in surrogates(card):
+    for surrogate in surrogates(card):
         plain = np.stack([sample.entered(node, "mean") for node in nodes]).astype(float)
         of_order = metric_named(card.metric.name).of_order
-        if by.loss == "logistic" and of_order and not np.isin(labels, (0, 1)).all():
+        if surrogate.loss == "logistic" and of_order and not np.isin(labels, (0, 1)).all():
             continue
-        if by.space == "logit" and not ((plain >= 0) & (plain <= 1)).all():
+        if surrogate.space == "logit" and not ((plain >= 0) & (plain <= 1)).all():
             continue
-        parts = np.stack([sample.entered(node, by.space) for node in nodes]).astype(float)
+        parts = np.stack([sample.entered(node, surrogate.space) for node in nodes]).astype(float)
         for signed in (False, True):
-            if tried := _of_numbers(sample, nodes, parts, by, labels, signed=signed, by_column=signed and by_column):
-                yield tried
+            if fitted := _of_numbers(
+                sample, nodes, parts, surrogate, labels, signed=signed, by_column=signed and by_column
+            ):
+                yield fitted
 
 
 def _of_numbers(
     sample: Sample,
     nodes: Sequence[int],
     parts: Values,
-    by: Surrogate,
+    surrogate: Surrogate,
     labels: Values,
     *,
     signed: bool,
     by_column: bool,
 ) -> Tried | None:
-    recipes, moved = [], line_space(sample.holdout.card) is not None
-    for rows in sample.fitted_on():
-        fitted = regression(parts[:, rows], labels[rows].astype(float), by, signed=signed, by_column=by_column)
+    recipes, has_offsets = [], line_space(sample.holdout.card) is not None
+    for rows in sample.rows_to_fit():
+        fitted = regression(parts[:, rows], labels[rows].astype(float), surrogate, signed=signed, by_column=by_column)
         sizes = np.abs(fitted.weights).sum(axis=0)
         # Where only the order counts, their scale says nothing.
-        weights = fitted.weights if moved else fitted.weights / np.where(sizes > 0, sizes, 1.0)
-        used = {node: own for node, own in zip(nodes, weights, strict=True) if own.any()}
-        if not used:
+        weights = fitted.weights if has_offsets else fitted.weights / np.where(sizes > 0, sizes, 1.0)
+        by_node = {node: each for node, each in zip(nodes, weights, strict=True) if each.any()}
+        if not by_node:
             return None
-        columns = {node: own.tolist() for node, own in used.items()} if weights.shape[1] > 1 else {}
-        mean = {node: float(own.mean()) for node, own in used.items()}
-        line = {"scale": [1.0], "offset": fitted.offsets.tolist()} if moved else {}
-        recipes.append(Recipe(by.space, mean, line, columns))
-    return sample.of_folds(recipes) if moved else sample.of_orders(recipes)
+        columns = {node: each.tolist() for node, each in by_node.items()} if weights.shape[1] > 1 else {}
+        mean = {node: float(each.mean()) for node, each in by_node.items()}
+        line = {"scale": [1.0], "offset": fitted.offsets.tolist()} if has_offsets else {}
+        recipes.append(Recipe(surrogate.space, mean, line, columns))
+    return sample.cross_fitted(recipes) if has_offsets else sample.cross_fitted_in_order(recipes)
 
 
 def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labels: Values) -> Iterator[Tried]:
@@ -85,7 +87,7 @@ def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labe
     if (target := _indicators(labels, classes)) is None or target.shape[1] != width:
         return
     parts = np.stack([sample.entered(node, "classes") for node in nodes]).astype(float)
-    sets = sample.fitted_on(-(-len(labels) * width // _CELLS))
+    sets = sample.rows_to_fit(-(-len(labels) * width // _CELLS))
     # Where the metric is no mean over rows, classes may count alike: rare ones are then named more readily.
     powers = (0.0,) if metric_named(sample.holdout.card.metric.name).rows else (0.0, 0.5, 1.0)
     for signed in (False, True):
@@ -99,7 +101,7 @@ def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labe
                 offset = (fitted.offsets - rare).tolist()
                 recipes.append(Recipe("classes", _weights(nodes, fitted.weights), {"offset": offset}, classes=classes))
             if all(recipe.weights for recipe in recipes):
-                yield sample.of_folds(recipes)
+                yield sample.cross_fitted(recipes)
 
 
 def _of_ordered_labels(sample: Sample, nodes: Sequence[int], labels: Values, levels: list[float]) -> Iterator[Tried]:
@@ -107,17 +109,17 @@ def _of_ordered_labels(sample: Sample, nodes: Sequence[int], labels: Values, lev
     target = as_numbers(labels).astype(float)
     for signed in (False, True):
         recipes = []
-        for rows in sample.fitted_on():
+        for rows in sample.rows_to_fit():
             fitted = regression(parts[:, rows], target[rows], Surrogate("numbers", "squares"), signed=signed)
             thresholds = [threshold - float(fitted.offsets[0]) for threshold in halfway(levels)["thresholds"]]
             plain = Recipe("numbers", _weights(nodes, fitted.weights), {"levels": levels, "thresholds": thresholds})
-            recipes.append(sample.cut(plain, rows) if plain.weights else plain)
+            recipes.append(sample.with_fitted_cuts(plain, rows) if plain.weights else plain)
         if all(recipe.weights for recipe in recipes):
-            yield sample.of_folds(recipes)
+            yield sample.cross_fitted(recipes)
 
 
 def _weights(nodes: Sequence[int], weights: Values) -> dict[int, float]:
-    return {node: float(own[0]) for node, own in zip(nodes, weights, strict=True) if own.any()}
+    return {node: float(weight) for node, weight in zip(nodes, weights[:, 0], strict=True) if weight}
 
 
 def _classes_in(view: LabelledView) -> list[str]:

@@ -81,7 +81,7 @@ class Sample:
         """Where its rows stand among all withheld ones."""
         return self.holdout.places[self.rows]
 
-    def tried(self, recipe: Recipe, crossed: Values) -> Tried:
+    def score_recipe(self, recipe: Recipe, crossed: Values) -> Tried:
         """Return a recipe with what it predicts of the sample, and the score of that."""
         return Tried(recipe, crossed, self.scores(crossed, [slice(None)])[0])
 
@@ -92,12 +92,12 @@ class Sample:
         whole[self.places] = values
         return self.holdout.oriented(whole, [self.rows[own] for own in sets])
 
-    def fitted_on(self, stride: int = 1) -> list[Rows]:
+    def rows_to_fit(self, stride: int = 1) -> list[Rows]:
         """Return rows of the sample to fit on: for each fold those of the others, and all."""
         rows = np.arange(0, len(self.folds), stride)
         return [rows[self.folds[rows] != fold] for fold in range(FOLDS)] + [rows]
 
-    def by_fold(self, values: Callable[[int, Rows], Values]) -> Values:
+    def join_folds(self, values: Callable[[int, Rows], Values]) -> Values:
         """Return predictions of the sample, put together from those of each fold's rows."""
         rows = [np.flatnonzero(self.folds == fold) for fold in range(FOLDS)]
         parts = [values(fold, own) for fold, own in enumerate(rows)]
@@ -106,12 +106,12 @@ class Sample:
             joined[own] = part
         return joined
 
-    def of_folds(self, recipes: Sequence[Recipe]) -> Tried:
+    def cross_fitted(self, recipes: Sequence[Recipe]) -> Tried:
         """Return the last of some recipes, each fold predicted by its own."""
-        return self.tried(recipes[-1], self.by_fold(partial(self._combined, recipes)))
+        return self.score_recipe(recipes[-1], self.join_folds(partial(self._combined, recipes)))
 
-    def of_orders(self, recipes: Sequence[Recipe]) -> Tried:
-        """As `of_folds`, where only the order counts: each fold's predictions in the scale of the last recipe's."""
+    def cross_fitted_in_order(self, recipes: Sequence[Recipe]) -> Tried:
+        """As `cross_fitted`, where only the order counts: each fold's predictions in the scale of the last recipe's."""
         whole = np.arange(len(self.folds))
         last = np.sort(self._combined(recipes, len(recipes) - 1, whole), axis=0)
 
@@ -119,9 +119,9 @@ class Sample:
             ranks = mean_ranks(self._combined(recipes, fold, whole))
             return np.take_along_axis(last, ranks[rows].astype(np.int64) - 1, axis=0)
 
-        return self.tried(recipes[-1], self.by_fold(placed))
+        return self.score_recipe(recipes[-1], self.join_folds(placed))
 
-    def cut(self, recipe: Recipe, rows: Rows) -> Recipe:
+    def with_fitted_cuts(self, recipe: Recipe, rows: Rows) -> Recipe:
         """Return a recipe of ordered labels with thresholds that were fitted on some rows."""
         weights = {node: np.asarray(weight) for node, weight in recipe.weights.items()}
         means = weighted_sum(weights, {node: self.entered(node, recipe.space) for node in weights})

@@ -42,14 +42,14 @@ def fit_ties(
     """
     ties: dict[int, Sequence[float]] = {}
     for column in range(labels.shape[1]):
-        own = labels[:, [column]]
-        levels, counts = np.unique(own, return_counts=True)
-        if not 1 < len(levels) <= min(_MOST_LEVELS, len(own) // 2):
+        truth = labels[:, [column]]
+        levels, counts = np.unique(truth, return_counts=True)
+        if not 1 < len(levels) <= min(_MOST_LEVELS, len(truth) // 2):
             continue
-        shares = (np.cumsum(counts)[:-1] / len(own)).tolist()
+        shares = (np.cumsum(counts)[:-1] / len(truth)).tolist()
         plain, tied = values[:, [column]], with_ties(values[:, [column]], {0: shares})
         rows = [folds == fold for fold in np.unique(folds)]
-        gains = np.array([score(own[some], tied[some]) - score(own[some], plain[some]) for some in rows])
+        gains = np.array([score(truth[fold], tied[fold]) - score(truth[fold], plain[fold]) for fold in rows])
         if np.isfinite(gains).all() and gains.mean() > gains.std(ddof=1) / math.sqrt(len(gains)):
             ties[column] = shares
     return ties
