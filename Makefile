@@ -25,10 +25,12 @@ demo: setup $(DEMO)/.snapshot ## replay the bundled competition with the built-i
 	$(BIN)/bot replay $(DEMO)/snapshot --model builtin --time 2m --out $(DEMO)/runs
 
 # A test that waits for processes and clocks may fail beside others and pass alone: what failed runs once more, with nothing beside it.
-# A lane that failed without naming a test stays failed.
-LANES := .cache/lanes
-lane = $(2) -o cache_dir=$(LANES)/$(1) $(3) || touch $(LANES)/$(1).failed
-again = for lane in $$(cd $(LANES) && ls | sed -n 's/\.failed$$//p'); do echo "once more, alone: what failed in $$lane"; \
+# A lane that broke off stays failed.
+LANES = .cache/lanes/$@
+lane = $(2) -o cache_dir=$(LANES)/$(1) $(3) || echo $$? >$(LANES)/$(1).failed
+again = for lane in $$(cd $(LANES) && ls | sed -n 's/\.failed$$//p'); do \
+  if [ "$$(cat $(LANES)/$$lane.failed)" != 1 ]; then echo "$$lane broke off"; failed=1; continue; fi; \
+  echo "once more, alone: what failed in $$lane"; \
   $(1) -o cache_dir=$(LANES)/$$lane --last-failed --last-failed-no-failures none tests || failed=1; done
 
 # Type checking takes one core alone: the tests go on beside it. These wait for processes and clocks for a third of their time: one more
@@ -60,7 +62,7 @@ integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the imag
 	@rm -rf $(LANES); mkdir -p $(LANES); failed=0; \
 	{ for folder in $(APART); do $(call lane,$$(basename $$folder),$(CHECK) 15,$$folder $(addprefix --ignore ,$(FLEET))); done; } >.cache/apart.log 2>&1 & apart=$$!; \
 	$(call lane,main,$(CHECK) 25,-n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET))); \
-	wait $$apart; cat .cache/apart.log; \
+	wait $$apart || failed=1; cat .cache/apart.log; \
 	$(call lane,rehearsals,$(CHECK) 5,-n 2 $(WEEKS)); \
 	$(call lane,systemd,$(CHECK) 5,$(SYSTEMD)); \
 	$(call again,$(CHECK) 5); exit $$failed

@@ -331,8 +331,8 @@ class ExperimentLog:
             end_node(tx, self.run_id, node, "valid", score=result.score, seconds=logged.seconds)
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)  # a fit's models have a folder of their own
         staged.replace(self.folder / name)
-        await asyncio.to_thread(self.write_index)
         self.on_logged()
+        await asyncio.to_thread(self.write_index)
         return next(one for one in self.all() if one.node == node)
 
     def _stage(self, node: int, logged: Logged) -> Path:

@@ -105,7 +105,10 @@ class SealedRuns:
     def _is_overtaken(self, running: Experiment) -> bool:
         """Return whether, once labs have ended, something with twice the weight in the ensemble waits for this run's end."""
         weights = {} if self.context.blend is None else self.context.blend.weights
-        due = self._due() if self.labs_ended else None
+        try:
+            due = self._due() if self.labs_ended else None
+        except BotError:  # a database that is unavailable for a moment ends no run
+            return False
         if due is None or due.node == running.node:
             return False
         weight = abs(weights.get(due.node, 0.0))

@@ -94,7 +94,9 @@ class Leasing:
         async with self.sharing:
             shared = next((lease for lease in self.of_labs if not lease.lost), None)
             if shared is None:
-                own = next((held for held in self.of_idle_work if not held.lease.lost), None)
+                # A node's slot runs one at a time.
+                here = self.leases is self.leases.here
+                own = next((held for held in self.of_idle_work if here and not held.lease.lost), None)
                 if own is None:
                     own = await self._acquire()
                     self.of_idle_work.append(own)

@@ -26,7 +26,7 @@ from bot.evaluation.blending.sample import FOLDS, Holdout, Rows, Sample, Tried
 from bot.evaluation.blending.spaces import NUMBERS, calibrated, combine, enter, mixed, read_entered
 from bot.evaluation.blending.ties import TIED, fit_ties, with_ties
 from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
-from bot.evaluation.metrics.registry import METRICS, PredictionKind, Space, metric_named
+from bot.evaluation.metrics.registry import METRICS, Space, metric_named
 from bot.evaluation.scoring.bank import read_answers, read_numbers
 from bot.evaluation.scoring.interval import clusters_of
 from scrapers.snapshots.card import TaskCard
@@ -92,7 +92,7 @@ class EnsembleFit:
             cluster[rows] = number
         rows = self._sampled(len(folds), labels)
         places = holdout.places[rows]
-        self._numbers = {one.node: own[places] for one in members if (own := _numbers_of(one, takes)) is not None}
+        self._numbers = _numbers_of(members, places) if takes == "label" else {}
         self.pool = candidates(
             members,
             self.form,
@@ -143,7 +143,10 @@ class EnsembleFit:
         if not greedy:
             width = max((own.shape[1] for own in self._numbers.values()), default=0)
             return max(leading.MOST, min(MEMBERS, _NUMBERS // (width * rows))) if width else leading.MOST
-        return MEMBERS if self._of_experiments and surrogates(self._card) else effort_for(self._card).members
+        few = effort_for(self._card).members
+        if not self._of_experiments or not surrogates(self._card):
+            return few
+        return max(few, min(MEMBERS, _NUMBERS // (rows * len(self._card.prediction_columns))))
 
     @property
     def recipe(self) -> Recipe:
@@ -298,8 +301,20 @@ def _calibrated_rows(values: Values, by: Sequence[Calibration], card: TaskCard, 
     return calibrated(values[rows], by[fold], card)
 
 
-def _numbers_of(member: Member, takes: PredictionKind | None) -> Values | None:
-    """Return what a member's labels were made of (rows, any), where that is known for all of its rows."""
-    files = [file for file in (member.predictions, member.submission, member.validation) if file is not None]
-    numbers = [read_numbers(file) for file in files] if takes == "label" else [None]
-    return None if any(own is None for own in numbers) else numbers[0]
+def _numbers_of(members: Sequence[Member], places: Rows) -> dict[int, Values]:
+    """Return what members' labels at some places were made of (rows, any), where it is known for all of their rows.
+
+    Of too many members those logged last; nothing where even the leading few would not fit.
+    """
+    numbers: dict[int, Values] = {}
+    left = _NUMBERS
+    for member in reversed(members):
+        files = [file for file in (member.submission, member.validation) if file is not None]
+        known = read_numbers(member.predictions)
+        if known is None or any(read_numbers(file) is None for file in files):
+            continue
+        left -= len(places) * known.shape[1]
+        if left < 0:
+            break
+        numbers[member.node] = known[places].astype(np.float32)
+    return numbers if left >= 0 or len(numbers) >= leading.MOST else {}

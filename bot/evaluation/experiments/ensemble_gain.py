@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.experiments import Gain
 from bot.evaluation.blending.ordinal import cut
-from bot.evaluation.blending.spaces import combine, enter
+from bot.evaluation.blending.spaces import NUMBERS, combine, enter
 from bot.evaluation.blending.votes import VOTES
 from bot.evaluation.experiments.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import Rows
@@ -27,13 +27,13 @@ _NAME = "the ensemble"
 def ensemble_gain(
     rows: ScoredRows, recipe: Recipe, own: Values, ensemble: Values, both: Rows, seed: int
 ) -> Gain | None:
-    """Return the gain of the best weight, 0 where none gains; None: its predictions are voted on, or have no score.
+    """Return the gain of the best weight, 0 where none gains; None: what is combined are no predictions, or they have no score.
 
     Args:
         own: the experiment's predictions of all rows.
         ensemble: the ensemble's, out of fold.
     """
-    if recipe.space in VOTES or rows.metric is None or not len(both):
+    if recipe.space in (*VOTES, *NUMBERS) or rows.metric is None or not len(both):
         return None
     most = max(1_000, _CELLS // own.shape[1])
     if len(both) > most:

@@ -132,7 +132,7 @@ class Form:
             return scale
         if raw.shape[1] == 1 and several == 2 and (raw != np.round(raw)).any():
             raw = np.hstack([1 - raw, raw])
-        if raw.shape[1] != several:
+        if raw.shape[1] != several or (raw < 0).any():  # such as logits
             return None
         shares = np.maximum(raw.astype(float), 0.0)
         shares = (shares + _LITTLE) / (shares + _LITTLE).sum(axis=1, keepdims=True)

@@ -179,7 +179,9 @@ def _decided(
 
 def _converted(form: Form, raw: Values, decide: Decide | None, name: str, warnings: list[str]) -> _Made:
     if form.kind != "numbers":
-        return _Made((decide or decision(form, name))(raw), form.numbers_behind(raw))
+        # Those behind lists are for thresholds alone, which are fitted out of fold.
+        numbers = None if form.kind == "lists" else form.numbers_behind(raw)
+        return _Made((decide or decision(form, name))(raw), numbers)
     values, warning = form.numbers(raw.astype(float), name)
     if warning is not None:
         warnings.append(warning)

@@ -52,10 +52,10 @@ def agree(view: LabelledView, refitted: Path, scored: Path, predictions: Path, a
     """
     card, sample = view.card, view.data / "sample_submission.csv"
     own, new, *others = (read_predicted(path, sample, card) for path in (scored, refitted, *alike))
-    if _is_constant(own) and not _is_constant(new):
-        return Agreement(True, "the scored run gave every row the same answer")
     if read_numbers(scored) is not None and read_numbers(refitted) is None:
         return Agreement(False, "it has labels alone, where the scored run has what they were made of")
+    if _is_constant(own) and not _is_constant(new):
+        return Agreement(True, "the scored run gave every row the same answer")
     labels, predicted = _holdout(view, predictions)
     faults = []
     for what, distance, sure in _distances(card, own):

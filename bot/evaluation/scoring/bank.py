@@ -145,7 +145,7 @@ def read_numbers(path: Path) -> NDArray[Any] | None:
             if np.load(file, allow_pickle=False).dtype.kind != "U":
                 return None
             np.load(file, allow_pickle=False)
-            numbers: NDArray[Any] = np.load(file, allow_pickle=False).astype(float)
+            numbers: NDArray[Any] = np.load(file, allow_pickle=False)
     except (OSError, EOFError, ValueError):
         return None
     return numbers

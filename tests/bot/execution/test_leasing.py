@@ -78,6 +78,18 @@ async def test_a_lab_waits_for_no_second_piece_of_work_in_idle_time(tmp_path: Pa
     assert leasing.of_labs == leasing.of_idle_work == []
 
 
+async def test_on_a_fleet_each_piece_of_work_in_idle_time_has_a_slot_of_its_own(tmp_path: Path) -> None:
+    class Elsewhere(Leases):
+        @property
+        def here(self) -> Leases:
+            return Leases(tmp_path, cores=[2])
+
+    leasing = Leasing(Elsewhere(tmp_path, cores=[0, 1]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    async with asyncio.timeout(5), leasing.hold_idle() as first, leasing.hold_idle() as second:
+        assert {first, second} == {Lease((0,)), Lease((1,))}
+    assert leasing.of_idle_work == []
+
+
 @pytest.mark.parametrize("first", ["lab", "idle work"])
 async def test_whoever_of_a_lab_and_idle_work_waits_first_both_share_what_comes_free(
     tmp_path: Path, first: str

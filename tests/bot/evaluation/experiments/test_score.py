@@ -211,6 +211,27 @@ def test_what_errs_otherwise_gains_for_the_ensemble_and_a_copy_does_not(numbers:
     assert copy.ensemble_gain is not None and copy.ensemble_gain.value == pytest.approx(0)
 
 
+def test_an_ensemble_of_numbers_behind_labels_stands_in_no_experiments_way(labels: Task, grades: Task) -> None:
+    rng = np.random.default_rng(8)
+    for given, recipe in (
+        (labels, Recipe("classes", {1: 1.0}, {"offset": [0.0, 0.0, 0.0]}, classes=["a", "b", "c"])),
+        (grades, Recipe("numbers", {1: 1.0}, {"levels": [0, 1], "thresholds": [0.5]})),
+    ):
+        width = 3 if given is labels else 1
+        first = given.score(**given.arrays(lambda truth, width=width: rng.random((len(truth), width))))
+        present = PresentEnsemble(recipe, first.arrays.oof or "")
+        other = given.score(
+            **given.arrays(lambda truth, width=width: rng.random((len(truth), width))), ensemble=present
+        )
+        assert other.score and other.ensemble_gain is None
+
+
+def test_logits_are_no_probabilities_and_count_by_their_best_class(labels: Task) -> None:
+    logits = labels.arrays(lambda truth: np.random.default_rng(0).normal(0, 1, (len(truth), 3)))
+    scored = labels.score(**logits)
+    assert scored.score and read_numbers(labels.folder / "bank" / str(scored.arrays.validation)) is None
+
+
 def test_columns_have_scores_and_one_that_carries_the_noise_is_named(two: Task) -> None:
     spreads = np.array([0.1, 5.0])
     rng = np.random.default_rng(0)
