@@ -12,6 +12,7 @@ from bot.engine.attempts import blend_of, load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.experiments import ExperimentLog, LabPosition, Logged
+from bot.engine.results import present_ensemble
 from bot.engine.strategy import Action
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -91,7 +92,8 @@ async def logged(
         files[role] = context.executor.folder.path / f"{name}-{role}.npy"
         np.save(files[role], 1 / (1 + np.exp(-lean)))
     position = LabPosition(LAB, None, (), "a lab", 1)
-    done = await context.experiments.log(Logged(name, files, uses=uses), position, None)  # type: ignore[arg-type]
+    newest = present_ensemble(context.steps)
+    done = await context.experiments.log(Logged(name, files, uses=uses), position, newest)  # type: ignore[arg-type]
     return done.node
 
 
@@ -155,6 +157,8 @@ async def test_an_ensemble_of_labels_is_made_of_their_probabilities(tmp_path: Pa
         assert kept.holdout == pytest.approx(kept.score, abs=0.15)
         file = read(context.executor.submission_of(node.id, "holdout"))
         assert {row[1] for row in file[1:]} == {"0", "1"}
+        assert present_ensemble(context.steps) is not None
+        await logged(context, "later", sure=0.5, seed=9)
 
 
 async def test_a_resumed_run_chooses_the_same_and_compares_nothing_again(tmp_path: Path) -> None:
