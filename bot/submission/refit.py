@@ -90,9 +90,22 @@ async def _of_experiments(
 def made_on_all_rows(context: RunContext, node: int) -> dict[int, str]:
     """Return the bank's files of an experiment, or of an ensemble's members, that were made on all rows and may be handed in."""
     blended = blend_of(context.store, context.run_id, node)
+    if blended is None and not _built_on_all_rows(context, node):
+        return {}
     weights = {node: 1.0} if blended is None else blended.recipe.weights
     sealed = {one: made.file for one in weights if (made := retrained(context, one)) is not None and made.file}
     return sealed if may_be_mixed(weights, sealed) else {}
+
+
+def _built_on_all_rows(context: RunContext, node: int) -> bool:
+    """Return whether half of what an experiment is built on was made on all rows; a stack's own run sees the lab's rows alone."""
+    known = {} if context.experiments is None else {one.name: one for one in context.experiments.all()}
+    own = next((one for one in known.values() if one.node == node), None)
+    if own is None or not own.fitted_on_others:
+        return True
+    members = [known[name].node for name in own.uses if name in known]
+    made = [member for member in members if (run := retrained(context, member)) is not None and run.file]
+    return bool(made) and len(made) >= _HALF * len(members)
 
 
 def may_be_mixed(weights: Mapping[int, float], refitted: Collection[int]) -> bool:

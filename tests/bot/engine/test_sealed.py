@@ -20,7 +20,7 @@ from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
-from bot.submission.refit import may_be_mixed
+from bot.submission.refit import made_on_all_rows, may_be_mixed
 from state.clock import ReplayClock
 from state.steps import Key, Steps
 from state.store import Store
@@ -219,6 +219,24 @@ def test_members_are_mixed_where_half_of_the_weights_are_fitted_on_all_rows(
     weights: Mapping[int, float], refitted: Sequence[int], mixed: bool
 ) -> None:
     assert may_be_mixed(weights, refitted) == mixed
+
+
+@pytest.mark.parametrize(("refitted", "counts"), [([], False), ([2], False), ([2, 3], True), ([2, 3, 4], True)])
+def test_a_stack_counts_as_made_on_all_rows_where_half_of_its_members_were(
+    refitted: Sequence[int], counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose members' commands had all failed was handed in for it, and a much better ensemble was not."""
+    monkeypatch.setattr("bot.submission.refit.blend_of", lambda *_: None)
+    known = [experiment(2), experiment(3), experiment(4), experiment(5, uses=["e2", "e3", "e4"])]
+    made = {node: Retrained(f"{node}.npy", "") for node in (*refitted, 5)}
+    context: Any = SimpleNamespace(
+        store=None,
+        run_id=RUN,
+        experiments=SimpleNamespace(all=lambda: known),
+        steps=SimpleNamespace(find=lambda _, key: made.get(key.node)),
+    )
+    assert made_on_all_rows(context, 5) == ({5: "5.npy"} if counts else {})
+    assert made_on_all_rows(context, 2) == ({2: "2.npy"} if 2 in refitted else {})
 
 
 async def test_what_came_of_a_sealed_run_is_kept_and_a_failure_is_kept_as_one(tmp_path: Path) -> None:
