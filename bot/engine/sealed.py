@@ -9,14 +9,16 @@ its members, and finds their new test predictions in `experiments/`.
 
 import asyncio
 import math
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
+from typing import NamedTuple
 
 from bot.engine.context import RunContext
 from bot.engine.experiments import Experiment
@@ -41,6 +43,7 @@ _ARRAY_BYTES = 512_000_000
 _WORK_BYTES = 4_000_000_000
 """That a copy of work/ may take."""
 _SOURCE = "/lab/source"
+_VALIDATION = "validation.csv"
 _FOLDS = ("folds.csv", "folds.json", "classes.json")
 # Its own autogroup has a weight beside the lab's whatever its processes' priorities are.
 _IDLE = """import os, sys
@@ -52,6 +55,15 @@ except OSError:
     pass
 os.execvp("bash", ["bash", "-c", sys.argv[1]])
 """
+
+
+class _Ended(NamedTuple):
+    """How a command ended."""
+
+    why: str | None
+    """Why its output does not count; None: it may."""
+    status: int | None = None
+    """Its exit status, where it ended by itself and failed."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +194,14 @@ class SealedRuns:
                 redactor=context.store.redactor,
                 environment={_SEALED: f"/lab/work/{_KEPT}"},
             )
-            why = await self._command(one, request)
-            if why is not None:
-                return Retrained(None, why)
+            ended = await self._command(one, request)
+            if ended.status and (data / _VALIDATION).is_file():
+                # A command that joins tables by id may find these rows twice: in the training table, too.
+                await asyncio.to_thread(_lay_out_without_validation, data, folder)
+                request = replace(request, mounts={**mounts, "data": folder / "data"})
+                ended = await self._command(one, request)
+            if ended.why is not None:
+                return Retrained(None, ended.why)
             place = folder / "taken"
             place.mkdir()
             return await self._taken(one, await asyncio.to_thread(_test_array, one.name, folder / "work", place))
@@ -205,8 +222,8 @@ class SealedRuns:
         """The folder of test predictions made on all rows, a folder for each experiment."""
         return self.context.executor.folder.labs / ".refits"
 
-    async def _command(self, one: Experiment, request: LabRequest) -> str | None:
-        """Run the experiment's command; return why its output does not count, None where it may."""
+    async def _command(self, one: Experiment, request: LabRequest) -> "_Ended":
+        """Run the experiment's command."""
         context = self.context
         most = _SHARE * context.budget.seconds
         # Of a processor: a coder may keep the cores busy for long.
@@ -218,13 +235,13 @@ class SealedRuns:
             try:
                 result = await lab.run(1, command, seconds=max(1.0, context.budget.usable(None)), cpus=lease.cpus)
             except LabDied as error:
-                return f"its sandbox ended: {error}"
+                return _Ended(f"its sandbox ended: {error}")
         if result.timed_out:
-            return "the run ended before its command did"
+            return _Ended("the run ended before its command did")
         if result.exit_code != 0:
             last = result.output.strip().rpartition("\n")[2][:200]
-            return f"its command ended with status {result.exit_code}: {last}"
-        return None
+            return _Ended(f"its command ended with status {result.exit_code}: {last}", result.exit_code)
+        return _Ended(None)
 
     async def _taken(self, one: Experiment, file: Path | None) -> Retrained:
         """Keep the predictions of a sealed run where they agree with the experiment's own."""
@@ -262,6 +279,16 @@ def _lay_out(experiments: Path, refits: Path, target: Path) -> None:
     shutil.copytree(experiments, target, ignore=shutil.ignore_patterns(".*"))
     for file in refits.rglob("test.*"):
         shutil.copyfile(file, target / file.relative_to(refits))
+
+
+def _lay_out_without_validation(data: Path, folder: Path) -> None:
+    """Write `data` in a folder as it is, but for the rows of the table of validation rows, and empty its `work`."""
+    shutil.copytree(data, folder / "data", symlinks=True, copy_function=os.link)
+    (folder / "data" / _VALIDATION).unlink()
+    with (data / _VALIDATION).open(encoding="utf-8") as file:
+        (folder / "data" / _VALIDATION).write_text(file.readline(), encoding="utf-8")
+    shutil.rmtree(folder / "work", ignore_errors=True)
+    (folder / "work").mkdir()
 
 
 def _test_array(name: str, work: Path, place: Path) -> Path | None:

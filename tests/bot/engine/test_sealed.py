@@ -263,7 +263,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
     tmp_path.chmod(0o755)
     monkeypatch.setattr("bot.engine.sealed._FROM", 0.0)
     monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.1)
-    monkeypatch.setattr("bot.engine.sealed._BEST", 4)
+    monkeypatch.setattr("bot.engine.sealed._BEST", 6)
     # At once, though others keep the machine busy.
     monkeypatch.setattr("bot.engine.sealed._IDLE", 'import os, sys; os.execvp("bash", ["bash", "-c", sys.argv[1]])')
     all_rows = (
@@ -272,6 +272,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
     few_rows = "[ $(wc -l < data/train.csv) -lt 241 ] && [ $(wc -l < /lab/folds.csv) -lt 241 ]"
     other = "! cmp -s /lab/experiments/good/test.npy logged.npy && cp /lab/experiments/good/test.npy test.npy"
     again = f"{all_rows} && python fit.py 0.92 && lab log good --validation validation.npy --test test.npy"
+    joins = "[ ! -e tried ] && touch tried && [ $(wc -l < /lab/data/validation.csv) = 1 ] && cp logged.npy test.npy"
     opposite = PREDICT.replace("-float(sys.argv[1])", "float(sys.argv[1])")
     replies = [
         sh(
@@ -279,7 +280,8 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
             f"cp test.npy logged.npy; lab log good {FILES} --files fit.py --retrain {shlex.quote(again)}; "
             f"lab log stack {FILES} --uses good --retrain {shlex.quote(f'{few_rows} && {other}')}; "
             f"lab log bad {FILES} --retrain 'python other.py 0.9'; "
-            f"lab log broken {FILES} --retrain 'exit 7'; lab log plain {FILES}; echo 'exit(1)' > fit.py"
+            f"lab log broken {FILES} --retrain 'exit 7'; lab log plain {FILES}; echo 'exit(1)' > fit.py; "
+            f"lab log joins {FILES} --retrain {shlex.quote(joins)}"
         ),
         sh("for n in $(seq 600); do sleep 0.2; [ -e over ] && break; done; ls -R /lab/experiments; lab board"),
     ]
@@ -290,8 +292,8 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         return one_lab(context)
 
     async def tell() -> None:
-        """End the second command once all four have run."""
-        while not opened or len(opened[0].steps.all(SEALED_RUN)) < 4:
+        """End the second command once all five have run."""
+        while not opened or len(opened[0].steps.all(SEALED_RUN)) < 5:
             await asyncio.sleep(0.2)
         (tmp_path / "run/run/labs/lab2/work/over").touch()
 
@@ -310,6 +312,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert found["stack"] == Retrained(good.file, ""), (
             "it finds the lab's rows, and new test predictions of its member"
         )
+        assert found["joins"] is not None and found["joins"].file, "without validation rows it works"
         assert found["plain"] is None
         assert not list((tmp_path / "run/run/labs").glob("sealed*")), "nothing of it stays"
         said = "".join(message.content for message in model.sent[-1])
