@@ -39,9 +39,10 @@ class RecipeConfig(ClosedModel):
 
     def using(self, titles: Iterable[str]) -> "RecipeConfig":
         """Return a copy that also uses these and what they require, in the vocabulary's order: equal sets make equal CONFIGs."""
-        known = vocabulary()
-        wanted = {w for t in titles for w in (t, *(known[t].brings if t in known else ()))}
-        return self.model_copy(update={"use": (*(t for t in known if t in wanted), *sorted(wanted - known.keys()))})
+        techniques = vocabulary()
+        closure = {title for t in titles for title in (t, *(techniques[t].brings if t in techniques else ()))}
+        in_order = (*(t for t in techniques if t in closure), *sorted(closure - techniques.keys()))
+        return self.model_copy(update={"use": in_order})
 
 
 def plain_config(task: TaskText) -> RecipeConfig:
@@ -82,8 +83,8 @@ def _fill(part: str, config: RecipeConfig) -> str:
 
 def config_in(code: str) -> RecipeConfig | None:
     """Return the CONFIG of a script that this model wrote; None for any other script."""
-    found = _IN_CODE.search(code)
+    match = _IN_CODE.search(code)
     try:
-        return RecipeConfig.model_validate_json(found[1]) if found else None
+        return RecipeConfig.model_validate_json(match[1]) if match else None
     except ValidationError:
         return None

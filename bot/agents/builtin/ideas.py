@@ -42,7 +42,7 @@ def propose(prompt: ProposeIdeas) -> str:
         {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}
         for title, text in texts.items()
     ]
-    duplicates = [[i.number for i in found] for title, found in pool.items() if title and len(found) > 1]
+    duplicates = [[i.number for i in alike] for title, alike in pool.items() if title and len(alike) > 1]
     answer = {
         "paths": [{"name": name, "ideas": ideas} for name, ideas in _paths(prompt.task).items()],
         "dropped": [{"idea": title, "why": why} for title, why in rejections.items() if title not in texts],
@@ -98,29 +98,31 @@ def plan(prompt: PlanDrafts) -> str:
         base_titles = {*named_in(base.method)} if base else set()
         fresh_first = remaining_ideas if base else sorted(remaining_ideas, key=lambda i: i.times_used > 0)
         fresh_first = sorted(fresh_first, key=lambda i: turn + 1 not in i.proposed)
-        chosen = [i for i in fresh_first if not base_titles & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
-        drafts.append(_draft(prompt, chosen, base, turn))
-        remaining_ideas = [i for i in remaining_ideas if i not in chosen]
+        draft_ideas = [i for i in fresh_first if not base_titles & {*named_in(i.text)[:1]}][:_IDEAS_A_DRAFT]
+        drafts.append(_draft(prompt, draft_ideas, base, turn))
+        remaining_ideas = [i for i in remaining_ideas if i not in draft_ideas]
     return json.dumps({"drafts": drafts}, ensure_ascii=False)
 
 
-def _draft(prompt: PlanDrafts, chosen: Sequence[IdeaText], base: ReportText | None, turn: int) -> dict[str, object]:
+def _draft(
+    prompt: PlanDrafts, draft_ideas: Sequence[IdeaText], base: ReportText | None, turn: int
+) -> dict[str, object]:
     """Return a draft, whose text quotes its ideas, or names two kinds of models where there are none."""
     families = [t.title for t in suitable(_kinds(prompt.task), prompt.task.metric) if t.family]
     turn += len(prompt.others)
     pair = [families[(2 * len(prompt.reports) + 2 * turn + i) % len(families)] for i in range(2)]
-    if not chosen:
-        shown = [t for t in named_in(prompt.knowledge) if suits(t, _kinds(prompt.task), prompt.task.metric)]
-        pair = list(dict.fromkeys((*shown[:1], *pair)))[:2]
-    titles = [title for i in chosen for title in named_in(i.text)[:1]] or pair
+    if not draft_ideas:
+        hints = [t for t in named_in(prompt.knowledge) if suits(t, _kinds(prompt.task), prompt.task.metric)]
+        pair = list(dict.fromkeys((*hints[:1], *pair)))[:2]
+    titles = [title for i in draft_ideas for title in named_in(i.text)[:1]] or pair
     start = "Keep what the given script does, and add:" if base else "Start from a plain solution, and use:"
-    lines = [f"- {text[:1_200]}" for text in [i.text for i in chosen] or map(how, pair)]
+    lines = [f"- {text[:1_200]}" for text in [i.text for i in draft_ideas] or map(how, pair)]
     end = "Cross-validate each on the labels that can be seen, print one table, and hand in the best."
     return {
         "title": textwrap.shorten(f"{'Extended: ' if base else ''}{', '.join(titles)}", 80, placeholder=" …"),
-        "aim": f"A gain on node {base.node}." if base else ", ".join(titles) if chosen else "",
+        "aim": f"A gain on node {base.node}." if base else ", ".join(titles) if draft_ideas else "",
         "description": "\n".join([start, *lines, end])[:6_000],
-        "ideas": [i.number for i in chosen],
+        "ideas": [i.number for i in draft_ideas],
         "codebase": base.node if base else None,
     }
 
@@ -131,8 +133,8 @@ def _ideas_by_support(prompt: PlanDrafts) -> list[IdeaText]:
     def value(idea: IdeaText) -> float:
         return idea.support - 0.3 * idea.times_used
 
-    named = [(i, named_in(i.text)[:1]) for i in prompt.ideas if not i.has_no_gain]
-    usable = [i for i, t in named if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
+    techniques = [(i, named_in(i.text)[:1]) for i in prompt.ideas if not i.has_no_gain]
+    usable = [i for i, t in techniques if all(suits(title, _kinds(prompt.task), prompt.task.metric) for title in t)]
     return sorted(usable, key=lambda i: (-value(i), i.number))
 
 
