@@ -20,9 +20,9 @@ from bot.evaluation.blending import leading
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import Form, candidates
 from bot.evaluation.blending.ordinal import halfway, levels_of
-from bot.evaluation.blending.regressed import regressions_of_labels, regressions_of_numbers
 from bot.evaluation.blending.regression import MEMBERS, surrogates
-from bot.evaluation.blending.sample import FOLDS, Holdout, Rows, Sample, Tried
+from bot.evaluation.blending.regressions import regressions_of_labels, regressions_of_numbers
+from bot.evaluation.blending.sample import FOLDS, Holdout, Rows, Sample, ScoredRecipe
 from bot.evaluation.blending.spaces import NUMBERS, calibrated, combine, enter, mixed, read_entered
 from bot.evaluation.blending.ties import TIED, fit_ties, with_ties
 from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
@@ -92,7 +92,7 @@ class EnsembleFit:
             cluster[rows] = number
         rows = self._sampled(len(folds), labels)
         places = holdout.places[rows]
-        self._numbers = _numbers_of(members, places) if takes == "label" else {}
+        self._numbers = _numbers_behind_labels(members, places) if takes == "label" else {}
         self.pool = candidates(
             members,
             self.form,
@@ -112,7 +112,7 @@ class EnsembleFit:
         self._sample = Sample(holdout, rows, folds[rows], cluster[rows], entered, whole)
         tried = list(self._leading() if labels is None else self._greedy(labels[rows]))
         if answers is not None and takes == "label":
-            tried += self._of_labels(answers[rows])
+            tried += self._label_regressions(answers[rows])
         self._best = max(tried, key=lambda one: one.score)
         if labels is not None and metric is not None and metric.name in TIED and self._of_experiments:
             self._best = self._tied(self._best, labels[rows])
@@ -120,19 +120,19 @@ class EnsembleFit:
         if len(weights) == 1 and not self.recipe.calibration and not self.recipe.ties:
             raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
 
-    def _tied(self, tried: Tried, labels: Values) -> Tried:
+    def _tied(self, tried: ScoredRecipe, labels: Values) -> ScoredRecipe:
         """Return a recipe with ties in the columns where they gain."""
         card, metric = self._card, metric_named(self._card.metric.name)
 
         def score(truth: Values, values: Values) -> float:
             return card.oriented(metric.score(truth, values, card.metric.params))
 
-        ties = fit_ties(tried.crossed, labels, self._sample.folds, score)
+        ties = fit_ties(tried.out_of_fold, labels, self._sample.folds, score)
         if not ties:
             return tried
-        return self._sample.score_recipe(replace(tried.recipe, ties=ties), with_ties(tried.crossed, ties))
+        return self._sample.score_recipe(replace(tried.recipe, ties=ties), with_ties(tried.out_of_fold, ties))
 
-    def _of_labels(self, labels: Values) -> Iterator[Tried]:
+    def _label_regressions(self, labels: Values) -> Iterator[ScoredRecipe]:
         """Yield what the numbers predict that members' labels were made of."""
         nodes = [node for node in self.members if node in self._numbers]
         widths = {self._numbers[node].shape[1] for node in nodes}
@@ -160,7 +160,7 @@ class EnsembleFit:
             lambda node, space: read_entered(self.members[node].predictions, space, self.form.sample, self._card),
             self._card,
         )
-        values[self._sample.places] = self._best.crossed
+        values[self._sample.places] = self._best.out_of_fold
         return values
 
     def _sampled(self, many: int, labels: Values | None) -> Rows:
@@ -176,7 +176,7 @@ class EnsembleFit:
                 chosen += [drawn[own == label][:_RARE] for label in (own.min(), own.max())]
         return np.unique(np.concatenate(chosen))
 
-    def _leading(self) -> Iterator[Tried]:
+    def _leading(self) -> Iterator[ScoredRecipe]:
         nodes, sets, began, calls = list(self.members)[: leading.MOST], self._sample.rows_to_fit(), time.monotonic(), 0
 
         def scores(values: Values) -> list[float]:
@@ -211,7 +211,7 @@ class EnsembleFit:
                     [self._sample.with_fitted_cuts(one, rows) for one, rows in zip(recipes, sets, strict=True)]
                 )
 
-    def _greedy(self, labels: Values) -> Iterator[Tried]:
+    def _greedy(self, labels: Values) -> Iterator[ScoredRecipe]:
         card, effort = self._card, effort_for(self._card)
         nodes = list(self.members)[: effort.members]
         stack = np.stack([self._sample.entered(node, self._spaces[0]) for node in nodes])
@@ -237,7 +237,7 @@ class EnsembleFit:
 
     def _tried_with_calibration(
         self, nodes: Sequence[int], fits: Sequence[Weights], bags: NDArray[np.bool_], labels: Values
-    ) -> Iterator[Tried]:
+    ) -> Iterator[ScoredRecipe]:
         """Yield what weights (bags, members) make in the space that suits them best, and that calibrated."""
         whole = np.stack([pruned(own.mean(axis=0)) for own in fits], axis=-1)
         by_row = np.stack([pruned(unseen(own, bags)) for own in fits], axis=-1)
@@ -254,10 +254,10 @@ class EnsembleFit:
         yield best
         yield self._calibrated(best, labels)
 
-    def _calibrated(self, tried: Tried, labels: Values) -> Tried:
+    def _calibrated(self, tried: ScoredRecipe, labels: Values) -> ScoredRecipe:
         """Return a recipe with each step of calibration that gains."""
         card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
-        plain, sets = tried.crossed, self._sample.rows_to_fit(-(-len(labels) // _CALIBRATED_ON))
+        plain, sets = tried.out_of_fold, self._sample.rows_to_fit(-(-len(labels) // _CALIBRATED_ON))
 
         def cautious(made: Values, truth: Values) -> float:
             own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
@@ -285,23 +285,23 @@ class EnsembleFit:
             return bool(own.mean() > own.std(ddof=1) / math.sqrt(len(own)))
 
         steps: list[Calibration] = [{}] * len(sets)
-        crossed = plain
+        out_of_fold = plain
         for step in STEPS:
             found = [fitted(step, so_far, rows) for so_far, rows in zip(steps, sets, strict=True)]
             own = [one for one in found if one is not None]
             if len(own) < len(sets):
                 continue
             made = self._sample.join_folds(partial(_calibrated_rows, plain, own, card))
-            if gains(made, crossed):
-                steps, crossed = own, made
-        return self._sample.score_recipe(replace(tried.recipe, calibration=steps[-1]), crossed)
+            if gains(made, out_of_fold):
+                steps, out_of_fold = own, made
+        return self._sample.score_recipe(replace(tried.recipe, calibration=steps[-1]), out_of_fold)
 
 
 def _calibrated_rows(values: Values, by: Sequence[Calibration], card: TaskCard, fold: int, rows: Rows) -> Values:
     return calibrated(values[rows], by[fold], card)
 
 
-def _numbers_of(members: Sequence[Member], places: Rows) -> dict[int, Values]:
+def _numbers_behind_labels(members: Sequence[Member], places: Rows) -> dict[int, Values]:
     """Return what members' labels at some places were made of (rows, any), where it is known for all of their rows.
 
     Of too many members those logged last; nothing where even the leading few would not fit.

@@ -50,11 +50,11 @@ class Holdout:
 
 
 @dataclass(frozen=True)
-class Tried:
+class ScoredRecipe:
     """A recipe that was fitted on the sample."""
 
     recipe: Recipe
-    crossed: Values
+    out_of_fold: Values
     """What it predicts of the sample's rows (rows, columns), none of them from a fit that has seen the row's label."""
     score: float
     """Of these; more is better."""
@@ -81,9 +81,9 @@ class Sample:
         """Where its rows stand among all withheld ones."""
         return self.holdout.places[self.rows]
 
-    def score_recipe(self, recipe: Recipe, crossed: Values) -> Tried:
+    def score_recipe(self, recipe: Recipe, out_of_fold: Values) -> ScoredRecipe:
         """Return a recipe with what it predicts of the sample, and the score of that."""
-        return Tried(recipe, crossed, self.scores(crossed, [slice(None)])[0])
+        return ScoredRecipe(recipe, out_of_fold, self.scores(out_of_fold, [slice(None)])[0])
 
     def scores(self, values: Values, sets: Sequence[Rows | slice]) -> list[float]:
         """Return the scores of predictions of the sample on sets of its rows."""
@@ -106,11 +106,11 @@ class Sample:
             joined[own] = part
         return joined
 
-    def cross_fitted(self, recipes: Sequence[Recipe]) -> Tried:
+    def cross_fitted(self, recipes: Sequence[Recipe]) -> ScoredRecipe:
         """Return the last of some recipes, each fold predicted by its own."""
         return self.score_recipe(recipes[-1], self.join_folds(partial(self._combined, recipes)))
 
-    def cross_fitted_in_order(self, recipes: Sequence[Recipe]) -> Tried:
+    def cross_fitted_in_order(self, recipes: Sequence[Recipe]) -> ScoredRecipe:
         """As `cross_fitted`, where only the order counts: each fold's predictions in the scale of the last recipe's."""
         whole = np.arange(len(self.folds))
         last = np.sort(self._combined(recipes, len(recipes) - 1, whole), axis=0)

@@ -19,7 +19,7 @@ from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRICS, prediction_kind
 from bot.evaluation.metrics.same_labels import canonical_label
 from bot.evaluation.tables.csv_table import read_table
-from bot.evaluation.views.folds import CLASSES
+from bot.evaluation.views.folds import read_classes
 from state.errors import InvalidSubmission
 
 _MOST_CLASSES = 500
@@ -121,8 +121,7 @@ def _kind(cells: list[tuple[str, ...]], metric: str, predictions: str, folds: Pa
     if predictions == "label":
         if known is not None and "ordinal" in known.spaces:
             return "ordered", []
-        file = folds / CLASSES
-        classes = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+        classes = read_classes(folds)
         if len(cells[0]) != 1 or not 2 <= len(classes) <= _MOST_CLASSES:
             raise InvalidSubmission(f"The portfolio learns one column of 2 to {_MOST_CLASSES} classes.")
         return "multiclass", classes

@@ -1,6 +1,5 @@
 """The rows that an experiment's arrays are of, opened with their labels: training rows with a fold, hold-out, internal test."""
 
-import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.scoring.bank import read_answers
 from bot.evaluation.scoring.per_fold import scored_by_fold
 from bot.evaluation.scoring.truth import PartOfTruth, Rows, Truth
-from bot.evaluation.views.folds import CLASSES
+from bot.evaluation.views.folds import read_classes
 from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -132,7 +131,6 @@ def _labels(of: LabelledView, scorer: Scorer, *, registry: bool) -> tuple[Truth,
 def _classes(folds: LabelledView | None, view: LabelledView, labels: NDArray[Any] | None) -> list[str]:
     """Return the classes that a view's code wrote, or else those of the labels that are known."""
     for of in (view, folds):
-        if of is not None and (file := of.data / CLASSES).is_file():
-            classes: list[str] = json.loads(file.read_text(encoding="utf-8"))
+        if of is not None and (classes := read_classes(of.data)):
             return classes
     return classes_of(view.card, [] if labels is None else labels.astype(str).ravel().tolist())

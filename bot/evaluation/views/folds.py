@@ -17,7 +17,7 @@ from bot.evaluation.views.write import SAMPLE
 from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.times import parse_times
 
-CLASSES = "classes.json"
+_CLASSES = "classes.json"
 
 
 def write_folds(layout: Layout, split: Split, folds: Sequence[tuple[int, int]], *, forward: bool, out: Path) -> None:
@@ -46,8 +46,15 @@ def write_folds(layout: Layout, split: Split, folds: Sequence[tuple[int, int]], 
     labelled = (row for row, _ in folds if layout.has_label(row))
     truths = (asked.truth for row in labelled for asked in layout.prediction_rows(row))
     if classes := classes_of(layout.card, (cell for truth in truths for cell in truth)):
-        (out / CLASSES).write_text(json.dumps(classes, ensure_ascii=False), encoding="utf-8")
+        (out / _CLASSES).write_text(json.dumps(classes, ensure_ascii=False), encoding="utf-8")
     link_or_copy(layout.sample.path, out / SAMPLE)
+
+
+def read_classes(data: Path) -> list[str]:
+    """Return the classes in the order in which arrays have them, as they lie in a view's folder; nothing where there are none."""
+    file = data / _CLASSES
+    classes: list[str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    return classes
 
 
 def fold_numbers(

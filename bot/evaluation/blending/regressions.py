@@ -1,21 +1,19 @@
 """Recipes by regression: of predicted numbers, and of the numbers that labels were made of."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.blending.ordinal import as_numbers, halfway, levels_of
 from bot.evaluation.blending.regression import Surrogate, regression, surrogates
-from bot.evaluation.blending.sample import Sample, Tried
+from bot.evaluation.blending.sample import Sample, ScoredRecipe
 from bot.evaluation.blending.spaces import line_space
 from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.metrics.same_labels import canonical_label
-from bot.evaluation.views.folds import CLASSES
+from bot.evaluation.views.folds import read_classes
 
 Values = NDArray[Any]
 
@@ -23,7 +21,9 @@ _CELLS = 60_000
 """Most numbers of a member that a regression of classes is fitted on."""
 
 
-def regressions_of_numbers(sample: Sample, nodes: Sequence[int], labels: Values, *, by_column: bool) -> Iterator[Tried]:
+def regressions_of_numbers(
+    sample: Sample, nodes: Sequence[int], labels: Values, *, by_column: bool
+) -> Iterator[ScoredRecipe]:
     """Yield what each surrogate of the metric makes of members' predictions.
 
     Args:
@@ -40,13 +40,13 @@ def regressions_of_numbers(sample: Sample, nodes: Sequence[int], labels: Values,
             continue
         parts = np.stack([sample.entered(node, surrogate.space) for node in nodes]).astype(float)
         for signed in (False, True):
-            if fitted := _of_numbers(
+            if fitted := _fitted_recipe(
                 sample, nodes, parts, surrogate, labels, signed=signed, by_column=signed and by_column
             ):
                 yield fitted
 
 
-def _of_numbers(
+def _fitted_recipe(
     sample: Sample,
     nodes: Sequence[int],
     parts: Values,
@@ -55,7 +55,7 @@ def _of_numbers(
     *,
     signed: bool,
     by_column: bool,
-) -> Tried | None:
+) -> ScoredRecipe | None:
     recipes, has_offsets = [], line_space(sample.holdout.card) is not None
     for rows in sample.rows_to_fit():
         fitted = regression(parts[:, rows], labels[rows].astype(float), surrogate, signed=signed, by_column=by_column)
@@ -72,7 +72,7 @@ def _of_numbers(
     return sample.cross_fitted(recipes) if has_offsets else sample.cross_fitted_in_order(recipes)
 
 
-def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labels: Values) -> Iterator[Tried]:
+def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labels: Values) -> Iterator[ScoredRecipe]:
     """Yield what regressions make of the numbers that members' labels were made of.
 
     Args:
@@ -81,9 +81,9 @@ def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labe
     """
     if width == 1:
         if (levels := levels_of(labels)) is not None:
-            yield from _of_ordered_labels(sample, nodes, labels, levels)
+            yield from _ordered_label_regressions(sample, nodes, labels, levels)
         return
-    classes = _classes_in(sample.holdout.view)
+    classes = read_classes(sample.holdout.view.data)
     if (target := _indicators(labels, classes)) is None or target.shape[1] != width:
         return
     parts = np.stack([sample.entered(node, "classes") for node in nodes]).astype(float)
@@ -104,7 +104,9 @@ def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labe
                 yield sample.cross_fitted(recipes)
 
 
-def _of_ordered_labels(sample: Sample, nodes: Sequence[int], labels: Values, levels: list[float]) -> Iterator[Tried]:
+def _ordered_label_regressions(
+    sample: Sample, nodes: Sequence[int], labels: Values, levels: list[float]
+) -> Iterator[ScoredRecipe]:
     parts = np.stack([sample.entered(node, "numbers") for node in nodes]).astype(float)
     target = as_numbers(labels).astype(float)
     for signed in (False, True):
@@ -120,13 +122,6 @@ def _of_ordered_labels(sample: Sample, nodes: Sequence[int], labels: Values, lev
 
 def _weights(nodes: Sequence[int], weights: Values) -> dict[int, float]:
     return {node: float(weight) for node, weight in zip(nodes, weights[:, 0], strict=True) if weight}
-
-
-def _classes_in(view: LabelledView) -> list[str]:
-    """Return the classes that a view's code wrote; nothing where it has none."""
-    file = view.data / CLASSES
-    classes: list[str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    return classes
 
 
 def _indicators(labels: Values, classes: Sequence[str]) -> Values | None:
