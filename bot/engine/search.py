@@ -125,7 +125,7 @@ class Search:
                 await self._end_beside(beside)
             if self.sealed is not None and not self.interrupted:
                 # What is left of the time is theirs, not the portfolio's.
-                await _cancelled(fits)
+                await _cancel(fits)
                 await self.sealed.finish(self._interrupt)
             if self.blending is not None and not self.interrupted:
                 await self.blending.settle()
@@ -134,7 +134,7 @@ class Search:
             if self._strategy.close is not None:
                 await self._strategy.close()
             for task in (fitting, sealed, fits):
-                await _cancelled(task)
+                await _cancel(task)
         await self._finish()
         if not self._may_go_on:
             # Nobody will ask again.
@@ -450,7 +450,7 @@ class Search:
         return load_tree(self._context)
 
 
-async def _cancelled(task: asyncio.Task[None] | None) -> None:
+async def _cancel(task: asyncio.Task[None] | None) -> None:
     """Cancel a task, if there is one, and wait for its end."""
     if task is not None:
         task.cancel()
