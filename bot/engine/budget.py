@@ -27,6 +27,8 @@ SHORTEST_SHARE = 0.5
 SAMPLE_SHARE = 1 / 3
 SELECTION_SHARE = 0.008
 """Share of a run in labs that is kept for fitting the last ensemble, the final selection and its file."""
+LONGEST_UNDIVIDED = 7200.0
+"""Seconds of a run up to which a lab ends only when its coder says so, or the time is over."""
 
 
 class Elapsed(Protocol):
@@ -74,6 +76,11 @@ class RunBudget:
     """Returns the seconds that the dress rehearsal of the newest blend will take, where notebooks are handed in."""
     labs: bool = False
     """Whether coders work in labs: their experiments need no run at the end, only the final selection."""
+
+    @property
+    def undivided(self) -> bool:
+        """Whether the first lab of each slot may last until the run's end, so that hardly any draft is planned."""
+        return self.labs and self.seconds <= LONGEST_UNDIVIDED
 
     @property
     def reserve(self) -> float:

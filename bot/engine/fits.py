@@ -38,6 +38,10 @@ for _name in _os.listdir("data"):
 """
 
 
+class _SkippedModel(InvalidSubmission):
+    """A model that the portfolio leaves out here, which is nothing to tell anybody."""
+
+
 @dataclass(frozen=True)
 class FitRequest:
     """One `lab fit`."""
@@ -176,7 +180,8 @@ class PortfolioFits:
                 await self._fit(request, model)
             except (BotError, OSError) as error:
                 self._given_up.add(f"{request.name}/{model}")
-                self.say(f"{request.name}/{model} could not be fitted: {error}")
+                if not isinstance(error, _SkippedModel):
+                    self.say(f"{request.name}/{model} could not be fitted: {error}")
 
     async def wait(self, name: str, seconds: float) -> None:
         """Wait until all configurations of a fit (empty: of all fits) are there, at most so many seconds."""
@@ -271,7 +276,7 @@ class PortfolioFits:
             async with self._executed(name, script, folder, "out", 2 * seconds, lease) as ran:
                 arrays = ran.folder / model
                 if not all((arrays / f"{role}.npy").is_file() for role in ROLES):
-                    raise InvalidSubmission(_why(ran.outcome.reason, arrays, ran.outcome.output))
+                    raise _why_missing(ran.outcome.reason, arrays, ran.outcome.output)
                 yield arrays
 
     @property
@@ -304,13 +309,12 @@ class PortfolioFits:
             shutil.rmtree(out, ignore_errors=True)
 
 
-def _why(reason: ExitReason, made: Path, output: str) -> str:
-    """Return why a model has no predictions."""
-    if (made / "meta.json").is_file():
-        meta = json.loads((made / "meta.json").read_text(encoding="utf-8"))
-        if told := meta.get("skipped") or meta.get("failed"):
-            return _last_line(str(told))
-    return f"its execution ended ({reason}): {_last_line(output)}"
+def _why_missing(reason: ExitReason, made: Path, output: str) -> InvalidSubmission:
+    """Return the error that says why a model has no predictions."""
+    meta = json.loads((made / "meta.json").read_text(encoding="utf-8")) if (made / "meta.json").is_file() else {}
+    if skipped := meta.get("skipped"):
+        return _SkippedModel(skipped)
+    return InvalidSubmission(_last_line(meta.get("failed") or f"its execution ended ({reason}): {_last_line(output)}"))
 
 
 def _last_line(text: str) -> str:

@@ -163,9 +163,11 @@ async def ranked(
     """Return the entries that fit best, those of earlier labels first.
 
     Within a label those go first that name it earlier among their own, then by similarity. A label brings at most half of all,
-    so that the second one has a say; one that no entry has brings what its top category has. Without any label similarity
-    alone decides.
+    so that the second one has a say; one that no entry has brings what its top category has. An entry on other kinds of data
+    alone, such as texts where the task is a table, is left out. Without any label similarity alone decides.
     """
+    if wanted:
+        entries = [entry for entry in entries if _suits(entry, wanted)]
     scores = await similarity.scores(query, [entry.searched for entry in entries])
     pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     by_score = [entry for _, entry in pairs]
@@ -176,10 +178,19 @@ async def ranked(
     return list((chosen or {entry.id: entry for entry in by_score}).values())[:most]
 
 
+def _suits(entry: Entry, wanted: Sequence[str]) -> bool:
+    """Return whether an entry is on data of the task's kind, or on a method for any data."""
+    data = {_top(label) for label in entry.labels} - {"method"}
+    return not data or not data.isdisjoint(map(_top, wanted))
+
+
+def _top(label: str) -> str:
+    return label.partition("/")[0]
+
+
 def _within(by_score: Sequence[Entry], label: str) -> list[Entry]:
     """Return the entries of a label, or else of its top category, in order."""
     found = [entry for entry in by_score if label in entry.labels]
     if found:
         return sorted(found, key=lambda entry: entry.labels.index(label))
-    top = label.partition("/")[0]
-    return [entry for entry in by_score if any(one.partition("/")[0] == top for one in entry.labels)]
+    return [entry for entry in by_score if _top(label) in map(_top, entry.labels)]

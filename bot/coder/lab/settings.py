@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.engine.budget import LONGEST_UNDIVIDED
+
 
 class LabSettings(BaseModel):
     """The table `[lab]` of bot.toml."""
@@ -37,8 +39,6 @@ class LabSettings(BaseModel):
         return left if left < own + SHORTEST / 2 else own
 
 
-LONGEST_UNDIVIDED = 7200.0
-"""Seconds of a run up to which a lab ends only when its coder says so, or the time is over."""
 SHORTEST = 1500.0
 """Least seconds of a lab in a longer run."""
 DAY = 86_400.0

@@ -22,7 +22,7 @@ from bot.coder.lab.prompts import LabReply
 from bot.coder.lab.scripts import ScoredScripts
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.session import Session
-from bot.coder.lab.settings import LONGEST_UNDIVIDED, LabSettings
+from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.steps import LAB_OPENED, LEFT, SUMMARIZED, TURN, TURN_BEGUN, BegunTurn, Summary, TurnResult
 from bot.coder.own import OwnCoder
 from bot.engine.context import RunContext
@@ -309,7 +309,7 @@ class Work:
     def _stale(self) -> str | None:
         """Return why a lab of a longer run is closed without its coder's word: its last experiments gained nothing."""
         log, context = self.context.experiments, self.context
-        if log is None or self.assignment.alone or context.budget.seconds <= LONGEST_UNDIVIDED:
+        if log is None or self.assignment.alone or context.budget.undivided:
             return None
         mine = [one for one in log.all() if one.lab == self.number and one.kind != "portfolio"]
         gaining = [

@@ -4,12 +4,13 @@ import re
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 
 from sqlmodel import select as query
 
 from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import BASES, Evidence, pool_evidence
-from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposeIdeas, shown_suggestions
+from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposedIdea, ProposeIdeas, shown_suggestions
 from bot.community.ideas.similarity import Similarity, repetitions
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
@@ -176,6 +177,9 @@ def _situation(context: RunContext) -> Situation:
 async def propose_ideas(context: RunContext, name: str, seconds: float | None = None) -> None:
     """Ask a model what is worth trying, change the pool by its answer, and record what was asked; once a name.
 
+    Where a lab lasts for the whole run, its coder reads what was posted itself and judges it: the suggestions of the new
+    analyses are added as they are, without a model call.
+
     A script has `seconds`; None: the budget's present limit.
 
     Raises:
@@ -198,7 +202,10 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         tuple(_under_way(context))[-_UNDER_WAY:],
     )
     try:
-        answer = await context.asker.ask(prompt, role="proposer", name=name)
+        if context.budget.undivided:
+            answer = IdeasAnswer(add=_suggested(shown))
+        else:
+            answer = await context.asker.ask(prompt, role="proposer", name=name)
     except ModelRefused as error:
         context.say(f"no new ideas: {error}")
         answer = IdeasAnswer()
@@ -221,6 +228,13 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
                 *({"idea": one, "why": ""} for one in changes.refused),
             ],
         )
+
+
+def _suggested(analyses: Sequence[AnalysisText]) -> tuple[ProposedIdea, ...]:
+    """Return the analyses' suggestions as ideas: the first one of each, then the second ones; as many as may be added."""
+    by_rank = zip_longest(*([(text, one.item.id) for text in one.suggestions] for one in analyses))
+    pairs = [pair for pair in chain.from_iterable(by_rank) if pair is not None and len(pair[0]) > 2]
+    return tuple(ProposedIdea(text=text[:1_500], sources=(source,)) for text, source in pairs[:MOST_ADDED])
 
 
 async def propose_news(context: RunContext) -> None:

@@ -113,6 +113,16 @@ async def test_entries_of_earlier_labels_come_first_and_within_a_label_the_more_
     assert [one.id for one in found] == ["near", "far", "aside", "other"]
 
 
+async def test_entries_on_other_kinds_of_data_are_left_out_and_methods_for_any_data_are_not():
+    entries = [
+        entry("f-scores", labels=("method/metric", "natural-language/text-classification")),
+        entry("stacking", labels=("method/ensembling", "tabular/regression")),
+        entry("folds", labels=("method/metric",)),
+    ]
+    found = await ranked(entries, ["tabular/regression", "method/metric"], "rentals", WordSimilarity())
+    assert [one.id for one in found] == ["stacking", "folds"]
+
+
 async def test_a_label_without_entries_brings_what_its_top_category_has():
     entries = [entry("commands", labels=("audio/audio-classification",)), entry("table")]
     found = await ranked(entries, ["audio/sound-events"], "birds", WordSimilarity())

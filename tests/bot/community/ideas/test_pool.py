@@ -24,7 +24,7 @@ from state.knowledge import add_reproduction
 from state.labs import close_lab, open_lab
 from state.progress import create_node, end_node
 from state.store import Store
-from state.tables import Event, KernelVersion, Reproduction
+from state.tables import Event, Idea, KernelVersion, Reproduction
 from tests.bot.community.drafts.test_planning import CUTOFF, IDEAS, RUN, Scripted, context, done
 from tests.state.rows import add_analysis, add_draft, create_run
 
@@ -62,6 +62,24 @@ async def test_each_analysis_is_asked_about_once_the_most_telling_first(store: S
     assert not_asked_about(here) == []
     read(store, range(45, 46), digest="edited")
     assert [row.id for row in not_asked_about(here)] == ["kernel/45"]
+
+
+async def test_where_one_lab_lasts_for_the_whole_run_suggestions_become_ideas_without_a_model(store: Store) -> None:
+    read(store, range(2, 3), suggestions=["boost trees on logarithms", "use the parity of the hour"])
+    read(store, range(1, 2), suggestions=["use the parity of the hour", "no"])
+    here = context(store, Scripted(), community=True)
+    here.budget = replace(here.budget, labs=True)
+    await propose_ideas(here, "propose:1")
+    assert here.asker.prompts == []
+    assert {one.text for one in idea_texts(here)} == {"boost trees on logarithms", "use the parity of the hour"}
+    assert not_asked_about(here) == []
+    with store.read() as session:
+        rows = [(one.text, one.state, one.sources) for one in session.exec(select(Idea))]
+    assert sorted(rows) == [
+        ("boost trees on logarithms", "live", ["kernel/2"]),
+        ("use the parity of the hour", "live", ["kernel/1"]),
+        ("use the parity of the hour", "merged", ["kernel/2"]),
+    ]
 
 
 async def test_a_question_that_was_answered_before_a_kill_is_not_asked_again_nor_a_refused_one(store: Store) -> None:
