@@ -28,6 +28,8 @@ MOST_FAILURES = 3
 """Failures of our own machinery in a row, per slot, that end a run."""
 MOST_RESTARTS = 20
 """Times that the bot may die at the same step of a node before the node is given up."""
+MOST_CLOSING_SECONDS = 10.0
+"""That a lab is given, of the time kept for the exit, to close when its time is over."""
 TRACE_CHARACTERS = 8_000
 _PLAIN_FEATURES_FROM = 900.0
 """Seconds of a run from which on the portfolio is fitted on the engine's own features, too; a shorter one has no time for it."""
@@ -330,10 +332,13 @@ class Search:
     async def _stop_when_due(self) -> None:
         """Return when the search is stopped, or stop it when the rest of the time is needed for the refit.
 
-        Executions end earlier, by their own limits; this is for a model that does not answer.
+        Executions end earlier, by their own limits, and a lab closes itself on time, for which it is given a few seconds more;
+        this is for a model that does not answer.
         """
         context = self._context
         usable = context.budget.usable(best_seconds(context, self.tree()))
+        if "lab" in self._strategy.playbooks:
+            usable += min(MOST_CLOSING_SECONDS, context.budget.reserve / 3)
         # Without the baseline there is nothing to hand in, and it asks no model: wait for it.
         alone = BASELINE in self._running.values()
         try:

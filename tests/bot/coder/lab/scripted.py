@@ -92,6 +92,7 @@ async def lived(
     cpus: int = 1,
     sandbox: Sandbox | None = None,
     coder: ChosenCoder | None = None,
+    seconds: float = 600.0,
 ) -> AsyncIterator[RunContext]:
     """Give a run after its labs have ended, side by side on so many cores each; one that is in the folder goes on."""
     folder.mkdir(exist_ok=True)
@@ -100,7 +101,9 @@ async def lived(
     snapshot = Snapshot.load(folder / "tiny", METRIC_DIRECTIONS)
     clock, box = ReplayClock(snapshot.card.deadline), sandbox or BubblewrapSandbox()
     chosen = [coder or ChosenCoder()]
-    about = opened_on(snapshot, folder, None, clock, model, sandbox=box, cpus=cpus, settings=chosen, labs=True)
+    about = opened_on(
+        snapshot, folder, None, clock, model, sandbox=box, cpus=cpus, settings=chosen, labs=True, seconds=seconds
+    )
     async with about as context:
         few = FewLabs(labs)
         playbook = LabPlaybook(context, few, settings or LabSettings())

@@ -1,5 +1,6 @@
 """Tests of a lab's life with a coder that follows a script, under bubblewrap."""
 
+import asyncio
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
@@ -262,3 +263,26 @@ async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp
     told = "".join(message.content for message in model.sent[0])
     assert "lab log" not in told and "lab score" not in told
     assert "submission.csv" in told
+
+
+class Silent(Scripted):
+    """A model that gives no second reply."""
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        """Reply once."""
+        if self.sent:
+            await asyncio.Event().wait()
+        return await super().complete(prompt, role=role, limits=limits)
+
+
+async def test_solo_hands_in_what_it_left_though_its_model_is_silent_when_the_time_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr("bot.engine.budget.SHORTEST_EXECUTION", 0.5)
+    model = Silent([sh("cp data/sample_submission.csv submission.csv")])
+    async with lived(tmp_path / "run", model, agent=solo, seconds=14.0) as context:
+        (row,) = labs(context.store, RUN)
+        assert context.executor.submission_of(2, "holdout").is_file()
+        assert load_tree(context)[2].state == "valid"
+    assert row.reason == "its time was used up"
