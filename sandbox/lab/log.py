@@ -14,6 +14,10 @@ _HELD_BYTES = 1 << 18
 """Of the output, for the result; more than what is shown, as what was overwritten is not."""
 
 
+_BLOCK, _REPETITIONS = 4, 2
+"""Most lines that are looked for as one, and times that they may come in a row."""
+
+
 class CommandLog:
     """Takes in the output of a command and of what it leaves in the background."""
 
@@ -56,7 +60,7 @@ class CommandLog:
         """Return what a result shows."""
         head, cut, tail = self._output.parts()
         room = self._limits.shown_characters
-        head, tail = plain_text(head), plain_text(tail)
+        head, tail = _without_repetitions(plain_text(head)), _without_repetitions(plain_text(tail))
         if cut or len(head) > room:
             end = tail if cut else head
             first, last = _until_line_end(head[: room // 2]), _from_line_start(end[-(room - room // 2) :])
@@ -87,6 +91,24 @@ class CommandLog:
             yield
         except OSError as error:  # the disk is full, say: no reason to end anything
             self._problem = error.strerror or str(error)
+
+
+def _without_repetitions(text: str) -> str:
+    """Show lines that follow themselves, such as a warning of two lines by each fit, once, with how often they came."""
+    lines, kept, at = text.split("\n"), list[str](), 0
+    while at < len(lines):
+        for size in range(1, _BLOCK + 1):
+            block, times = lines[at : at + size], 1
+            while lines[at + times * size : at + (times + 1) * size] == block:
+                times += 1
+            if times > _REPETITIONS and any(block):
+                kept += [*block, f"[{times - 1} times more]"]
+                at += times * size
+                break
+        else:
+            kept.append(lines[at])
+            at += 1
+    return "\n".join(kept)
 
 
 def _until_line_end(text: str) -> str:
