@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from docker import DockerClient
@@ -12,12 +14,12 @@ from docker.errors import DockerException, ImageNotFound
 
 from sandbox.environments import PYTHON, VERSIONS
 from sandbox.image import IMAGE
-from sandbox.image.debian import debian_archive
 from sandbox.image.engine import ENGINE_FAILURES, EngineError, connect, say
 
 _HERE = Path(__file__).parent
 _REGISTRY_BASE = f"python:{PYTHON[0]}.{PYTHON[1]}-slim-bookworm"
 _BASE = "kaggle-bot-base"
+_RELEASE = "bookworm"
 _DEBIAN_PACKAGES = ("python3", "python3-pip", "ca-certificates", "gcc", "libc6-dev", "libgomp1", "procps")
 PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "pillow", "joblib")
 
@@ -90,6 +92,46 @@ def _build(engine: DockerClient, context: Path, base: str, network: str | None) 
 
 def _say(text: str) -> None:
     print(text, flush=True)
+
+
+def debian_archive(packages: Sequence[str]) -> Path:
+    """Return the tar of a root folder with these packages, and what Debian cannot do without.
+
+    Raises:
+        EngineError: It is not in the cache, and cannot be made here.
+        subprocess.CalledProcessError: debootstrap failed.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kaggle-bot" / "image"
+    listed = ",".join(packages)
+    archive = cache / f"{_RELEASE}-{sha256(listed.encode()).hexdigest()[:12]}.tar"
+    if archive.is_file():
+        return archive
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        raise EngineError(
+            "Without a registry the base is made by debootstrap (Debian package), which only root can run."
+        )
+    cache.mkdir(parents=True, exist_ok=True)
+    print("making a minimal Debian: a minute or two the first time", flush=True)
+    with tempfile.TemporaryDirectory(prefix="bot-image-", dir=cache) as folder:
+        root = Path(folder) / "root"
+        options = ["--variant=minbase", f"--include={listed}", _RELEASE, str(root), *_package_source()]
+        subprocess.run(["debootstrap", *options], check=True, stdout=subprocess.DEVNULL)
+        for package in (root / "var/cache/apt/archives").glob("*.deb"):
+            package.unlink()
+        partial = Path(folder) / "partial.tar"
+        subprocess.run(["tar", "-C", str(root), "-cf", str(partial), "."], check=True)
+        partial.replace(archive)
+    return archive
+
+
+def _package_source() -> list[str]:
+    """Return where this machine's own apt takes that release from, as its default may not answer here."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Identifier: Packages"]
+    try:
+        found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return next(([address] for address, codename in map(str.split, found.splitlines()) if codename == _RELEASE), [])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The output of one command: its log, and what its result shows of it."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -12,10 +13,8 @@ from state.redaction import RedactedStream, Redactor
 
 _HELD_BYTES = 1 << 18
 """Of the output, for the result; more than what is shown, as what was overwritten is not."""
-
-
-_BLOCK, _REPETITIONS = 4, 2
-"""Most lines that are looked for as one, and times that they may come in a row."""
+_REPEATED = re.compile(r"^((?:.+\n){1,4}?)\1{2,}", re.MULTILINE)
+"""Lines that follow themselves, such as a warning of two lines by each fit: shown once, with how often they came."""
 
 
 class CommandLog:
@@ -94,21 +93,7 @@ class CommandLog:
 
 
 def _without_repetitions(text: str) -> str:
-    """Show lines that follow themselves, such as a warning of two lines by each fit, once, with how often they came."""
-    lines, kept, at = text.split("\n"), list[str](), 0
-    while at < len(lines):
-        for size in range(1, _BLOCK + 1):
-            block, times = lines[at : at + size], 1
-            while lines[at + times * size : at + (times + 1) * size] == block:
-                times += 1
-            if times > _REPETITIONS and any(block):
-                kept += [*block, f"[{times - 1} times more]"]
-                at += times * size
-                break
-        else:
-            kept.append(lines[at])
-            at += 1
-    return "\n".join(kept)
+    return _REPEATED.sub(lambda match: f"{match[1]}[{len(match[0]) // len(match[1]) - 1} times more]\n", text)
 
 
 def _until_line_end(text: str) -> str:

@@ -15,7 +15,7 @@ from docker import DockerClient
 from docker.errors import ImageNotFound
 from docker.models.containers import Container
 
-from sandbox.image.debian import debian_archive
+from sandbox.image.build import debian_archive
 from sandbox.image.engine import ENGINE_FAILURES, connect, engine_address, say
 from tests import needs
 from tests.source_tree import ROOT
