@@ -13,7 +13,7 @@ from state.redaction import RedactedStream, Redactor
 
 _HELD_BYTES = 1 << 18
 """Of the output, for the result; more than what is shown, as what was overwritten is not."""
-_REPEATED = re.compile(r"^((?:.+\n){1,4}?)\1{2,}", re.MULTILINE)
+_REPEATED = re.compile(r"^((?:.+\n){1,4}?)\1{4,}", re.MULTILINE)
 """Lines that follow themselves, such as a warning of two lines by each fit: shown once, with how often they came."""
 
 
