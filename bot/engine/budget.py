@@ -78,7 +78,7 @@ class RunBudget:
     """Whether coders work in labs: their experiments need no run at the end, only the final selection."""
 
     @property
-    def undivided(self) -> bool:
+    def one_lab_a_slot(self) -> bool:
         """Whether the first lab of each slot may last until the run's end, so that hardly any draft is planned."""
         return self.labs and self.seconds <= LONGEST_UNDIVIDED
 

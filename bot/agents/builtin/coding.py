@@ -1,7 +1,8 @@
-"""The coder's rules: the CONFIG for a draft, the repair of a failed script, variations of one that works."""
+"""The coder's rules: the CONFIG for a draft, variations of one that works, the repair of failed scripts and old kernels."""
 
 import hashlib
 import random
+import re
 from collections.abc import Iterator
 
 from bot.agents.builtin.config import (
@@ -16,9 +17,36 @@ from bot.agents.builtin.config import (
 from bot.agents.builtin.reports import best, chosen
 from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
 from bot.coder.prompts import INFER_MARK, WriteScript
+from bot.community.reproduction.repair import RepairKernel
 from bot.engine.strategy import Script
 from bot.execution.task import TaskText
+from state.errors import ModelRefused
 
+_RENAMED = tuple(
+    (re.compile(old), new)
+    for old, new in (
+        (r"\bsklearn\.(?:cross_validation|grid_search|learning_curve)\b", "sklearn.model_selection"),
+        (r"\bfrom sklearn\.externals import joblib\b", "import joblib"),
+        (r"\bfrom sklearn\.externals\.joblib\b", "from joblib"),
+        (r"\bfrom sklearn\.preprocessing import Imputer\b", "from sklearn.impute import SimpleImputer as Imputer"),
+        (r"\bget_feature_names\(\)", "get_feature_names_out()"),
+        (r"\bOneHotEncoder\(sparse=", "OneHotEncoder(sparse_output="),
+        (r"\bloss=(['\"])log\1", "loss='log_loss'"),
+        (r"\bmax_features=(['\"])auto\1", "max_features='sqrt'"),
+        (r"\bbase_estimator=", "estimator="),
+        (r"\bnp\.(int|float|bool|object|str)\b(?!_)", r"\1"),
+        (r"\.as_matrix\(\)", ".values"),
+        (r"\.ix\[", ".loc["),
+        (r"(\w+)\.append\((\w+), ignore_index=True\)", r"pd.concat([\1, \2], ignore_index=True)"),
+        (r"\.iteritems\(\)", ".items()"),
+        (r"\bxrange\(", "range("),
+        (r"\bunicode\(", "str("),
+        (r"\bimport cPickle as\b", "import pickle as"),
+        (r"\bfrom StringIO import\b", "from io import"),
+        (r"\bpd\.read_csv\(([^()]*), error_bad_lines=False", r"pd.read_csv(\1, on_bad_lines='skip'"),
+        (r", squeeze=True\)", ").squeeze('columns')"),
+    )
+)
 _FREE = ("power calibration", "blend", "geometric mean")
 """Techniques that cost next to nothing and nearly always help."""
 _COSTLY = ("more trees", "ratios", "character n-grams")
@@ -103,3 +131,13 @@ def _seeds(plan: str, config: RecipeConfig, rng: random.Random) -> Iterator[Chan
     while True:
         seed = rng.randrange(10_000)
         yield f"{plan} Seed {seed}.", config.model_copy(update={"seed": seed})
+
+
+def repair_kernel(prompt: RepairKernel) -> str:
+    """Answer `repair_kernel`; raises ModelRefused where no name in the script is known to be replaced."""
+    script = prompt.script
+    for old, new in _RENAMED:
+        script = old.sub(new, script)
+    if script == prompt.script:
+        raise ModelRefused("no name in the script is known to be replaced in newer packages")
+    return f"Names that newer packages have replaced.\n\n```python\n{script}```\n"

@@ -309,7 +309,7 @@ class Work:
     def _stale(self) -> str | None:
         """Return why a lab of a longer run is closed without its coder's word: its last experiments gained nothing."""
         log, context = self.context.experiments, self.context
-        if log is None or self.assignment.alone or context.budget.undivided:
+        if log is None or self.assignment.alone or context.budget.one_lab_a_slot:
             return None
         mine = [one for one in log.all() if one.lab == self.number and one.kind != "portfolio"]
         gaining = [

@@ -202,7 +202,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         tuple(_under_way(context))[-_UNDER_WAY:],
     )
     try:
-        if context.budget.undivided:
+        if context.budget.one_lab_a_slot:
             answer = IdeasAnswer(add=_suggested(shown))
         else:
             answer = await context.asker.ask(prompt, role="proposer", name=name)
@@ -231,8 +231,11 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
 
 
 def _suggested(analyses: Sequence[AnalysisText]) -> tuple[ProposedIdea, ...]:
-    """Return the analyses' suggestions as ideas: the first one of each, then the second ones; as many as may be added."""
-    by_rank = zip_longest(*([(text, one.item.id) for text in one.suggestions] for one in analyses))
+    """Return the analyses' suggestions as ideas: the first of each, then the second ones, as many as may be added.
+
+    A post that tries to steer its readers gives none: nobody judges it before a coder reads them.
+    """
+    by_rank = zip_longest(*([(text, row.item.id) for text in row.suggestions] for row in analyses if not row.suspicion))
     pairs = [pair for pair in chain.from_iterable(by_rank) if pair is not None and len(pair[0]) > 2]
     return tuple(ProposedIdea(text=text[:1_500], sources=(source,)) for text, source in pairs[:MOST_ADDED])
 

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from bot.evaluation.preview.__init__ import oddity_lines, sum_lines
+from bot.evaluation.preview.column_lines import oddity_lines, sum_lines
 from tests.bot.evaluation.preview.test_column_lines import columns
 
 ROWS = range(200)
