@@ -110,7 +110,8 @@ class Retriever:
     async def for_lab(self, node: int, about: str = "") -> Found:
         """Return a dozen entries of all kinds for a lab, known by its first node's number.
 
-        Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task.
+        Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task. Entries
+        on other kinds of data alone, such as texts where the task is a table, are left out.
         """
         return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB, by_rules=True)
 
@@ -124,6 +125,8 @@ class Retriever:
             query = f"{about}\n{self._task.query}"
             by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
+            if by_rules and labels:
+                visible = [entry for entry in visible if _suits(entry, labels)]
             return Found(tuple(await ranked(visible, labels, query, self._similarity, most)))
 
         def save(tx: Transaction, found: Found) -> None:
@@ -163,11 +166,9 @@ async def ranked(
     """Return the entries that fit best, those of earlier labels first.
 
     Within a label those go first that name it earlier among their own, then by similarity. A label brings at most half of all,
-    so that the second one has a say; one that no entry has brings what its top category has. An entry on other kinds of data
-    alone, such as texts where the task is a table, is left out. Without any label similarity alone decides.
+    so that the second one has a say; one that no entry has brings what its top category has. Without any label similarity
+    alone decides.
     """
-    if wanted:
-        entries = [entry for entry in entries if _suits(entry, wanted)]
     scores = await similarity.scores(query, [entry.searched for entry in entries])
     pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     by_score = [entry for _, entry in pairs]

@@ -94,7 +94,10 @@ def test_nothing_younger_than_the_clock_and_nothing_of_the_same_competition_is_f
         assert all(item.time <= as_of for item in found.items)
     allowed = {one.id for one in base.entries if one.known_at <= as_of and working_on not in one.competitions}
     # It is no test of an empty search: whatever may be shown, and fits, is shown.
-    assert bool(lab.entries) == bool(allowed)
+    kinds_of_data = [
+        {label.partition("/")[0] for label in one.labels} - {"method"} for one in base.entries if one.id in allowed
+    ]
+    assert bool(lab.entries) == any(not kinds or "tabular" in kinds for kinds in kinds_of_data)
     fitting = {one.id for one in base.entries if one.id in allowed and set(one.labels) & set(labels)}
     for found, kinds in ((papers, PAPERS), (tricks, TRICKS)):
         own = {one.id for one in base.entries if one.kind in kinds} & fitting
@@ -113,14 +116,15 @@ async def test_entries_of_earlier_labels_come_first_and_within_a_label_the_more_
     assert [one.id for one in found] == ["near", "far", "aside", "other"]
 
 
-async def test_entries_on_other_kinds_of_data_are_left_out_and_methods_for_any_data_are_not():
-    entries = [
+async def test_a_lab_is_shown_no_entries_on_other_kinds_of_data_but_methods_for_any(tmp_path):
+    entries = (
         entry("f-scores", labels=("method/metric", "natural-language/text-classification")),
-        entry("stacking", labels=("method/ensembling", "tabular/regression")),
         entry("folds", labels=("method/metric",)),
-    ]
-    found = await ranked(entries, ["tabular/regression", "method/metric"], "rentals", WordSimilarity())
-    assert [one.id for one in found] == ["stacking", "folds"]
+    )
+    task = Task("hours", "Hours", "Predict a count.", "rmsle")
+    with open_run(tmp_path) as store, retriever(store, KnowledgeBase(entries), shown="all", task=task) as search:
+        found = await search.for_lab(2)
+    assert [one.id for one in found.entries] == ["folds"]
 
 
 async def test_a_label_without_entries_brings_what_its_top_category_has():
