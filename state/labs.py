@@ -40,8 +40,10 @@ def end_turn(tx: Transaction, run_id: str, lab: int, turn: int, **facts: Any) ->
 
 
 def add_note(tx: Transaction, run_id: str, lab: int, text: str) -> None:
-    """Keep a line that other labs are shown."""
+    """Keep a line that other labs are shown, once: a coder whose command was interrupted may send it again."""
     row = tx.session.get_one(Lab, (run_id, lab))
+    if text in row.notes:
+        return
     row.notes = [*row.notes, text]
     tx.add(row)
     tx.record("lab.note", run_id=run_id, lab=lab, text=text)
