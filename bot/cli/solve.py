@@ -20,12 +20,12 @@ from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
-from bot.replay.own_data.asked import Asked, Found
-from bot.replay.own_data.files import as_folder
-from bot.replay.own_data.growing import grow
 from bot.replay.prepare import prepare_own
 from bot.replay.settings import parse_seconds
 from bot.replay.setup import ReplayOptions, Setup
+from bot.solve.build_snapshot import build_snapshot
+from bot.solve.input_files import collect_files
+from bot.solve.solve_options import DetectedTask, SolveOptions
 from sandbox import BackEndChoice
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UnsupportedLayout, UsageError
@@ -59,6 +59,15 @@ def solve(
     ] = None,
     train: Annotated[str | None, typer.Option(help="the table of training rows; default: the one called train")] = None,
     test: Annotated[str | None, typer.Option(help="the table of rows to predict; default: the one called test")] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="whether the first row of tables names columns; default: by its contents"
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="where the data can be read in two ways, take the likelier")
+    ] = False,
     notes: Annotated[
         Path | None, typer.Option(help="a folder with notes of your own (.md, .txt, .ipynb, .py), read as posts are")
     ] = None,
@@ -91,7 +100,7 @@ def solve(
     setup = Setup.of(options, model, out, settings_file(config))
     if setup.caution:
         typer.echo(setup.caution, err=True)
-    asked = Asked(target, metric, id, group, time_column, train, test)
+    data_options = SolveOptions(target, metric, id, group, time_column, train, test, header, yes)
     check_free(out, setup.configuration.disk)
     remove_leftovers(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -99,27 +108,27 @@ def solve(
     configured = setup.configuration
     with open_leases(configured.leases, gpus, configured.fleet, configured.sandbox) as (leases, held):
         with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
-            grown, found = _grown(data, Path(scratch), asked, out, now)
+            grown, detected = _build(data, Path(scratch), data_options, out, now)
             settings = replace(setup, gpus=held, leases=leases).settings(grown, _agent(agent), seed)
             if notes is not None and not notes.is_dir():
                 raise UsageError(f"--notes {notes}: there is no such folder")
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
             update = {"notes": notes and notes.resolve(), "community": notes is not None}
             settings = settings.model_copy(update=update)
-            found.add("validation", asyncio.run(_split(grown, options.split_seed, settings.withholding)))
-            for what, sentence in found.lines:
+            detected.add("validation", asyncio.run(_split(grown, options.split_seed, settings.withholding)))
+            for what, sentence in detected.lines:
                 typer.echo(f"{what}: {sentence}", err=json)
             run = prepare_own(grown, settings, out, now)
         outcomes = run_all([setup.job(run)], leases, json=json)
     report(outcomes, json=json)
 
 
-def _grown(data: Path, scratch: Path, asked: Asked, out: Path, now: datetime) -> tuple[Snapshot, Found]:
-    """Return the snapshot-like folder of the data, and what was found."""
+def _build(data: Path, scratch: Path, options: SolveOptions, out: Path, now: datetime) -> tuple[Snapshot, DetectedTask]:
+    """Return the snapshot-like folder of the data, and what was detected."""
     folder = scratch / "task"
-    with as_folder(data, out) as source:
-        found = grow(source, folder, _slug(data), asked, out, now)
-    return Snapshot.load(folder, METRIC_DIRECTIONS, own_data=True), found
+    with collect_files(data, out) as collected:
+        detected = build_snapshot(collected, folder, _slug(data), options, now)
+    return Snapshot.load(folder, METRIC_DIRECTIONS, own_data=True), detected
 
 
 def _slug(data: Path) -> str:

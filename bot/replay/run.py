@@ -29,13 +29,14 @@ from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.ablations import variant_of
 from bot.replay.grading import grade_and_report, report_so_far
-from bot.replay.own_data.package import write_package
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
 from bot.report.so_far import pause_of, written_meanwhile
 from bot.report.words import undated_notes
+from bot.solve.build_snapshot import FORM, restore_form
+from bot.solve.package import write_package
 from bot.submission.handing_in import HandedIn, hand_in
 from sandbox import Sandbox
 from sandbox.leases import Leases
@@ -140,6 +141,7 @@ async def _end(
     result = await grade_and_report(ended, handed, run.snapshot.path, worker)
     if run.settings.own_data:
         try:
+            restore_form(run.snapshot.path / FORM, run.folder.submission)
             reason = await write_package(context, handed, run.folder.solution, run.snapshot.path, run.settings.model)
         except (BotError, OSError) as error:  # it must not cost the result
             reason = str(error)

@@ -35,6 +35,17 @@ def right_rows(y_true: Values, y_pred: Values, params: Params) -> Values:
     return right.astype(float)
 
 
+def mean_columnwise_accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
+    """Mean over the columns of the share of rows whose label matches; `1` is `1.0`, as of `accuracy`."""
+    return float(right_cells(y_true, y_pred, params).mean())
+
+
+def right_cells(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Return 1 for each label that matches and 0 for any other, (rows, columns)."""
+    right: Values = np.equal(canonical_labels(y_true), canonical_labels(y_pred))
+    return right.astype(float)
+
+
 def wrong_rows(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return 1 for each row of which a label does not match, (rows, 1)."""
     return 1.0 - right_rows(y_true, y_pred, params)

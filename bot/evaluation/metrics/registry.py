@@ -186,6 +186,7 @@ _ALL = (
         unblended="The mean of two angles need not lie between their directions.",
     ),
     _label_metric("labels.accuracy", rows="labels.right_rows"),
+    _label_metric("labels.mean_columnwise_accuracy", rows="labels.right_cells"),
     _label_metric("labels.error_rate", direction="minimize", rows="labels.wrong_rows"),
     _label_metric("labels.balanced_accuracy"),
     _label_metric("labels.cohen_kappa", least=-1.0, of_varied=True),

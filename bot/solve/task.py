@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.evaluation.metrics.registry import METRICS, Metric, nearest_metric
-from bot.replay.own_data.asked import Found
-from bot.replay.own_data.columns import NUMBERED
-from bot.replay.own_data.table import OwnTable, count_values
+from bot.solve.columns import NUMBERED
+from bot.solve.solve_options import DetectedTask
+from bot.solve.tables import UserTable
 from scrapers.snapshots.tables import finite_number
 from state.errors import UsageError
 from state.words import plural
@@ -38,11 +38,13 @@ class Task:
     """What the sample submission holds in them."""
     classes: tuple[str, ...] = ()
     """The value that each prediction column is the probability of; empty: columns are predicted as they are."""
+    target: tuple[str, ...] = ()
+    """The columns of the training table that hold the truth, where a sample is given and these are known."""
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By column of the training table: what stands in for its values, as a probability of words has no class that is 1."""
 
 
-def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> Task:
+def task_of(train: UserTable, target: str, metric: str | None, detected: DetectedTask) -> Task:
     """Return the task that a target makes; without a metric it is the usual one for the target's kind.
 
     Raises:
@@ -51,8 +53,8 @@ def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> T
     values = count_values(train.column(target))
     kind = kind_of(values, train.name, target, asked=metric)
     chosen = metric_of(metric, kind, values, target)
-    found.add("task", f"`{target}` has {_described(kind, values)}")
-    found.add("metric", _sentence(chosen, asked=metric is not None))
+    detected.add("task", f"`{target}` has {_described(kind, values)}")
+    detected.add("metric", _sentence(chosen, asked=metric is not None))
     if chosen.takes != "number":
         return Task(kind, chosen, (target,), (values.most_common(1)[0][0],))
     if kind == "quantity" or not chosen.of_classes:
@@ -64,6 +66,11 @@ def task_of(train: OwnTable, target: str, metric: str | None, found: Found) -> T
     # Columns are named as classes are, unless a table has a column of that name.
     columns = tuple(f"{target}_{one}" for one in classes) if {*classes} & {*train.header, *NUMBERED} else classes
     return Task(kind, chosen, columns, (repr(1 / len(classes)),) * len(classes), classes)
+
+
+def count_values(cells: Iterable[str]) -> Counter[str]:
+    """Count the values of a column, missing ones left out."""
+    return Counter(filter(None, cells))
 
 
 def kind_of(values: Counter[str], name: str, target: str, *, asked: str | None) -> Kind:
@@ -118,22 +125,30 @@ def metric_of(asked: str | None, kind: Kind, values: Counter[str], target: str) 
     return metric
 
 
-def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, metric: str | None, found: Found) -> Task:
-    """Return the task that a sample submission asks for: its first column identifies rows, the others are predicted.
+def task_of_sample(
+    train: UserTable,
+    test: UserTable | None,
+    sample: UserTable,
+    key: tuple[str, ...],
+    metric: str | None,
+    detected: DetectedTask,
+) -> Task:
+    """Return the task that a sample submission asks for: its key identifies rows, the other columns are predicted.
 
     The training table may lack the labels, if other files hold them; then the metric must be named.
 
     Raises:
         UsageError: as of `task_of`, or the sample has too few columns.
     """
-    columns = sample.header[1:]
+    columns = tuple(name for name in sample.header if name not in key)
     if not columns:
         raise UsageError(f"{sample.name} has one column: a sample submission has an id and at least one prediction")
-    default = tuple(next(sample.rows())[1:])
-    lacking = [name for name in train.header if name != sample.header[0] and (test is None or name not in test.header)]
+    first = dict(zip(sample.header, next(sample.rows()), strict=True))
+    default = tuple(first[name] for name in columns)
+    lacking = [name for name in train.header if name not in key and (test is None or name not in test.header)]
     targets = [name for name in columns if name in train.header]
     if len(columns) > 1 and len(targets) == len(columns):
-        return _of_several(train, columns, default, metric, found)
+        return _of_several(train, columns, default, metric, detected)
     if len(columns) == 1:
         target = next(iter(targets or (lacking if len(lacking) == 1 else ())), None)
     else:
@@ -144,7 +159,7 @@ def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, met
             raise UsageError(
                 f"no column of {train.name} holds what {sample.name} asks for: name a metric with --metric"
             )
-        found.add(
+        detected.add(
             "target", f"{', '.join(columns[:_SHOWN])}, as in {sample.name}; the labels are looked for in all files"
         )
         kind: Kind = "quantity"
@@ -153,14 +168,14 @@ def task_of_sample(train: OwnTable, test: OwnTable | None, sample: OwnTable, met
         values = count_values(train.column(target))
         kind = kind_of(values, train.name, target, asked=metric)
         chosen = metric_of(metric or _as_shown(sample, values, kind), kind, values, target)
-        found.add("task", f"`{target}` has {_described(kind, values)}")
+        detected.add("task", f"`{target}` has {_described(kind, values)}")
         if len(columns) == 1 and kind == "two classes" and chosen.takes == "number":
-            labels = _numbered(target, values, found)
-    found.add("metric", _sentence(chosen, asked=metric is not None))
-    return Task(kind, chosen, columns, default, labels=labels)
+            labels = _numbered(target, values, detected)
+    detected.add("metric", _sentence(chosen, asked=metric is not None))
+    return Task(kind, chosen, columns, default, target=() if target is None else (target,), labels=labels)
 
 
-def _numbered(target: str, values: Iterable[str], found: Found) -> Mapping[str, Mapping[str, str]]:
+def _numbered(target: str, values: Iterable[str], detected: DetectedTask) -> Mapping[str, Mapping[str, str]]:
     """Return 1 and 0 for two classes of words of which a sample asks one probability; nothing where they are numbers.
 
     1 is the usual word for yes, or else the last in order, as of scikit-learn.
@@ -168,33 +183,39 @@ def _numbered(target: str, values: Iterable[str], found: Found) -> Mapping[str, 
     if {value.lower() for value in values} <= _TRUTH or all(finite_number(value) is not None for value in values):
         return {}
     no, yes = sorted(values, key=lambda value: (value.lower() in _YES, *_in_order(value)))
-    found.add(
+    detected.add(
         "labels", f"`{yes}` is 1, whose probability is predicted, and `{no}` is 0; they are written so for scripts"
     )
     return {target: {yes: "1", no: "0"}}
 
 
 def _of_several(
-    train: OwnTable, columns: tuple[str, ...], default: tuple[str, ...], metric: str | None, found: Found
+    train: UserTable, columns: tuple[str, ...], default: tuple[str, ...], metric: str | None, detected: DetectedTask
 ) -> Task:
     """Return the task of several targets at once."""
+    by_column = {name: count_values(train.column(name)) for name in columns}
     values = Counter[str]()
-    for name in columns:
-        values += count_values(train.column(name))
-    kind: Kind = "two classes" if {cell.lower() for cell in values} <= _TRUTH else "quantity"
-    chosen = metric_of(metric, kind, values, columns[0])
-    found.add(
+    for counted in by_column.values():
+        values += counted
+    of_words = [name for name in columns if any(finite_number(cell) is None for cell in by_column[name])]
+    kind: Kind = "two classes" if {cell.lower() for cell in values} <= _TRUTH else "classes" if of_words else "quantity"
+    if kind == "classes" and metric is None:
+        metric_name: str | None = "mean_columnwise_accuracy"
+    else:
+        metric_name = metric
+    chosen = metric_of(metric_name, kind, values, (of_words or columns)[0])
+    detected.add(
         "task", f"{len(columns)} targets: {', '.join(columns[:_SHOWN])}{', ...' if len(columns) > _SHOWN else ''}"
     )
-    found.add("metric", _sentence(chosen, asked=metric is not None))
-    return Task(kind, chosen, columns, default)
+    detected.add("metric", _sentence(chosen, asked=metric is not None))
+    return Task(kind, chosen, columns, default, target=columns)
 
 
-def _as_shown(sample: OwnTable, values: Counter[str], kind: Kind) -> str | None:
+def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None:
     """Return the metric that a sample's cells suggest: accuracy where they are labels; None: the usual one."""
     if kind == "quantity" or len(sample.header) > 2:
         return None
-    shown = {cell.strip() for cell in sample.column(sample.header[1])}
+    shown = set(sample.column(sample.header[1]))
     return "accuracy" if shown <= set(values) and not (kind == "two classes" and shown == {"0"}) else None
 
 

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bot.replay.own_data.asked import Found
-from bot.replay.own_data.files import Sources
-from bot.replay.own_data.table import OwnTable
+from bot.solve.input_files import InputFiles
+from bot.solve.solve_options import DetectedTask
+from bot.solve.tables import UserTable
 from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.tables import is_table, write_table
 from state.errors import UsageError
@@ -20,7 +20,7 @@ _DIGITS = 16
 """Hexadecimal digits of a file's new name: its own might name the class."""
 
 
-def index_folders(source: Path, staging: Path, found: Found) -> Sources | None:
+def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputFiles | None:
     """Write tables of the files in a folder's folders, and give each training file a name that says nothing of its class.
 
     Texts become a column of the tables; other files are put beside them, in `train/` and `test/`.
@@ -44,12 +44,15 @@ def index_folders(source: Path, staging: Path, found: Found) -> Sources | None:
         return None
     train = [(path, label) for path, label in labelled if path.suffix.lower() == suffix or suffix not in _TEXTS]
     others = _write(staging, train, tested, as_texts=suffix in _TEXTS)
-    found.add("classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of `{suffix}` files")
-    found.add("training rows", f"{plural(len(train), 'file')} in {plural(len(names), 'folder')}")
+    detected.add(
+        "classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of `{suffix}` files"
+    )
+    detected.add("training rows", f"{plural(len(train), 'file')} in {plural(len(names), 'folder')}")
     if test is not None and tested:
-        found.add("test rows", f"{plural(len(tested), 'file')} in {test.name}/")
-    of_test = OwnTable.read(staging / "test.csv") if tested else None
-    return Sources(staging, OwnTable.read(staging / "train.csv"), of_test, None, tuple(others), "")
+        detected.add("test rows", f"{plural(len(tested), 'file')} in {test.name}/")
+    of_test = UserTable.read(staging / "test.csv", has_header=True) if tested else None
+    beside = {path.as_posix(): staging / path for path in others}
+    return InputFiles(UserTable.read(staging / "train.csv", has_header=True), of_test, None, beside, "")
 
 
 def _folders(source: Path) -> tuple[list[Path], Path | None]:

@@ -1,16 +1,23 @@
 import csv
+import io
 import json
+import lzma
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fastparquet
+import pandas as pd
+import py7zr
 import pytest
 
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.views.build import VERSION
 from bot.evaluation.views.split import SMALLEST, split_rows
-from bot.replay.own_data.asked import Asked
-from bot.replay.own_data.growing import DECIMALS, FEWEST, grow
+from bot.solve.build_snapshot import FEWEST, FORM, NUMBERS, build_snapshot, restore_form
+from bot.solve.input_files import collect_files
+from bot.solve.solve_options import SolveOptions
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -37,12 +44,14 @@ def folder(tmp_path):
     return data
 
 
-def grown(source, tmp_path, **asked):
+def grown(source, tmp_path, **options):
     """Grow a folder; return the checked snapshot and the lines that are shown, by what they are on."""
     task = tmp_path / "work" / "task"
-    task.parent.mkdir()
-    found = grow(Path(source), task, "churn", Asked(**asked), tmp_path / "runs", NOW)
-    return Snapshot.load(task, METRIC_DIRECTIONS, own_data=True), dict(found.lines)
+    task.parent.mkdir(parents=True)
+    (tmp_path / "runs").mkdir()
+    with collect_files(Path(source), tmp_path / "runs") as collected:
+        detected = build_snapshot(collected, task, "churn", SolveOptions(**options), NOW)
+    return Snapshot.load(task, METRIC_DIRECTIONS, own_data=True), dict(detected.lines)
 
 
 def table(path):
@@ -174,10 +183,6 @@ def test_texts_in_folders_by_class_become_a_column(tmp_path):
     assert set(one) == {"id", "text", "label"} and one["text"].startswith("hello")
 
 
-def break_header(folder):
-    write(folder / "train.csv", ["person_id", "pays", "pays"], [["p1", "1", "2"]])
-
-
 def leave_out_the_tables(folder):
     for path in folder.iterdir():
         path.unlink()
@@ -202,7 +207,7 @@ BROKEN = {
     "another format": (
         lambda folder: leave_out_the_tables(folder) or (folder / "train.parquet").write_bytes(b"PAR1"),
         {},
-        "train.parquet is no CSV or TSV",
+        "train.parquet cannot be read as a table",
     ),
     "no such target": (None, {"target": "pay"}, "--target pay: train.csv has no such column; did you mean pays?"),
     "the test has the target": (
@@ -213,7 +218,7 @@ BROKEN = {
     "which column it is": (
         lambda folder: write(folder / "test.csv", ["person_id", "visits"], [["p50", "1"]]),
         {},
-        "name the one to predict with --target: colour, pays",
+        "pass --target COLUMN, such as --target pays (colour, pays)",
     ),
     "one class": (
         lambda folder: write(
@@ -235,27 +240,16 @@ BROKEN = {
         "train.csv has a header and no rows",
     ),
     "an empty file": (lambda folder: (folder / "train.csv").write_text(""), {}, "train.csv is empty"),
-    "not UTF-8": (
-        lambda folder: (folder / "train.csv").write_bytes(b"person_id,pays\np1,\x81\n"),
-        {},
-        "train.csv is not UTF-8",
-    ),
-    "UTF-16": (
-        lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "süß"]], "utf-16"),
-        {},
-        "train.csv is not UTF-8",
-    ),
     "not text": (
         lambda folder: (folder / "train.csv").write_bytes(b"PK\x03\x04"),
         {},
-        "train.csv cannot be read as a table: is a zip",
+        "train.csv is a zip archive",
     ),
     "a torn row": (
         lambda folder: write(folder / "train.csv", ["person_id", "pays"], [["p1", "1"], ["p2"]]),
         {},
-        "train.csv, line 3: it has 1 cells, but the header has 2",
+        "train.csv:3: the row has fewer cells than the header, which has 2",
     ),
-    "a header twice": (break_header, {}, "train.csv names the column 'pays' twice"),
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: it is not known; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse takes numbers, but the target `pays` holds"),
     "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has a value of it more than once"),
@@ -274,7 +268,7 @@ BROKEN = {
             (folder / "train.csv").rename(folder / "train_a.csv") and write(folder / "train_b.csv", ["x"], [["1"]])
         ),
         {},
-        "any of train_a.csv, train_b.csv may be the training rows: name the table with --train",
+        "--train train_a.csv; or bot solve",
     ),
 }
 
@@ -304,10 +298,10 @@ def test_decimal_commas_become_points_in_both_tables(tmp_path):
     lines = [f"{n};{n};1,234;{n},5 m" for n in range(30, 35)]
     write(data / "test.csv", ["id;Preis;Lager;Weg"], [[line] for line in lines])
     snapshot, shown = grown(data, tmp_path)
-    assert shown["numbers"] == "decimal commas are read as points in: Umsatz"
+    assert shown["numbers"].endswith(": Umsatz, Lager")  # 1,234 is as other columns have it
     assert snapshot.card.metric.name == "rmse" and "numbers from 1000 to 1029.9" in shown["task"]
     (first, *_) = table(snapshot.data / "train.csv")
-    assert first == {"id": "0", "Umsatz": "1000.00", "Preis": "n/a", "Lager": "1,234", "Weg": "0,5 m"}
+    assert first == {"id": "0", "Umsatz": "1000.00", "Preis": "n/a", "Lager": "1.234", "Weg": "0,5 m"}
 
 
 def test_the_test_table_has_the_decimal_commas_of_the_training_table(tmp_path):
@@ -316,13 +310,13 @@ def test_the_test_table_has_the_decimal_commas_of_the_training_table(tmp_path):
     write(data / "test.csv", ["id;Preis"], [["30;1,234"], ["31;2 000"]])
     snapshot, _ = grown(data, tmp_path)
     assert [row["Preis"] for row in table(snapshot.data / "test.csv")] == ["1.234", "2000"]
-    assert json.loads((snapshot.path / DECIMALS).read_text()) == ["Preis"]
+    assert json.loads((snapshot.path / NUMBERS).read_text())["formats"]["Preis"][0] == ","
 
 
 def test_a_table_of_windows_is_read_and_said_to_be_one(tmp_path):
     write(tmp_path / "w.csv", ["id", "Fläche", "y"], [[str(n), "groß", str(n / 2)] for n in range(30)], "cp1252")
     snapshot, shown = grown(tmp_path / "w.csv", tmp_path, target="y")
-    assert shown["encoding"] == "not UTF-8, so read as that of Windows, cp1252: w.csv"
+    assert shown["note"].startswith("w.csv: it is not UTF-8")
     assert table(snapshot.data / "train.csv")[0]["Fläche"] == "groß"
 
 
@@ -337,3 +331,178 @@ def test_two_words_of_which_a_sample_asks_one_probability_are_written_as_1_and_0
     assert [row["churned"] for row in table(snapshot.data / "train.csv")][:4] == ["1", "0", "0", "1"]
     assert f"1 stands for '{yes}'" in snapshot.card.description
     assert split_rows(read_layout(snapshot.data, snapshot.card), 0, VERSION).rows("holdout")
+
+
+@pytest.fixture
+def task(tmp_path):
+    """A folder of data that a test fills."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    return folder
+
+
+FEATURES = [[str(n), str(n % 7), f"{n * 0.5}"] for n in range(60)]
+
+
+def test_a_word_that_looks_missing_is_a_class_and_its_rows_are_no_test_rows(tmp_path):
+    lines = [[*row, ["None", "Apnea", "None", "Insomnia"][n % 4]] for n, row in enumerate(FEATURES)]
+    write(tmp_path / "sleep.csv", ["id", "x", "z", "disorder"], lines)
+    snapshot, shown = grown(tmp_path / "sleep.csv", tmp_path, target="disorder")
+    assert snapshot.card.prediction_columns == ("Apnea", "Insomnia", "None") and "withheld" in shown["test rows"]
+    assert "keep_default_na=False" in snapshot.card.description
+
+
+def test_a_sample_of_a_few_rows_shows_the_form_and_all_test_rows_are_predicted(task, tmp_path):
+    write(task / "train.csv", ["id", "x", "z", "y"], [[*row, row[2]] for row in FEATURES[:40]])
+    write(task / "test.csv", ["id", "x", "z"], FEATURES[40:])
+    write(task / "sample_submission.csv", ["id", "y"], [["41", "0"], ["40", "0"]])
+    snapshot, shown = grown(task, tmp_path)
+    assert [row["id"] for row in table(snapshot.data / "sample_submission.csv")] == [str(n) for n in range(40, 60)]
+    assert "2 rows as examples" in shown["predictions"]
+
+
+def test_a_sample_in_another_order_keeps_its_order(task, tmp_path):
+    write(task / "train.csv", ["id", "x", "z", "y"], [[*row, row[2]] for row in FEATURES[:40]])
+    write(task / "test.csv", ["id", "x", "z"], FEATURES[40:])
+    write(task / "sample_submission.csv", ["id", "y"], [[row[0], "0"] for row in reversed(FEATURES[40:])])
+    snapshot, _ = grown(task, tmp_path)
+    assert [row["id"] for row in table(snapshot.data / "sample_submission.csv")][:2] == ["59", "58"]
+
+
+def test_features_and_labels_are_joined_by_the_columns_of_both(task, tmp_path):
+    weeks = [[city, str(week), str(week % 5)] for city in ("sj", "iq") for week in range(40)]
+    old = [row for row in weeks if int(row[1]) < 30]
+    new = [row for row in weeks if int(row[1]) >= 30]
+    write(task / "train_features.csv", ["city", "week", "rain"], old)
+    write(task / "train_labels.csv", ["city", "week", "cases"], [[*row[:2], str(n)] for n, row in enumerate(old)][::-1])
+    write(task / "test_features.csv", ["city", "week", "rain"], new)
+    write(task / "submission_format.csv", ["city", "week", "cases"], [[*row[:2], "0"] for row in new[::-1]])
+    snapshot, shown = grown(task, tmp_path)
+    assert shown["joined"] == "train_features.csv and train_labels.csv by city, week"
+    trained = table(snapshot.data / "train.csv")
+    assert [row["cases"] for row in trained] == [str(n) for n in range(60)]
+    numbers = [row["row"] for row in table(snapshot.data / "sample_submission.csv")]
+    submission = tmp_path / "submission.csv"
+    write(submission, ["row", "cases"], [[number, f"{number}.5"] for number in numbers])
+    restore_form(snapshot.path / FORM, submission)
+    restored = table(submission)
+    assert [(row["city"], row["week"]) for row in restored] == [(row[0], row[1]) for row in new[::-1]]
+    assert restored[0]["cases"] == f"{numbers[-1]}.5"
+    restore_form(snapshot.path / FORM, submission)
+    assert table(submission) == restored
+
+
+def test_rows_are_joined_in_order_where_labels_have_no_key(task, tmp_path):
+    write(task / "X_train.csv", ["x", "z"], [row[1:] for row in FEATURES[:40]])
+    write(task / "y_train.csv", ["", "price"], [[str(n), f"{n}.5"] for n in range(40)])
+    write(task / "X_test.csv", ["x", "z"], [row[1:] for row in FEATURES[40:]])
+    write(task / "y_test.csv", ["", "price"], [[str(n), "7"] for n in range(20)])
+    snapshot, shown = grown(task, tmp_path)
+    assert [row["price"] for row in table(snapshot.data / "train.csv")] == [f"{n}.5" for n in range(40)]
+    assert shown["left out"].startswith("y_test.csv") and not (snapshot.data / "y_test.csv").exists()
+
+
+@pytest.mark.parametrize("other", ["latest_prices.csv", "contest.csv"])
+def test_a_test_table_is_told_by_its_columns_not_by_letters_in_its_name(other, task, tmp_path):
+    write(task / "houses_train.csv", ["id", "x", "z", "y"], [[*row, f"{n % 7}.5"] for n, row in enumerate(FEATURES)])
+    write(task / other, ["day", "rate"], [[str(n), "1"] for n in range(9)])
+    snapshot, shown = grown(task, tmp_path, target="y")
+    assert "withheld" in shown["test rows"] and (snapshot.data / other).exists()
+
+
+def test_tables_without_telling_names_are_told_by_their_columns(task, tmp_path):
+    write(task / "known.csv", ["id", "x", "z", "y"], [[*row, row[2]] for row in FEATURES[:40]])
+    write(task / "wanted.csv", ["id", "x", "z"], FEATURES[40:])
+    _, shown = grown(task, tmp_path)
+    assert shown["training rows"].startswith("known.csv") and shown["test rows"] == "wanted.csv, 20 rows"
+
+
+def test_a_table_beside_the_others_that_holds_answers_is_left_out(task, tmp_path):
+    write(task / "train.csv", ["id", "x", "z", "y"], [[*row, row[2]] for row in FEATURES[:40]])
+    write(task / "test.csv", ["id", "x", "z"], FEATURES[40:])
+    write(task / "solution.csv", ["id", "y"], [[row[0], row[2]] for row in FEATURES[40:]])
+    snapshot, shown = grown(task, tmp_path)
+    assert shown["left out"].startswith("solution.csv") and not (snapshot.data / "solution.csv").exists()
+
+
+def pack(path, name, content):
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr(name, content)
+
+
+def save_tables(save, task):
+    """Save the training and the test table by a function of name and text."""
+    train = "\n".join(["id,x,z,y", *(",".join([*row, row[2]]) for row in FEATURES[:40])]) + "\n"
+    test = "\n".join(["id,x,z", *(",".join(row) for row in FEATURES[40:])]) + "\n"
+    for name, text in (("train", train), ("test", test)):
+        save(task, name, text)
+
+
+def save_zips(task, name, text):
+    pack(task / f"{name}.csv.zip", f"{name}.csv", text)
+
+
+def save_mixed(task, name, text):
+    save_zips(task, name, text) if name == "train" else (task / "test.csv").write_text(text)
+
+
+def save_nested(task, name, text):
+    pack(task / "inner.zip", f"{name}.csv", text)
+    pack(task / f"{name}.zip", f"{name}.zip", (task / "inner.zip").read_bytes())
+    (task / "inner.zip").unlink()
+
+
+def save_7z(task, name, text):
+    with py7zr.SevenZipFile(task / f"{name}.7z", "w") as packed:
+        packed.writestr(text, f"{name}.csv")
+
+
+def save_parquet(task, name, text):
+    fastparquet.write(str(task / f"{name}.parquet"), pd.read_csv(io.StringIO(text)))
+
+
+def save_json_lines(task, name, text):
+    (task / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in csv.DictReader(io.StringIO(text))))
+
+
+def save_xz(task, name, text):
+    (task / f"{name}.csv.xz").write_bytes(lzma.compress(text.encode()))
+
+
+@pytest.mark.parametrize("save", [save_zips, save_mixed, save_nested, save_7z, save_parquet, save_json_lines, save_xz])
+def test_packed_and_other_formats_are_read(save, task, tmp_path):
+    save_tables(save, task)
+    snapshot, shown = grown(task, tmp_path)
+    assert shown["target"].startswith("`y`") and shown["test rows"].endswith("20 rows")
+    assert [float(row["z"]) for row in table(snapshot.data / "test.csv")][:2] == [20.0, 20.5]
+
+
+def test_a_workbook_is_read(task, tmp_path):
+    frame = pd.DataFrame(FEATURES, columns=["id", "x", "z"]).astype({"id": int, "z": float})
+    frame.assign(day=datetime(2020, 1, 2)).to_excel(task / "data.xlsx", index=False)  # noqa: DTZ001 (as a sheet has it)
+    snapshot, shown = grown(task / "data.xlsx", tmp_path, target="z")
+    assert shown["training rows"] == "data.csv, 60 rows, 4 columns" and snapshot.card.metric.name == "rmse"
+    first = table(snapshot.data / "train.csv")[0]
+    assert first["id"].isdigit() and first["day"] == "2020-01-02"
+
+
+def test_several_targets_of_words_are_scored_by_their_mean_accuracy(task, tmp_path):
+    labels = [[["a", "b", "c"][n % 3], ["u", "v"][n % 2]] for n in range(60)]
+    write(task / "train.csv", ["id", "x", "z", "kind", "form"], [[*FEATURES[n], *labels[n]] for n in range(40)])
+    write(task / "test.csv", ["id", "x", "z"], FEATURES[40:])
+    write(task / "sample_submission.csv", ["id", "kind", "form"], [[row[0], "a", "u"] for row in FEATURES[40:]])
+    snapshot, _ = grown(task, tmp_path)
+    assert snapshot.card.metric.name == "mean_columnwise_accuracy"
+    assert split_rows(read_layout(snapshot.data, snapshot.card), 0, VERSION).rows("holdout")
+
+
+def test_the_likelier_reading_is_taken_where_nobody_is_to_be_asked(task, tmp_path):
+    write(
+        task / "iris.csv",
+        ["5.1", "3.5", "setosa"],
+        [[f"{n % 5}.2", f"{n % 3}.1", ["setosa", "virginica"][n % 2]] for n in range(40)],
+    )
+    _, shown = grown(task / "iris.csv", tmp_path / "sure", yes=True)
+    assert shown["target"].startswith("`column_3`, the likeliest of 3 columns")
+    with pytest.raises(UsageError, match="--target column_3"):
+        grown(task / "iris.csv", tmp_path)

@@ -11,8 +11,8 @@ from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts
 from bot.execution.machine import Machine
-from bot.replay.own_data.growing import DECIMALS, WITHHELD
 from bot.report.solution import script_files, time_limit
+from bot.solve.build_snapshot import FORM, NUMBERS, WITHHELD
 from bot.submission.handing_in import HandedIn
 from scrapers.imports.linking import link_files
 from scrapers.snapshots.card import TaskCard
@@ -20,6 +20,7 @@ from scrapers.snapshots.files import walk
 from state.words import plural
 
 _PREDICT = Path(__file__).with_name("predict.py.txt")
+_TABLES = Path(__file__).with_name("tables.py")
 _LEAST_SECONDS, _AMPLE = 300, 4
 """A script gets this time at least, and so many times what it had in the run: in too little it hands in plain answers."""
 _IMPORTED_AS = {
@@ -78,8 +79,10 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
         link_files(view, partial, lambda _: True, lambda _: None)
         _add_withheld(snapshot / WITHHELD, partial / "train.csv")
         partial.rename(folder / "data")
-    decimals = snapshot / DECIMALS
-    facts["decimal_commas"] = json.loads(decimals.read_text(encoding="utf-8")) if decimals.is_file() else []
+    facts |= json.loads((snapshot / NUMBERS).read_text(encoding="utf-8"))
+    form = snapshot / FORM
+    facts["key"] = form.read_text(encoding="utf-8").splitlines()[0].split(",")[1:] if form.is_file() else []
+    (folder / "tables.py").write_text(_TABLES.read_text(encoding="utf-8"), encoding="utf-8")
     scripts = script_files(context, handed.node)
     seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
     facts |= combining_facts(context.card, recipe, scripts)

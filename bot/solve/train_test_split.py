@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.replay.own_data.asked import Asked, Found
-from bot.replay.own_data.columns import group_of
-from bot.replay.own_data.table import OwnTable, is_missing
-from bot.replay.own_data.task import Kind
+from bot.solve.columns import group_of
+from bot.solve.solve_options import DetectedTask, SolveOptions
+from bot.solve.tables import UserTable
+from bot.solve.task import Kind
 from scrapers.snapshots.times import parse_times
 from state.errors import UsageError
 from state.words import plural
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Parted:
+class TrainTestSplit:
     """The rows of one table that are test rows, by number from 0."""
 
     test: frozenset[int]
@@ -33,28 +33,30 @@ class Parted:
     """How they were chosen, in a clause."""
 
 
-def part(train: OwnTable, target: str, kind: Kind, asked: Asked, found: Found) -> Parted:
+def split_table(
+    train: UserTable, target: str, kind: Kind, options: SolveOptions, detected: DetectedTask
+) -> TrainTestSplit:
     """Choose the test rows of a table.
 
     Raises:
         UsageError: a column that was named is missing, or cells of it are no times.
     """
     cells = list(train.column(target))
-    empty = frozenset(row for row, cell in enumerate(cells) if is_missing(cell))
+    empty = frozenset(row for row, cell in enumerate(cells) if not cell)
     if empty:
-        found.add("test rows", f"the {plural(len(empty), 'row')} without `{target}`")
-        return Parted(empty, answered=False, how=f"the rows of {train.name} without {target}")
-    if asked.time is not None:
-        test, how = _latest(train, asked.time), f"the latest rows by {asked.time}"
-    elif (group := group_of(train, target, asked, found)) is not None:
+        detected.add("test rows", f"the {plural(len(empty), 'row')} without `{target}`")
+        return TrainTestSplit(empty, answered=False, how=f"the rows of {train.name} without {target}")
+    if options.time is not None:
+        test, how = _latest(train, options.time), f"the latest rows by {options.time}"
+    elif (group := group_of(train, target, options, detected)) is not None:
         test, how = _groups(list(train.column(group))), f"whole groups by {group}"
     else:
         test, how = _by_target(cells, kind), "rows drawn at random, alike in the target"
-    found.add("test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {how}")
-    return Parted(test, answered=True, how=how)
+    detected.add("test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {how}")
+    return TrainTestSplit(test, answered=True, how=how)
 
 
-def _latest(train: OwnTable, column: str) -> frozenset[int]:
+def _latest(train: UserTable, column: str) -> frozenset[int]:
     if column not in train.header:
         raise UsageError(f"--time-column {column}: {train.name} has no such column")
     # A person who names the column says that 20171025 is no number.

@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts, uncombined
 from bot.evaluation.blending.spaces import combine, enter
 from bot.notebooks.notebook import NotebookBlend
-from bot.replay.own_data.package import _rows, predict_text
+from bot.solve import tables
+from bot.solve.package import _rows, predict_text
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import SystemClock
 
@@ -37,9 +39,11 @@ def package_of(folder, **facts):
     """The functions of predict.py, as those of a package with these facts."""
     script = folder / "predict.py"
     script.write_text(predict_text(), encoding="utf-8")
-    written = {"keys": ["row"], "columns": [], "next_id": 30, **facts}
+    written = {"keys": ["row"], "key": [], "columns": [], "next_id": 30, "has_header": True, "formats": {}, **facts}
     (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
-    return runpy.run_path(str(script))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "tables", tables)
+        return runpy.run_path(str(script))
 
 
 WAYS = [
@@ -92,16 +96,16 @@ def test_a_blend_of_new_rows_is_made_as_the_run_made_it(predicting, metric, colu
 
 
 def test_new_rows_may_be_of_windows_with_decimal_commas(tmp_path):
-    functions = package_of(tmp_path, features=["row", "Preis", "Größe"], decimal_commas=["Preis"])
+    functions = package_of(tmp_path, features=["row", "Preis", "Größe"], formats={"Preis": [",", ".' "]})
     new = tmp_path / "new.csv"
     new.write_bytes("Größe;Preis\nL;1.234,50\nM;7\n".encode("cp1252"))
-    assert functions["add_rows"](new, tmp_path) == ["30", "31"]
+    assert functions["add_rows"](new, tmp_path)[0] == ["30", "31"]
     assert (tmp_path / "test.csv").read_text(encoding="utf-8") == "row,Preis,Größe\n30,1234.50,L\n31,7,M\n"
 
 
 def test_a_file_of_new_rows_that_is_missing_is_named(tmp_path):
     with pytest.raises(SystemExit, match="there is no file nosuch"):
-        package_of(tmp_path, features=["row"], decimal_commas=[])["add_rows"](Path("nosuch.csv"), tmp_path)
+        package_of(tmp_path, features=["row"])["add_rows"](Path("nosuch.csv"), tmp_path)
 
 
 @pytest.mark.parametrize(("ids", "first"), [(["30", "31", "32"], 30), (["3", "9", "5"], 10), (["a", "b"], 0)])

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from bot.replay.own_data.task import classes_named, kind_of
+from bot.solve.task import classes_named, kind_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,326 @@
+"""Builds a snapshot-like folder of a person's own data: tables, sample submission, task; answers only if rows were withheld."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from bot.evaluation.metrics.registry import ABBREVIATIONS
+from bot.solve.class_folders import index_folders
+from bot.solve.columns import NUMBERED, id_of, refuse_answers, target_of
+from bot.solve.input_files import CollectedFiles, InputFiles, find_tables, refuse_formats
+from bot.solve.solve_options import DetectedTask, SolveOptions
+from bot.solve.tables import NA_WORDS, TableError, UserTable, is_table
+from bot.solve.task import Task, task_of, task_of_sample
+from bot.solve.train_test_split import TrainTestSplit, split_table
+from scrapers.imports.linking import link_or_copy
+from scrapers.snapshots.answers import ANSWERS, SAMPLE
+from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
+from scrapers.snapshots.tables import open_table, write_table
+from state.errors import UsageError
+from state.words import iso, plural
+
+WITHHELD = "private/withheld.csv"
+"""The rows of one table that were withheld, as training rows: the package learns from them, too."""
+NUMBERS = "numbers.json"
+"""How columns write their numbers, which new rows do, too."""
+FORM = "submission_form.csv"
+"""The columns that identify rows in the person's own sample, by the row numbers that stand in for them."""
+FEWEST = 10
+"""Rows with a target that there are to learn from; fewer cannot be split to score scripts."""
+_TRUE = {"true": "1", "false": "0"}
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """How the rows of both tables are written."""
+
+    files: InputFiles
+    targets: tuple[str, ...]
+    """Columns of the training table without which a row teaches nothing; none: labels lie elsewhere."""
+    task: Task
+    id: str
+    is_numbered: bool
+    """Whether the id is a new column with the numbers of rows."""
+    split: TrainTestSplit | None = None
+    has_sample: bool = False
+    """Whether the person's sample says what is predicted, so that tables are taken as they are."""
+    key: tuple[str, ...] = ()
+    """The columns of the sample that identify a row, where they are several."""
+
+    @property
+    def target(self) -> str | None:
+        """The one column that is predicted, where no sample says so."""
+        return None if self.has_sample else self.targets[0]
+
+
+def build_snapshot(
+    collected: CollectedFiles, folder: Path, slug: str, options: SolveOptions, now: datetime
+) -> DetectedTask:
+    """Write the snapshot-like folder of one's own data, and return what was detected.
+
+    The data is a folder with tables, or with folders of files by class; or one table. Beside the new folder tables of files
+    are made. `now` stands in for all dates.
+
+    Raises:
+        UsageError: something is missing or wrong, in one sentence that says what to do.
+        OSError: a file cannot be read, or not be written.
+    """
+    options = replace(options, metric=ABBREVIATIONS.get((options.metric or "").lower(), options.metric))
+    source = collected.source
+    if MANIFEST in collected.files:
+        raise UsageError(f"{source} is a snapshot: `bot replay` works on it, or name {source / 'data'}")
+    detected = DetectedTask()
+    files = find_tables(collected, options, detected)
+    if files is None and collected.root.is_dir():
+        staging = folder.with_name(f"{folder.name}-files")
+        staging.mkdir()
+        files = index_folders(collected.root, staging, detected)
+    if files is None:
+        refuse_formats(collected)
+        raise UsageError(
+            f"{source} holds no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders of files by class: "
+            "there is nothing to learn from"
+        )
+    rows = _without_answers(_rows(files, options, detected), detected)
+    folder.mkdir()
+    _write_data(rows, folder)
+    _write_task(rows, folder, slug, now)
+    return detected
+
+
+def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _Rows:
+    train, test, sample = files.train, files.test, files.sample
+    numbered = next(name for name in NUMBERED if name not in train.header)
+    if sample is not None and (options.target is None or options.target in sample.header):
+        key = _sample_key(sample, test)
+        task = task_of_sample(train, test, sample, key, options.metric, detected)
+        for name in task.columns:
+            if test is not None and name in test.header:
+                refuse_answers(test, name)
+        if test is not None and _is_short(sample, test):
+            detected.add(
+                "predictions",
+                f"all rows of {test.name}; {sample.name} shows {plural(sample.length, 'row')} as examples",
+            )
+        targets = tuple(name for name in (task.target or task.columns) if name in train.header)
+        one = len(key) == 1
+        return _Rows(
+            files, targets, task, key[0] if one else numbered, not one, has_sample=True, key=() if one else key
+        )
+    target = target_of(train, test, options, detected)
+    if test is not None:
+        refuse_answers(test, target)
+    task = task_of(train, target, options.metric, detected)
+    id_column = id_of(train, test, target, options, detected)
+    split = None if test is not None else split_table(train, target, task.kind, options, detected)
+    withheld = len(split.test) if split is not None and split.answered else 0
+    taught = sum(cell != "" for cell in train.column(target)) - withheld
+    if taught < FEWEST:
+        raise UsageError(
+            f"{train.name} leaves {plural(taught, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
+        )
+    return _Rows(files, (target,), task, id_column or numbered, id_column is None, split)
+
+
+def _without_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
+    """Leave out tables beside the others that hold the target of test rows, which scripts must not see."""
+    test = rows.files.test
+    if test is None or rows.id not in test.header:
+        return rows
+    tests = set(test.column(rows.id))
+    answers = [
+        name
+        for name, path in rows.files.others.items()
+        if "/" not in name and is_table(name) and _holds_answers(path, rows, tests)
+    ]
+    if answers:
+        detected.add("left out", f"{', '.join(answers)}: answers of the test rows, which scripts must not see")
+    others = {name: path for name, path in rows.files.others.items() if name not in answers}
+    return replace(rows, files=replace(rows.files, others=others))
+
+
+def _holds_answers(path: Path, rows: _Rows, tests: Set[str]) -> bool:
+    try:
+        table = UserTable.read(path)
+    except TableError:
+        return False
+    return rows.id in table.header and any(name in table.header for name in rows.targets) and not tests.isdisjoint(
+        table.column(rows.id)
+    )  # fmt: skip
+
+
+def _sample_key(sample: UserTable, test: UserTable | None) -> tuple[str, ...]:
+    """Return the columns of a sample that identify a row: its first, and further ones that test rows have, too."""
+    known = () if test is None else tuple(name for name in sample.header[:-1] if name in test.header)
+    if test is None or len(known) < 2:
+        return sample.header[:1]
+    places = [test.header.index(name) for name in known]
+    keys = [tuple(cells[at] for at in places) for cells in test.rows()]
+    return known if len(set(keys)) == len(keys) > len({key[0] for key in keys}) else sample.header[:1]
+
+
+def _write_data(rows: _Rows, folder: Path) -> None:
+    files, data = rows.files, folder / "data"
+    data.mkdir()
+    train, split = files.train, rows.split
+    test_rows = frozenset[int]() if split is None else split.test
+    write_table(data / "train.csv", _header(rows, train), _cells(rows, train, lambda row: row not in test_rows))
+    if split is not None:
+        header = [name for name in _header(rows, train) if name != rows.target]
+        write_table(data / "test.csv", header, _cells(rows, train, lambda row: row in test_rows, answers=False))
+    elif files.test is not None:
+        header = [name for name in _header(rows, files.test) if name not in rows.targets]
+        write_table(data / "test.csv", header, _cells(rows, files.test, answers=False, first=train.length))
+    if (sample := files.sample) is not None and rows.has_sample and not rows.key and not _is_short(sample, files.test):
+        columns = [sample.header.index(name) for name in (rows.id, *rows.task.columns)]
+        write_table(
+            folder / SAMPLE, [rows.id, *rows.task.columns], ([cells[at] for at in columns] for cells in sample.rows())
+        )
+    else:
+        with open_table(data / "test.csv") as tests:
+            place = next(tests)[1].index(rows.id)
+            cells = ([row[place], *rows.task.default] for _, row in tests)
+            write_table(folder / SAMPLE, [rows.id, *rows.task.columns], cells)
+    if sample is not None and files.test is not None and rows.key:
+        _write_form(rows, sample, files.test, folder / FORM)
+    if split is not None and split.answered:
+        (folder / ANSWERS).parent.mkdir(mode=0o700)
+        write_table(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, split))
+        write_table(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
+    formats = {name: [how.decimal, how.thousands] for name, how in train.numbers.items()}
+    (folder / NUMBERS).write_text(json.dumps({"has_header": train.has_header, "formats": formats}), encoding="utf-8")
+    for name, path in files.others.items():
+        if not (data / name).exists():
+            link_or_copy(path, data / name)
+
+
+def _is_short(sample: UserTable, test: UserTable | None) -> bool:
+    """Whether a sample shows the form with a few rows alone, or with none of the test rows, which are all to be predicted."""
+    if test is None or sample.header[0] not in test.header:
+        return False
+    tests = set(test.column(sample.header[0]))
+    shown = set(sample.column(sample.header[0]))
+    return shown < tests or shown.isdisjoint(tests)
+
+
+def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> None:
+    """Write the person's key of each test row beside its number, in the order of a sample that has them all."""
+    places = [test.header.index(name) for name in rows.key]
+    number_of = {
+        tuple(cells[at] for at in places): number for number, cells in enumerate(test.rows(), rows.files.train.length)
+    }
+    at_sample = [sample.header.index(name) for name in rows.key]
+    keys = [tuple(cells[at] for at in at_sample) for cells in sample.rows()]
+    if set(keys) != set(number_of):
+        keys = list(number_of)
+    write_table(out, [rows.id, *rows.key], ([str(number_of[key]), *key] for key in keys))
+
+
+def restore_form(form: Path, submission: Path) -> None:
+    """Put the person's own key columns in the place of row numbers, in the order of their sample; without a form do nothing.
+
+    Raises:
+        OSError: a file cannot be read, or not be written.
+    """
+    if not form.is_file() or not submission.is_file():
+        return
+    with submission.open(encoding="utf-8", newline="") as file:
+        header, *predictions = csv.reader(file)
+    by_number = {cells[0]: cells[1:] for cells in predictions}
+    with form.open(encoding="utf-8", newline="") as file:
+        names, *keys = csv.reader(file)
+    if header[0] == names[0]:  # it is not restored yet
+        partial = submission.with_suffix(".partial")
+        write_table(partial, [*names[1:], *header[1:]], ([*key[1:], *by_number[key[0]]] for key in keys))
+        partial.replace(submission)
+
+
+def _header(rows: _Rows, table: UserTable) -> list[str]:
+    return [rows.id, *table.header] if rows.is_numbered else list(table.header)
+
+
+def _cells(
+    rows: _Rows,
+    table: UserTable,
+    wanted: Callable[[int], bool] = lambda _: True,
+    *,
+    answers: bool = True,
+    first: int = 0,
+) -> Iterator[list[str]]:
+    """Yield the wanted rows, with a number in front if they have no id; `first` is that of the first row.
+
+    With answers, rows without one are left out: with nothing to learn from them, they would turn whole numbers into floats.
+    """
+    targets = [table.header.index(name) for name in rows.targets if name in table.header]
+    labels = {table.header.index(name): to for name, to in rows.task.labels.items() if name in table.header}
+    for number, cells in enumerate(table.rows()):
+        if not wanted(number) or (answers and targets and not any(cells[at] for at in targets)):
+            continue
+        for place, written in labels.items():
+            cells[place] = written.get(cells[place], cells[place])
+        kept = [cell for place, cell in enumerate(cells) if answers or place not in targets]
+        yield [str(first + number), *kept] if rows.is_numbered else kept
+
+
+def _answers(rows: _Rows, split: TrainTestSplit) -> Iterator[list[str]]:
+    """Yield id and truth of each withheld row, in the form of predictions."""
+    train = rows.files.train
+    at = train.header.index(rows.target or "")
+    for number, cells in enumerate(train.rows()):
+        if number not in split.test:
+            continue
+        key = str(number) if rows.is_numbered else cells[train.header.index(rows.id)]
+        value = cells[at]
+        if rows.task.classes:
+            yield [key, *("1" if name == value else "0" for name in rows.task.classes)]
+        else:
+            yield [key, value if rows.task.metric.takes != "number" else _TRUE.get(value.lower(), value)]
+
+
+def _write_task(rows: _Rows, folder: Path, slug: str, now: datetime) -> None:
+    task = rows.task
+    manifest = {
+        "format": 1,
+        "slug": slug,
+        "title": slug,
+        "metric": {"name": task.metric.name, "direction": task.metric.direction, "params": {}},
+        "id_column": rows.id,
+        "prediction_columns": list(task.columns),
+        "enabled_at": iso(now),
+        "deadline": iso(now),
+        "collected_at": iso(now),
+        "split": rows.split.how if rows.split else "the owner's own test rows",
+        "sources": [rows.files.train.name],
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / DESCRIPTION).write_text(_description(rows, slug), encoding="utf-8")
+
+
+def _description(rows: _Rows, slug: str) -> str:
+    task = rows.task
+    what = f"`{rows.target}`" if rows.target else ", ".join(f"`{name}`" for name in task.columns[:20])
+    how = {
+        "two classes": "It has two classes.",
+        "classes": "It has several classes.",
+        "quantity": "It is a quantity.",
+    }[task.kind]
+    how += "".join(
+        f" In `{name}`, {one} stands for {old!r}." for name, to in task.labels.items() for old, one in to.items()
+    )
+    how += "".join(
+        f" {value!r} is a class of `{rows.target}`, though pandas reads it as missing unless told `keep_default_na=False`."
+        for value in task.classes
+        if value.lower() in NA_WORDS
+    )
+    of_classes = task.metric.of_classes and task.metric.takes == "number"
+    several = "a probability for each class" if of_classes else "a prediction in each column"
+    form = several if len(task.columns) > 1 else "one prediction"
+    own = f"\n## Data\n\n{rows.files.description}\n" if rows.files.description else ""
+    return (
+        f"# {slug}\n\nPredict {what} of each row of `test.csv`. {how}\n\n"
+        f"## Evaluation\n\nPredictions are scored by `{task.metric.name}` ({task.metric.direction} it). `sample_submission.csv` "
+        f"shows their form: {form} for each `{rows.id}`.\n{own}"
+    )

@@ -1,0 +1,457 @@
+"""Which files of a person's data are the training rows, the test rows and the sample submission."""
+
+import csv
+import json
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, time
+from pathlib import Path
+from typing import Any
+
+from bot.solve.solve_options import DetectedTask, SolveOptions
+from bot.solve.tables import TableError, UserTable, is_table
+from scrapers.kaggle.samples import find_samples
+from scrapers.snapshots.files import walk
+from scrapers.snapshots.tables import write_table
+from scrapers.snapshots.unpacking import Unpacking
+from state.errors import DownloadFailed, NoRoom, UsageError
+from state.words import plural
+
+_CODE = frozenset((".ipynb", ".py", ".r", ".html", ".pdf"))
+_WORKBOOKS = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
+_CONVERTED = _WORKBOOKS | {".parquet", ".pq", ".jsonl", ".ndjson", ".json"}
+_UNREADABLE = frozenset(
+    (".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".arff", ".sas7bdat", ".dta", ".sav", ".db", ".rar")
+)
+_DEEPEST = 3
+"""Archives within archives."""
+_MOST_TABLES = 50
+"""A folder with more tables is one of data files, whose roles must be named."""
+_TRAIN, _TEST = frozenset(("train", "training", "learn")), frozenset(("test", "testing", "unseen", "predict"))
+_LABELS = frozenset(("label", "labels", "target", "targets", "y", "values", "answers"))
+DESCRIPTION = "description.md"
+
+
+@dataclass(frozen=True)
+class InputFiles:
+    """The tables of a person's data, and the files beside them."""
+
+    train: UserTable
+    test: UserTable | None
+    sample: UserTable | None
+    others: Mapping[str, Path]
+    """By path within the data."""
+    description: str
+    """The person's own words on the data; empty: there are none."""
+
+
+@dataclass(frozen=True)
+class CollectedFiles:
+    """All files of a person's data."""
+
+    source: Path
+    """As it was named."""
+    files: Mapping[str, Path]
+    """By path within the data: archives unpacked, other formats as CSV."""
+    root: Path
+    """The folder of the data; of an archive, that of what it holds."""
+    scratch: Path
+    """An empty folder for tables that are made of others."""
+
+
+def find_tables(collected: CollectedFiles, options: SolveOptions, detected: DetectedTask) -> InputFiles | None:
+    """Find the tables among a folder's files, by name or by contents; None where the folder has no table.
+
+    Raises:
+        UsageError: it is unclear which table is which, or one cannot be read.
+    """
+    files, source = collected.files, collected.source
+    tables = _Tables(files, options)
+    if not tables.names and options.train is None:
+        return None
+    samples = [] if len(tables.names) == 1 else _samples(tables, options)
+    rest = [name for name in tables.names if name not in samples]
+    sample = tables.read(options.choose("sample submission", "", samples, source)) if samples else None
+    test_names = [options.test] if options.test else [name for name in rest if _tokens(name) & _TEST]
+    train_names = [options.train] if options.train else [name for name in rest if _tokens(name) & _TRAIN]
+    test_names = [name for name in test_names if name not in train_names]
+    left_out: set[str] = set()
+    if len(test_names) > 1:
+        test_names, left_out = _without_answers(test_names)
+    if not train_names:
+        train_names, test_names = _by_contents(tables, rest, test_names)
+    if not train_names and len(rest) == 1:
+        train_names = rest
+    train, used = _training_table(tables, train_names or rest, collected, options, detected)
+    if not test_names:
+        test_names = [name for name in rest if name not in used and _lacks_a_column(tables, name, train)][:2]
+    test_name = options.choose("test", "test", test_names, source) if test_names else None
+    test = None if test_name is None else tables.read(test_name, like=train)
+    if sample is not None:
+        sample = UserTable.read(sample.path, numbers=train.numbers)
+    if left_out:
+        detected.add("left out", f"{', '.join(sorted(left_out))}: answers of the test rows, which scripts must not see")
+    roles = {*used, *left_out, test_name, *samples, DESCRIPTION}
+    others = {name: path for name, path in files.items() if name not in roles}
+    return _described(train, test, sample, others, files, used, detected)
+
+
+def _described(
+    train: UserTable,
+    test: UserTable | None,
+    sample: UserTable | None,
+    others: Mapping[str, Path],
+    files: Mapping[str, Path],
+    used: Sequence[str],
+    detected: DetectedTask,
+) -> InputFiles:
+    size = f"{plural(train.length, 'row')}, {plural(len(train.header), 'column')}"
+    detected.add("training rows", f"{' and '.join(used)}, {size}")
+    if test is not None:
+        detected.add("test rows", f"{test.name}, {plural(test.length, 'row')}")
+    if sample is not None:
+        detected.add("sample", sample.name)
+    for table in (table for table in (train, test, sample) if table is not None):
+        for note in table.notes:
+            detected.add("note", f"{table.name}: {note}" if table.name not in note else note)
+    if rewritten := [name for name, how in train.numbers.items() if how.thousands]:
+        detected.add("numbers", f"read from forms such as 1.234,5 or $1,234: {', '.join(rewritten)}")
+    if others:
+        shown = ", ".join(list(others)[:3]) + (", ..." if len(others) > 3 else "")
+        detected.add("other files", f"{len(others):,}, which scripts may read too: {shown}")
+    words = files.get(DESCRIPTION)
+    text = words.read_text(encoding="utf-8", errors="replace") if words is not None else ""
+    return InputFiles(train, test, sample, others, text)
+
+
+class _Tables:
+    """The tables in a folder itself, read when they are needed."""
+
+    def __init__(self, files: Mapping[str, Path], options: SolveOptions) -> None:
+        self._files = files
+        self._options = options
+        self.names = [name for name in files if "/" not in name and is_table(name)]
+        self._read: dict[str, UserTable] = {}
+
+    def read(self, name: str, *, like: UserTable | None = None) -> UserTable:
+        """Return a table by its path within the data, or one that lies elsewhere; raises UsageError."""
+        path = self._files.get(name, Path(name))
+        if not path.is_file():
+            raise UsageError(f"there is no file {name}")
+        if name not in self._read or like is not None:
+            try:
+                numbers = None if like is None else like.numbers
+                self._read[name] = UserTable.read(path, has_header=self._options.header, numbers=numbers)
+            except TableError as error:
+                raise UsageError(str(error)) from error
+        return self._read[name]
+
+    def header(self, name: str) -> tuple[str, ...]:
+        """Return a table's names; nothing where it cannot be read, as only those that are used must be."""
+        try:
+            return self.read(name).header
+        except UsageError:
+            return ()
+
+
+def _tokens(name: str) -> set[str]:
+    """Return the words of a file's name, without its suffixes: `trainData_v2.csv` has train, data and v."""
+    stem = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", Path(name).name.split(".")[0])
+    return set(re.findall(r"[a-z]+", stem.lower()))
+
+
+def _samples(tables: _Tables, options: SolveOptions) -> list[str]:
+    """Return the tables that may be the sample submission: they are named like one, and are no training or test rows."""
+    named = {
+        Path(name).with_suffix("").name + ".csv" if not name.endswith(".csv") else name: name for name in tables.names
+    }
+    return [
+        named[name]
+        for name in find_samples(tuple(named))
+        if named[name] not in (options.train, options.test)
+        and not _tokens(name) & _TRAIN
+        and len(tables.header(named[name])) > 1
+    ]
+
+
+def _without_answers(names: Sequence[str]) -> tuple[list[str], set[str]]:
+    """Part test tables from those that hold their labels (`y_test.csv`)."""
+    answers = {name for name in names if _tokens(name) & _LABELS}
+    return (
+        ([name for name in names if name not in answers], answers)
+        if len(answers) < len(names)
+        else (list(names), set())
+    )
+
+
+def _by_contents(tables: _Tables, rest: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the training and the test table where one has all columns of the other and one or more in addition."""
+    if len(rest) > _MOST_TABLES:
+        return [], list(tests)
+    headers = {name: set(tables.header(name)) for name in rest}
+    pairs = [
+        (train, test)
+        for train in rest
+        for test in (tests or rest)
+        if len(headers[test] & headers[train]) >= 2 and headers[test] < headers[train]
+    ]
+    return ([pairs[0][0]], [pairs[0][1]]) if len(pairs) == 1 else ([], list(tests))
+
+
+def _lacks_a_column(tables: _Tables, name: str, train: UserTable) -> bool:
+    """Whether a table holds test rows by its contents: the training columns, without one."""
+    header = set(tables.header(name))
+    return len(header) >= 2 and header < set(train.header) and len(set(train.header) - header) == 1
+
+
+def _training_table(
+    tables: _Tables,
+    names: Sequence[str],
+    collected: CollectedFiles,
+    options: SolveOptions,
+    detected: DetectedTask,
+) -> tuple[UserTable, list[str]]:
+    """Return the training table and the files of which it is made: one, or features and labels, which are joined."""
+    if len(names) == 2:
+        for features, labels in (names, names[::-1]):
+            if _tokens(features) & _LABELS and not _tokens(labels) & _LABELS:
+                continue
+            joined = _join(tables.read(features), tables.read(labels), collected.scratch / "train.csv", detected)
+            if joined is not None:
+                return joined, [features, labels]
+    chosen = options.choose("training", "train", names, collected.source)
+    return tables.read(chosen), [chosen]
+
+
+def _join(features: UserTable, labels: UserTable, out: Path, detected: DetectedTask) -> UserTable | None:
+    """Write each row of features with its labels; None where no columns of both tell which row is which.
+
+    Where they share no columns and have equally many rows, rows are taken in order (`X_train.csv`, `y_train.csv`).
+    """
+    numbered = [name for name in labels.header if name.startswith("Unnamed: ")]
+    key = [name for name in features.header if name in labels.header and name not in numbered]
+    added = [name for name in labels.header if name not in key and name not in numbered]
+    if not added or len(key) == len(features.header):
+        return None
+    if not key and features.length != labels.length:
+        return None
+    if not key and not _tokens(labels.name) & _LABELS:
+        return None
+    places = [labels.header.index(name) for name in added]
+    key_places = [labels.header.index(name) for name in key]
+    by_key: dict[tuple[str, ...], list[str]] = {}
+    for number, cells in enumerate(labels.rows()):
+        row_key = tuple(cells[at] for at in key_places) if key else (str(number),)
+        if row_key in by_key:
+            return None
+        by_key[row_key] = [cells[at] for at in places]
+    of_features = [features.header.index(name) for name in key]
+    keys = [
+        tuple(cells[at] for at in of_features) if key else (str(number),)
+        for number, cells in enumerate(features.rows())
+    ]
+    known = sum(row_key in by_key for row_key in keys)
+    if len(set(keys)) < len(keys) or known < len(keys) / 2:
+        return None
+    nothing = [""] * len(added)
+    rows = ([*cells, *by_key.get(row_key, nothing)] for row_key, cells in zip(keys, features.rows(), strict=True))
+    write_table(out, [*features.header, *added], rows)
+    how = f"by {', '.join(key)}" if key else "row by row"
+    lost = f"; {plural(len(keys) - known, 'row')} without a label" if known < len(keys) else ""
+    detected.add("joined", f"{features.name} and {labels.name} {how}{lost}")
+    return UserTable.read(out, has_header=True)
+
+
+@contextmanager
+def collect_files(source: Path, out: Path) -> Iterator[CollectedFiles]:
+    """Yield a folder's files, or the one file that is named; what was unpacked goes at the end.
+
+    What is in `out`, where runs are written, is left out.
+
+    Raises:
+        UsageError: there is no such file, an archive is damaged, unsafe or too large, or a file cannot be converted.
+        OSError: a file cannot be read, or not be written.
+    """
+    if not source.exists():
+        raise UsageError(f"there is no folder or file {source}")
+    with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=out) as place:
+        unpacked, scratch = Path(place) / "unpacked", Path(place) / "made"
+        unpacked.mkdir()
+        scratch.mkdir()
+        root = source
+        if source.is_file() and _is_packed(source):
+            _unpack(source, folder := Path(tempfile.mkdtemp(dir=unpacked)))
+            root = _innermost(folder)
+        named = {root.name: root} if root.is_file() else {p.as_posix(): root / p for p in _files(root, out)}
+        expanded = [name for name, path in named.items() if "/" not in name and _is_expanded(path)]
+        files = {name: path for name, path in named.items() if name not in expanded}
+        for name in expanded:
+            for inner, path in _expanded(named[name], unpacked, depth=1):
+                files.setdefault(inner, path)
+        yield CollectedFiles(source, dict(sorted(files.items())), root, scratch)
+
+
+def _is_expanded(path: Path) -> bool:
+    return _is_packed(path) or path.suffix.lower() in _CONVERTED
+
+
+def _is_packed(path: Path) -> bool:
+    name = path.name.lower()
+    return name.endswith((".zip", ".7z", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz"))
+
+
+def _expanded(path: Path, scratch: Path, *, depth: int) -> Iterator[tuple[str, Path]]:
+    """Yield what a packed or converted file holds, by path."""
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    if not _is_packed(path):
+        for table in _as_csv(path, folder):
+            yield table.name, table
+        return
+    _unpack(path, folder)
+    inner = _innermost(folder)
+    for member in walk(inner):
+        name = member.relative_to(inner).as_posix()
+        if any(part.startswith((".", "__")) for part in Path(name).parts):
+            continue
+        if "/" not in name and depth < _DEEPEST and _is_expanded(member):
+            yield from _expanded(member, scratch, depth=depth + 1)
+        else:
+            yield name, member
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    try:
+        if path.suffix.lower() == ".zip":
+            Unpacking(path.name, path, folder).run()
+        elif path.suffix.lower() == ".7z":
+            _unpack_7z(path, folder)
+        else:
+            with tarfile.open(path) as opened:
+                opened.extractall(folder, filter="data")
+    except (DownloadFailed, NoRoom) as error:
+        raise UsageError(str(error)) from error
+    except (tarfile.TarError, EOFError) as error:
+        raise UsageError(f"{path.name} cannot be unpacked: {error}") from error
+
+
+def _unpack_7z(path: Path, folder: Path) -> None:
+    import py7zr  # only where there is a 7z: it loads ten libraries
+
+    try:
+        with py7zr.SevenZipFile(path) as opened:
+            size = sum(member.uncompressed for member in opened.list())
+            if size > shutil.disk_usage(folder).free // 2:
+                raise UsageError(f"{path.name} unpacks to {size:,} bytes, more than half of what is free on the disk")
+            opened.extractall(folder)  # noqa: S202 (py7zr refuses members that leave the folder)
+    except py7zr.exceptions.ArchiveError as error:
+        raise UsageError(f"{path.name} cannot be unpacked: {error}") from error
+
+
+def _as_csv(path: Path, folder: Path) -> Iterator[Path]:
+    """Write a workbook's sheets, Parquet or JSON as CSV; a JSON that is no table stays as it is."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix in _WORKBOOKS:
+            yield from _sheets(path, folder)
+        elif suffix in (".parquet", ".pq"):
+            from fastparquet import ParquetFile  # type: ignore[import-untyped]  # it takes a third of a second
+
+            out = folder / f"{path.stem}.csv"
+            with path.open("rb") as file:
+                ParquetFile(file).to_pandas().to_csv(out, index=False)
+            yield out
+        else:
+            records = _json_records(path)
+            yield path if records is None else _write_records(folder / f"{path.stem}.csv", records)
+    except (ValueError, TypeError, OSError, KeyError) as error:
+        raise UsageError(f"{path.name} cannot be read as a table: {str(error)[:200]}") from error
+
+
+def _sheets(path: Path, folder: Path) -> Iterator[Path]:
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
+    except CalamineError as error:
+        raise UsageError(f"{path.name} cannot be read as a workbook: {error}") from error
+    filled = {name: rows for name, rows in sheets.items() if rows}
+    for name, rows in filled.items():
+        stem = path.stem if len(filled) == 1 else re.sub(r"[^\w.-]+", "_", name)
+        out = folder / f"{stem}.csv"
+        write_table(out, [_cell(value) for value in rows[0]], ([_cell(value) for value in row] for row in rows[1:]))
+        yield out
+
+
+def _cell(value: object) -> str:
+    """Return a workbook's value as text: whole numbers without a point, times in ISO 8601."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+def _json_records(path: Path) -> list[dict[str, Any]] | None:
+    """Return the objects of a JSON array, of JSON lines, or of a table by columns; None where it is something else."""
+    text = path.read_text(encoding="utf-8-sig")
+    content: Any = None
+    with suppress(ValueError):
+        content = json.loads(text)
+    if content is None:
+        content = [json.loads(line) for line in text.splitlines() if line.strip()]
+    if isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values()):
+        lengths = {len(column) for column in content.values()}
+        content = (
+            [dict(zip(content, row, strict=True)) for row in zip(*content.values(), strict=True)]
+            if len(lengths) == 1
+            else None
+        )
+    is_table_of = isinstance(content, list) and content and all(isinstance(record, dict) for record in content)
+    return content if is_table_of else None
+
+
+def _write_records(out: Path, records: Sequence[Mapping[str, Any]]) -> Path:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        for record in records:
+            writer.writerow([_json_cell(record.get(name)) for name in names])
+    return out
+
+
+def _json_cell(value: object) -> object:
+    return "" if value is None else json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+
+
+def _files(source: Path, out: Path) -> Iterator[Path]:
+    """Yield files below a folder, without hidden ones, code, and what runs have written."""
+    runs, within = out.resolve(), source.resolve().is_relative_to(out.resolve())
+    for path in walk(source):
+        relative = path.relative_to(source)
+        hidden = any(part.startswith((".", "__")) for part in relative.parts)
+        written = not within and runs in path.resolve().parents
+        if not hidden and not written and path.suffix.lower() not in _CODE and path.is_file():
+            yield relative
+
+
+def refuse_formats(collected: CollectedFiles) -> None:
+    """Raise UsageError if a folder without tables has such in a folder, or files of a format that is not read."""
+    for name, path in collected.files.items():
+        if path.suffix.lower() in _UNREADABLE and "/" not in name:
+            raise UsageError(f"{name} is of a format that is not read: save it as CSV, Excel or Parquet")
+        if is_table(name):
+            raise UsageError(f"{name} is a table in a folder: name {collected.source / Path(name).parent}")
+
+
+def _innermost(folder: Path) -> Path:
+    """Return the folder in which there is more than another folder: archives often hold one alone."""
+    while len(inside := [path for path in folder.iterdir() if path.name[0] not in "._"]) == 1 and inside[0].is_dir():
+        folder = inside[0]
+    return folder

@@ -1,0 +1,56 @@
+"""What a person may say of their own data, and what is detected of the rest."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from state.errors import UsageError
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """The options of `bot solve` that describe the data; None: detect it."""
+
+    target: str | None = None
+    metric: str | None = None
+    id: str | None = None
+    group: str | None = None
+    """The column whose groups stay together where one table is split; `none`: rows go one by one."""
+    time: str | None = None
+    """The column by which one table is split: the latest rows become the test rows."""
+    train: str | None = None
+    test: str | None = None
+    header: bool | None = None
+    """Whether the first row of tables names their columns."""
+    yes: bool = False
+    """Whether the likelier of two readings is taken without asking."""
+
+    def choose(self, role: str, option: str, names: Sequence[str], source: Path) -> str:
+        """Return the one of several tables, the likeliest first.
+
+        Raises:
+            UsageError: there are several, and the likeliest is not to be taken unasked; or there is none.
+        """
+        if len(names) == 1 or (names and self.yes):
+            return names[0]
+        if not names or not option:
+            listed = ", ".join(names) or "none"
+            raise UsageError(f"cannot tell which table of {source} holds the {role} rows: {listed}")
+        shown = names[:5]
+        commands = "; or ".join(
+            f"bot solve {shlex.quote(str(source))} --{option} {shlex.quote(name)}" for name in shown
+        )
+        raise UsageError(f"{len(names)} tables may hold the {role} rows; say which: {commands}")
+
+
+@dataclass
+class DetectedTask:
+    """What was detected, in the order in which it is shown."""
+
+    lines: list[tuple[str, str]] = field(default_factory=list)
+    """A word for what it is, and the sentence."""
+
+    def add(self, what: str, sentence: str) -> None:
+        """Add a line."""
+        self.lines.append((what, sentence))

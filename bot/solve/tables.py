@@ -1,0 +1,485 @@
+"""Tables as people have them: any common encoding, separator, header and way to write numbers, read row by row.
+
+It needs nothing but the standard library, since `predict.py` of a solution reads new rows with this file, too. What is
+read is plain: names as pandas gives them, numbers as `1234.5`, an empty cell where a value is missing. A word is a word: `None`
+and `NA` are missing among numbers alone, or where the table was written by R, which quotes words.
+"""
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+DELIMITERS = ",;\t|"
+OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".psv")
+LONGEST_CELL = 16_000_000
+"""Characters; a quote that is never closed must not swallow a whole file."""
+_HEAD_BYTES, _HEAD_ROWS = 1 << 18, 200
+_SAMPLED_ROWS = 4000
+"""Rows, spread over the whole table, by which the ways of writing numbers are told."""
+_MOST_SHORT = 0.01
+"""Share of rows that may lack cells at their ends; of more, the table is read wrongly or damaged."""
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_PACKED = (
+    (b"PK\x03\x04", "a zip archive or an Excel workbook"),
+    (b"\x1f\x8b", "packed with gzip"),
+    (b"PAR1", "Parquet"),
+)
+
+NA_WORDS = frozenset(
+    ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "<na>", "?", "-", "--", ".", "..", "missing", "unknown")
+)
+"""What stands for a missing value among numbers, in lower case."""
+_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:[. ']\d{3})+|\d+)(?:,\d*)?|[-+]?,\d+")
+_THOUSANDS = re.compile(r"[-+]?(?:\d{1,3}(?:[,' ]\d{2,3})*[,' ]\d{3}|\d+)(?:\.\d*)?|[-+]?\.\d+")
+_EITHER = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+"""A comma that may part thousands or decimals: 1,234."""
+_GROUPED = re.compile(r"\d[,.' ]\d{3}(?!\d)")
+_CURRENCY = re.compile(r"^([-+(]?)\s*(?:[$€£¥₹]|USD|EUR|GBP|CHF)\s*|\s*(?:[$€£¥₹%]|USD|EUR|GBP|CHF)\s*(\)?)$")
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2019": "'"})
+_R_NA = re.compile(r"(?<![^,;\t])NA(?![^,;\t\r\n])")
+
+
+class TableError(Exception):
+    """A file that cannot be read as a table: a sentence that says where, and what to do."""
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How a column writes its numbers."""
+
+    decimal: str = "."
+    thousands: str = ""
+    """Characters that part groups of digits."""
+
+    def plain(self, cell: str) -> str:
+        """Return a number as `1234.5`, nothing for a missing one, and any other text as it is."""
+        text = cell.strip()
+        if text.lower() in NA_WORDS:
+            return ""
+        number = _bare(text)
+        pattern = _DECIMAL_COMMA if self.decimal == "," else _THOUSANDS
+        if not pattern.fullmatch(number):
+            return number if _PLAIN.fullmatch(number) else cell
+        for mark in self.thousands:
+            number = number.replace(mark, "")
+        return number.replace(self.decimal, ".")
+
+
+PLAIN = NumberFormat()
+
+
+@dataclass(frozen=True)
+class UserTable:
+    """A readable table: its rows are as long as the header, whose names differ."""
+
+    path: Path
+    header: tuple[str, ...]
+    length: int
+    """Rows without the header."""
+    numbers: Mapping[str, NumberFormat]
+    """How the columns of numbers write them; other columns hold words."""
+    has_header: bool
+    notes: tuple[str, ...] = ()
+    """What a reader should know of how it was read, in clauses."""
+    _source: "_Source" = field(repr=False, kw_only=True)
+    _kept: tuple[int, ...] = field(repr=False, kw_only=True)
+    _width: int = field(repr=False, kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """The file's name, for sentences."""
+        return self.path.name
+
+    @classmethod
+    def read(
+        cls, path: Path, *, has_header: bool | None = None, numbers: Mapping[str, NumberFormat] | None = None
+    ) -> "UserTable":
+        """Check a table from its first row to its last.
+
+        Args:
+            path: a text (`SUFFIXES`), perhaps packed (`OPENERS`).
+            has_header: whether the first row names the columns; None: by its contents.
+            numbers: how columns write their numbers, as another table of the same data has them.
+
+        Raises:
+            TableError: it cannot be read.
+        """
+        try:
+            source = _Source.open(path)
+            return cls._checked(path, source, has_header, numbers or {})
+        except csv.Error as error:
+            raise TableError(f"{path.name} cannot be read as a table: {error}") from error
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise TableError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+    @classmethod
+    def _checked(
+        cls, path: Path, source: "_Source", has_header: bool | None, known: Mapping[str, NumberFormat]
+    ) -> "UserTable":
+        head = list(islice(source.records(), _HEAD_ROWS))
+        if not head:
+            raise TableError(f"{path.name} is empty")
+        if has_header is None:
+            has_header = not _is_data(head[0][1], [cells for _, cells in head[1:]])
+        width, usual, names, notes = _columns(path.name, head, has_header=has_header)
+        kept_rows, counted, filled = _survey(path.name, source, width, usual, skip=has_header)
+        if not counted.rows:
+            raise TableError(f"{path.name} has a header and no rows")
+        kept = tuple(at for at, name in enumerate(names) if name or filled[at])
+        header = _distinct([names[at] for at in kept], kept)
+        if not has_header:
+            notes = [*notes, "its first row looks like data, so columns are numbered (--header, if it names them)"]
+        sample = {name: [row[at] for row in kept_rows] for name, at in zip(header, kept, strict=True)}
+        numbers = number_formats(sample, source.delimiter) | {name: known[name] for name in header if name in known}
+        notes += [*source.notes, *counted.notes]
+        return cls(
+            path, header, counted.rows, numbers, has_header, tuple(notes), _source=source, _kept=kept, _width=width
+        )
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the rows in order: numbers are plain, cells that hold nothing are empty."""
+        formats = [self.numbers.get(name) for name in self.header]
+        skip = self.has_header
+        width = max(self._kept) + 1
+        for _, cells in self._source.records():
+            if skip:
+                skip = False
+                continue
+            if _is_filler(cells, self._width):
+                continue
+            cells = cells if len(cells) >= width else cells + [""] * (width - len(cells))
+            yield [
+                text if how is None or not text or (how is PLAIN and text.isdigit()) else how.plain(text)
+                for text, how in zip((cells[at] for at in self._kept), formats, strict=True)
+            ]
+
+    def column(self, name: str) -> Iterator[str]:
+        """Yield a column's cells in order."""
+        place = self.header.index(name)
+        return (cells[place] for cells in self.rows())
+
+
+def is_table(name: str) -> bool:
+    """Whether a file has the name of a text table, perhaps packed."""
+    path = Path(name.lower())
+    return (path.with_suffix("").suffix if path.suffix in OPENERS else path.suffix) in SUFFIXES
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The records of a file: how its bytes are letters, and its letters are cells."""
+
+    path: Path
+    encoding: str
+    delimiter: str
+    escape: str | None
+    skipped: int
+    """Records before the header: titles, comments."""
+    quotes_words: bool
+    """Whether it is as R writes tables: all names quoted, so that a bare NA is a missing value."""
+    notes: tuple[str, ...]
+
+    @classmethod
+    def open(cls, path: Path) -> "_Source":
+        encoding, notes = _encoding(path)
+        head = "".join(islice(_lines(path, encoding), 4 * _HEAD_ROWS))[:_HEAD_BYTES]
+        if "\0" in head:
+            raise TableError(f"{path.name} is no text: save it as CSV")
+        forced = re.match(r"sep=(.)\r?\n", head)
+        delimiter, escape = (forced[1], None) if forced else _dialect(head, path.name)
+        records = _parse(io.StringIO(head, newline=""), delimiter, escape)
+        try:
+            rows = [cells for _, cells in islice(records, _HEAD_ROWS)]
+        except csv.Error as error:
+            raise TableError(f"{path.name} cannot be read as a table: {error}") from error
+        skipped = int(bool(forced)) + _preamble(rows[bool(forced) :])
+        if skipped > bool(forced):
+            notes = (
+                *notes,
+                f"{skipped} line{'s' * (skipped > 1)} before the header {'are' if skipped > 1 else 'is'} left out",
+            )
+        lines = [line for line in head.splitlines() if line.strip()][skipped:]
+        quoted = bool(lines) and all(part.strip().startswith('"') for part in lines[0].split(delimiter))
+        return cls(path, encoding, delimiter, escape, skipped, quoted, notes)
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line number and the stripped cells of each record, the header's first; empty lines are left out."""
+        lines: Iterable[str] = _lines(self.path, self.encoding)
+        if self.quotes_words:
+            lines = (_without_na(line) if "NA" in line else line for line in lines)
+        records = islice(_parse(lines, self.delimiter, self.escape), self.skipped, None)
+        return ((line, [cell.strip() for cell in cells]) for line, cells in records)
+
+
+@dataclass
+class _Survey:
+    rows: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def _survey(
+    name: str, source: _Source, width: int, usual: int, *, skip: bool
+) -> tuple[list[list[str]], _Survey, list[bool]]:
+    """Read all rows; return a sample spread over the table, counts, and which columns hold anything."""
+    sample: list[list[str]] = []
+    filled = [False] * width
+    found, blank, short, first_short, stride = _Survey(), 0, 0, 0, 1
+    for line, cells in islice(source.records(), int(skip), None):
+        if _is_filler(cells, width):
+            blank += 1
+            continue
+        if len(cells) > width and any(cells[width:]):
+            raise TableError(
+                f"{name}:{line}: the row has {len(cells)} cells, but the header has {width}; "
+                "put cells that hold the separator in quotes"
+            )
+        if len(cells) < width:
+            if len(cells) < usual:
+                short, first_short = short + 1, first_short or line
+            cells = cells + [""] * (width - len(cells))
+        if not all(filled):
+            filled = [was or cells[at] != "" for at, was in enumerate(filled)]
+        if found.rows % stride == 0:
+            sample.append(cells)
+            if len(sample) >= 2 * _SAMPLED_ROWS:
+                sample, stride = sample[::2], 2 * stride
+        found.rows += 1
+    if short > max(1, _MOST_SHORT * found.rows) or (short and found.rows < 1 / _MOST_SHORT):
+        cells_of = f"fewer cells than the header, which has {width}"
+        raise TableError(f"{name}:{first_short}: the row has {cells_of}; {short:,} of {found.rows:,} rows are so")
+    if short:
+        found.notes.append(
+            f"{short:,} of {found.rows:,} rows lack cells at their ends, the first in line {first_short}"
+        )
+    if blank:
+        found.notes.append(f"{blank:,} row{'s' * (blank > 1)} without values {'are' if blank > 1 else 'is'} left out")
+    return sample, found, filled
+
+
+def _is_filler(cells: Sequence[str], width: int) -> bool:
+    """Whether a record is no row of the table: it is blank, or a line of text such as a footer."""
+    return not any(cells) or (len(cells) == 1 and width > 2)
+
+
+def _columns(
+    name: str, head: Sequence[tuple[int, list[str]]], *, has_header: bool
+) -> tuple[int, int, list[str], list[str]]:
+    """Return how many cells rows may have, how many most have, a name for each (perhaps empty), and notes."""
+    rows = [cells for _, cells in head[has_header:] if any(cells)]
+    widest = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(head[0][1])
+    if not has_header:
+        return widest, widest, [f"column_{number}" for number in range(1, widest + 1)], []
+    names = list(head[0][1])
+    names[0] = names[0].removeprefix("#").strip()
+    if widest == len(names) + 1 and any(cells[-1] for cells in rows if len(cells) == widest):
+        return widest, widest, ["", *names], [f"the first column of {name} has no name"]  # as R writes row names
+    if widest < len(names) and not any(names[widest:]):
+        names = names[:widest]
+    return len(names), min(widest, len(names)), names, []
+
+
+def _distinct(names: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
+    """Return names as pandas makes them: `Unnamed: 3` for none, `x.1` for a second x."""
+    distinct: dict[str, None] = {}
+    for name, place in zip(names, places, strict=True):
+        base = name or f"Unnamed: {place}"
+        distinct[
+            next(way for way in (base, *(f"{base}.{n}" for n in range(1, len(names) + 1))) if way not in distinct)
+        ] = None
+    return tuple(distinct)
+
+
+def _is_data(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a first row holds values as those below it, rather than names.
+
+    Each column of numbers begins with a number then. Numbers that count on, as years or places do, are names.
+    """
+    rows = [cells for cells in rows if len(cells) == len(first)]
+    if len(rows) < 2 or "" in first or len(first) < 2:
+        return False
+    numeric = [
+        at for at in range(len(first))
+        if all(_PLAIN.fullmatch(cells[at]) for cells in rows if cells[at]) and any(cells[at] for cells in rows)
+    ]  # fmt: skip
+    if numeric and not all(_PLAIN.fullmatch(first[at]) for at in numeric):
+        return False
+    words = [at for at in range(len(first)) if at not in numeric]
+    repeated = [at for at in words if sum(cells[at] == first[at] for cells in rows) > 0]
+    if not numeric:
+        return len(repeated) > len(words) / 2
+    names = [first[at] for at in numeric]
+    whole = [int(name) for name in names if name.isdigit()]
+    counts_on = len(whole) == len(names) > 1 and all(b > a for a, b in pairwise(whole))
+    return bool(repeated) or not (counts_on or (len(names) < 2 and words))
+
+
+def _preamble(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many first records stand before the header: they have fewer filled cells than any table's row."""
+    usual = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    if usual < 2:
+        return 0
+    for at, cells in enumerate(rows):
+        filled = sum(cell.strip() != "" for cell in cells)
+        is_title = filled == 0 or (filled == 1 and usual > 2) or (cells[0].startswith("#") and len(cells) != usual)
+        if not is_title and len(cells) >= usual - 1:
+            return at if at < len(rows) - 1 else 0
+    return 0
+
+
+def _dialect(head: str, name: str) -> tuple[str, str | None]:
+    """Return the separator and the escape by which most records have equally many cells, and more than one."""
+    chosen: tuple[str, str | None]
+    best, chosen = 0.0, ("\t" if {".tsv", ".tab"} & {*Path(name.lower()).suffixes} else ",", None)
+    escapes = (None, "\\") if re.search(r"\\[\",;]", head) else (None,)
+    for dialect in ((delimiter, escape) for escape in escapes for delimiter in (*DELIMITERS, " ")):
+        with suppress(csv.Error):
+            rows = [cells for _, cells in islice(_parse(io.StringIO(head, newline=""), *dialect), _HEAD_ROWS)]
+            rows = rows[:-1] if len(rows) > 3 else rows  # the last may be cut
+            (width, count), *_ = Counter(map(len, rows)).most_common(1) or [(1, 0)]
+            blanks = dialect[0] == " "
+            if width < 2 or (blanks and count < len(rows)):
+                continue
+            before = next((at for at, cells in enumerate(rows) if len(cells) in (width, width - 1)), 0)
+            score = count / len(rows) * (width - 1) / width * max(0.5**before, 0.1) * (0.3 if blanks else 1)
+            best, chosen = (score, dialect) if score > best else (best, chosen)
+    return chosen
+
+
+def _parse(lines: Iterable[str], delimiter: str, escape: str | None) -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(LONGEST_CELL)
+    reader = csv.reader(
+        lines, delimiter=delimiter, escapechar=escape, doublequote=escape is None, skipinitialspace=delimiter in " ,;"
+    )
+    return ((reader.line_num, cells) for cells in reader if cells)
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    with (
+        OPENERS.get(path.suffix.lower(), open)(path, "rb") as raw,
+        io.TextIOWrapper(raw, encoding=encoding, errors="as_cp1252", newline="") as text,
+    ):
+        yield from text
+
+
+def _without_na(line: str) -> str:
+    """Blank each NA that stands outside quotes."""
+    return "".join(part if at % 2 else _R_NA.sub("", part) for at, part in _quoted_parts(line))
+
+
+def _quoted_parts(line: str) -> Iterator[tuple[int, str]]:
+    parts = line.split('"')
+    for at, part in enumerate(parts):
+        yield at, part if at == len(parts) - 1 else f'{part}"'
+
+
+def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return how a file's bytes are letters: UTF-8, even with stray bytes, or else Windows-1252.
+
+    Other encodings of one byte a letter become other letters in this way, yet the same ones in each table.
+    """
+    with OPENERS.get(path.suffix.lower(), open)(path, "rb") as raw:
+        head = raw.read(_HEAD_BYTES)
+        for mark, kind in _PACKED:
+            if head.startswith(mark):
+                raise TableError(f"{path.name} is {kind}, whatever its name: rename it or unpack it")
+        for mark, encoding in _BOMS:
+            if head.startswith(mark):
+                return encoding, ()
+        if head[:200].count(0) > len(head[:200]) // 4:
+            return ("utf-16-le" if head[1:2] == b"\0" else "utf-16-be"), ()
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        stray, letters, line, first = 0, 0, 1, 0
+        chunk = head
+        while chunk:
+            if not (chunk.isascii() and not decoder.getstate()[0]):
+                text = decoder.decode(chunk)
+                for letter in filter(None, re.findall(r"[^\x00-\x7f]", text)):
+                    if "\udc80" <= letter <= "\udcff":
+                        stray += 1
+                    else:
+                        letters += 1
+                if stray and not first:
+                    first = line + text.count("\n", 0, re.search("[\udc80-\udcff]", text).start())  # type: ignore[union-attr]
+            line += chunk.count(b"\n")
+            chunk = raw.read(_HEAD_BYTES)
+    if not stray:
+        return "utf-8", ()
+    if letters > 10 * stray:
+        return "utf-8", (f"{stray:,} byte{'s' * (stray > 1)} that {'are' if stray > 1 else 'is'} not UTF-8 "
+                         f"{'were' if stray > 1 else 'was'} read as Windows-1252, the first in line {first:,}",)  # fmt: skip
+    return "cp1252", ("it is not UTF-8, so it was read as Windows-1252",)
+
+
+def _as_cp1252(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    wrong = error.object[error.start : error.end]
+    return "".join(_CP1252.get(byte, chr(byte)) for byte in wrong), error.end
+
+
+_CP1252 = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(128, 256)}
+codecs.register_error("as_cp1252", _as_cp1252)
+
+
+def number_formats(columns: Mapping[str, Sequence[str]], delimiter: str) -> dict[str, NumberFormat]:
+    """Return how columns write their numbers, from sampled cells; columns of words are left out.
+
+    A comma of `1,234` may part thousands or decimals: other cells of the column tell, then other columns, then the
+    separator of cells, which is no comma where commas part decimals.
+    """
+    formats: dict[str, NumberFormat] = {}
+    unsure: list[str] = []
+    for name, cells in columns.items():
+        numbers = [_bare(cell) for cell in cells if cell and cell.lower() not in NA_WORDS]
+        if not numbers:
+            continue
+        if all(map(_PLAIN.fullmatch, numbers)):
+            formats[name] = PLAIN if set(numbers) <= set(cells) else NumberFormat(".", ",' ")
+        elif all(_THOUSANDS.fullmatch(n) or _PLAIN.fullmatch(n) for n in numbers):
+            commas = [n for n in numbers if "," in n]
+            alone = commas and all(map(_EITHER.fullmatch, commas))
+            certain = not commas or not alone or any("." in n for n in numbers) or (
+                len(numbers) > len(commas) and all(len(n.lstrip("+-")) <= 3 for n in numbers if "," not in n)
+            )  # fmt: skip
+            formats[name] = NumberFormat(".", ",' ")
+            if not certain:
+                unsure.append(name)
+        elif all(map(_DECIMAL_COMMA.fullmatch, numbers)):
+            formats[name] = NumberFormat(",", ".' ")
+    if unsure:
+        sure = [how for name, how in formats.items() if name not in unsure]
+        decimal = any(how.decimal == "," for how in sure)
+        pointed = any("." in cell for name, how in formats.items() if how is PLAIN for cell in columns[name])
+        if decimal or (delimiter != "," and not pointed):
+            formats |= dict.fromkeys(unsure, NumberFormat(",", ".' "))
+    return formats
+
+
+def _bare(text: str) -> str:
+    """Return a number without currency, percent sign and accountant's brackets."""
+    text = text.strip().translate(_SPACES)
+    if text[-1:].isdigit() and text[:1].isdigit():
+        return text
+    bare = _CURRENCY.sub(r"\1\2", text).strip()
+    if bare.startswith("(") and bare.endswith(")") and bare[1:2].isdigit():
+        return f"-{bare[1:-1]}"
+    return bare

@@ -1,0 +1,140 @@
+"""Tables as people have them, a case for each kind of form."""
+
+import gzip
+
+import pytest
+
+from bot.solve.tables import PLAIN, TableError, UserTable
+
+
+def read(tmp_path, content, name="t.csv", **options):
+    """Read a table of this content; return it and its rows."""
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = UserTable.read(path, **options)
+    return table, list(table.rows())
+
+
+READ = {
+    "a byte order mark": ("\ufeffa,b\n1,2\n", [["1", "2"]]),
+    "lines of Windows": ("a,b\r\n1,2\r\n", [["1", "2"]]),
+    "semicolons beside decimal commas": ("a;b\n1,5;2,5\n2,5;3,5\n", [["1.5", "2.5"], ["2.5", "3.5"]]),
+    "tabs": ("a\tb\nx y\tz\n", [["x y", "z"]]),
+    "blanks": ("a b\n1  2\n3  4\n", [["1", "2"], ["3", "4"]]),
+    "a separator that is named": ("sep=;\na;b\n1;2\n", [["1", "2"]]),
+    "a cell of several lines": ('a,b\n"x\ny",2\n', [["x\ny", "2"]]),
+    "quotes escaped by backslashes": ('a,b,c\n"x \\"y\\", z",2,3\nu,4,5\n', [['x "y", z', "2", "3"], ["u", "4", "5"]]),
+    "a comma more in the header": ("a,b,\n1,2\n3,4\n", [["1", "2"], ["3", "4"]]),
+    "a comma more everywhere": ("a,b,\n1,2,\n3,4,\n", [["1", "2"], ["3", "4"]]),
+    "a comma more in the rows": ("a,b\n1,2,\n3,4,\n", [["1", "2"], ["3", "4"]]),
+    "blank rows": ("a,b\n1,2\n,\n  ,\n\n3,4\n,\n", [["1", "2"], ["3", "4"]]),
+    "a title and a footer": ("Sales of 2019\n\na,b,c\n1,2,3\n4,5,6\nSource: us\n", [["1", "2", "3"], ["4", "5", "6"]]),
+    "a title with commas": ("Sales of 2019,,\na,b,c\nx,2,3\ny,5,6\n", [["x", "2", "3"], ["y", "5", "6"]]),
+    "rows without last cells": (
+        "a,b,c\n" + "1,2,3\n" * 200 + "4,5\n",
+        [["1", "2", "3"]] * 200 + [["4", "5", ""]],
+    ),
+    "thousands": ('a,b\n"1,234",x\n12,y\n"1,234,567.5",z\n', [["1234", "x"], ["12", "y"], ["1234567.5", "z"]]),
+    "currency": ('a,b\n"$1,234.50",x\n$7,y\n"($3)",z\n', [["1234.50", "x"], ["7", "y"], ["-3", "z"]]),
+    "percent": ("a,b\n12%,x\n7.5%,y\n", [["12", "x"], ["7.5", "y"]]),
+    "decimal commas in quotes": ('a,b\n"11,9",x\n"0,5",y\n7,z\n', [["11.9", "x"], ["0.5", "y"], ["7", "z"]]),
+    "thousands by points": ("a;b\n1.234,5;x\n12,0;y\n", [["1234.5", "x"], ["12.0", "y"]]),
+    "thousands by apostrophes": ("a;b\n1'234.5;x\n12;y\n", [["1234.5", "x"], ["12", "y"]]),
+    "a comma as other columns have it": (
+        "a;b\n1,234;0,5\n2,345;1,5\n",
+        [["1.234", "0.5"], ["2.345", "1.5"]],
+    ),
+    "digits that are no numbers": ("a,b\n01234,1-2\n00501,3-4\n", [["01234", "1-2"], ["00501", "3-4"]]),
+    "missing among numbers": (
+        "a,b\n1,x\nNA,y\n?,z\n-,u\n3,v\n",
+        [["1", "x"], ["", "y"], ["", "z"], ["", "u"], ["3", "v"]],
+    ),
+    "words that look missing": (
+        "a,b\nNone,1\nNA,2\nnan,3\nFR,4\n",
+        [["None", "1"], ["NA", "2"], ["nan", "3"], ["FR", "4"]],
+    ),
+    "missing words as R writes them": ('"a","b"\nNA,1\n"NA",2\n"x, NA",NA\n', [["", "1"], ["NA", "2"], ["x, NA", ""]]),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_a_table_is_read_as_it_is_meant(case, tmp_path):
+    content, rows = READ[case]
+    table, read_rows = read(tmp_path, content)
+    assert read_rows == rows and table.length == len(rows)
+    assert len(table.header) == len(rows[0])
+
+
+@pytest.mark.parametrize(
+    ("first", "header"),
+    [
+        ("a,a,b", ("a", "a.1", "b")),
+        ("a,,b", ("a", "Unnamed: 1", "b")),
+        ("year,2019,2020", ("year", "2019", "2020")),
+        ("# id,x,y", ("id", "x", "y")),
+        ('"a","b"', ("Unnamed: 0", "a", "b")),  # R leaves the row names without a name
+    ],
+)
+def test_names_are_those_of_pandas(first, header, tmp_path):
+    table, rows = read(tmp_path, f"{first}\nx,1,2\ny,3,4\nz,5,6\n")
+    assert table.header == header and rows[0] == ["x", "1", "2"] and table.has_header
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "5.1,3.5,setosa\n4.9,3.0,setosa\n6.3,3.3,virginica\n",
+        "0.1,2.5,3\n1.5,2.5,4\n2.5,3.5,5\n",
+        "x,b\ny,b\nx,b\nz,c\n",
+    ],
+)
+def test_a_first_row_of_values_is_data_unless_the_user_says_otherwise(content, tmp_path):
+    table, rows = read(tmp_path, content)
+    assert not table.has_header and table.header[0] == "column_1" and len(rows) == content.count("\n")
+    table, _ = read(tmp_path, content, has_header=True)
+    assert table.header == tuple(content.splitlines()[0].split(","))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-16-le", "utf-32"])
+def test_encodings_are_told_by_their_bytes(encoding, tmp_path):
+    _, rows = read(tmp_path, "town,n\nKöln,1\nZürich,2\n".encode(encoding))
+    assert [row[0] for row in rows] == ["Köln", "Zürich"]
+
+
+def test_a_stray_byte_leaves_the_rest_utf_8(tmp_path):
+    content = "town,n\n" + "Köln,1\nÅrhus,2\n" * 50
+    table, rows = read(tmp_path, content.encode() + "Malmö,3\n".encode("cp1252"))
+    assert {row[0] for row in rows} == {"Köln", "Århus", "Malmö"}
+    assert "1 byte" in table.notes[0] and "line 102" in table.notes[0]
+
+
+def test_a_packed_table_is_read_like_another(tmp_path):
+    _, rows = read(tmp_path, gzip.compress(b"a,b\n1,2\n"), "t.csv.gz")
+    assert rows == [["1", "2"]]
+
+
+def test_columns_write_numbers_as_another_table_does(tmp_path):
+    train, _ = read(tmp_path, "a;b\n1,5;x\n2,5;y\n", "train.csv")
+    _, rows = read(tmp_path, "a;b\n1,234;x\n7;y\n", "test.csv", numbers=train.numbers)
+    assert rows == [["1.234", "x"], ["7", "y"]] and "b" not in train.numbers
+
+
+def test_plain_numbers_stay_as_they_are_written(tmp_path):
+    table, rows = read(tmp_path, "a,b\n1.50,1e3\n2,-7\n")
+    assert rows == [["1.50", "1e3"], ["2", "-7"]] and set(table.numbers.values()) == {PLAIN}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "is empty"),
+        ("a,b\n", "no rows"),
+        ("a,b\n1,2\n3,4,5\n6,7\n", "t.csv:3: the row has 3 cells"),
+        ("a,b\n1,2\n3\n6,7\n", "t.csv:3: the row has fewer cells"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0,\0\n\0", "is no text"),
+        (b"PK\x03\x04", "is a zip archive"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_the_place(content, reason, tmp_path):
+    with pytest.raises(TableError, match=reason):
+        read(tmp_path, content)
