@@ -1,5 +1,6 @@
 """docs/commands.md, made of the help of every command: `python -m tests.commands` writes it."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +11,12 @@ from tests.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "commands.md"
 WIDTH = 100
+_HELP = re.compile(r"^(?:Options:\n)? +--help +Show this message and exit\.\n*", re.MULTILINE)
+"""The option that all commands have, which the page names once; with its heading where it is the only one."""
 OPENING = """# Commands
 
 ```sh
-bot replay my-demo --time 2m      # the first one to try; `bot COMMAND --help` prints what stands here
+bot replay my-demo --time 2m      # the first one to try; the option --help of each command prints what stands here
 ```
 
 Results go to stdout and everything else to stderr. The exit status is 0 for done, 1 for "it ran, but without a usable result"
@@ -31,8 +34,8 @@ def page() -> str:
 
 def _helps(command: Any, context: Any) -> Iterator[tuple[str, str]]:
     """Yield each command's path and help, groups before what is in them."""
-    lines = command.get_help(context).strip().splitlines()
-    yield context.command_path, "\n".join(line.rstrip() for line in lines)
+    lines = _HELP.sub("\n", command.get_help(context)).strip().splitlines()
+    yield context.command_path, re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines))
     for name in getattr(command, "commands", {}):
         # A command of the root is imported only when it is resolved.
         child = command.resolve_command(context, [name])[1]

@@ -4,6 +4,7 @@ It needs BOT_MLE_BENCH, as the tests do.
 """
 
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,14 +18,20 @@ BEGIN, END = "<!-- graders: begin -->", "<!-- graders: end -->"
 
 
 def table(found: Sequence[Compared]) -> str:
-    """Return a row for each competition: what scores it, whether it is imported, how many grades are equal, and why not all."""
-    lines = ["| competition | scored by | imported | grades equal | reason |", "|---|---|---|---|---|"]
-    for one in sorted(found, key=lambda one: one.slug.lower()):
-        held = one.metric is not None
-        equal = f"{len(SUBMISSIONS) - len(one.different)} of {len(SUBMISSIONS)}" if held else ""
-        reasons = [f"{name}: {DIFFERENT.get((one.slug, name), what)}" for name, what in one.different.items()]
-        why = "; ".join(reasons) if held else NOT_HELD.get(one.slug, one.problem)
-        lines.append(f"| {one.slug} | {one.metric or ''} | {'yes' if held else 'no'} | {equal} | {why} |")
+    """Return who is scored by grade.py, and a row for each competition that is not imported or whose grades differ."""
+    ordered = sorted(found, key=lambda one: one.slug.lower())
+    own = ", ".join(one.slug for one in ordered if one.metric == "grade.py")
+    own = textwrap.fill(f"Scored by their own grade.py: {own}.", 130, break_on_hyphens=False)
+    lines = [own, "", "| competition | grades equal | reason |", "|---|---|---|"]
+    for one in ordered:
+        if one.metric is None:
+            lines.append(f"| {one.slug} | not imported | {NOT_HELD.get(one.slug, one.problem)} |")
+        elif one.different:
+            equal = len(SUBMISSIONS) - len(one.different)
+            reasons = "; ".join(
+                f"{name}: {DIFFERENT.get((one.slug, name), what)}" for name, what in one.different.items()
+            )
+            lines.append(f"| {one.slug} | {equal} of {len(SUBMISSIONS)} | {reasons} |")
     return "\n".join(lines)
 
 
