@@ -51,8 +51,8 @@ def test_what_is_not_here_is_named(code: str, dropped: tuple[str, ...], reason: 
 
 def test_a_cells_commands_are_left_out_and_named_and_its_python_stays() -> None:
     text = (
-        "# A title\n\n```python\n%%time\nif True:\n    !ls\nnames = !ls\n```\n\n```text\nnot code (\n```\n\n"
-        "```python\na = 7\\\n  % 4\n```"
+        "# A title\n\n```python cell\n%%time\nif True:\n    !ls\nnames = !ls\n```\n\n```text\nnot code (\n```\n\n"
+        "```python cell\na = 7\\\n  % 4\n```"
     )
     source = python_of(text, "python")
     assert source.dropped == ("!ls", "!ls")
