@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.community.reproduction.needs import TABLE, check_needs, stems
+from bot.community.reproduction.needs import DRAWING, TABLE, check_needs, stems, unused_packages
 from scrapers.posts.cleaning import parts
 from scrapers.posts.ipython_code import plain_cell
 from scrapers.posts.kernel_text import language_named
@@ -22,11 +22,6 @@ _FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 _HEAD = Path(__file__).with_name("as_on_kaggle.py.txt")
 _DASHES = "-" * 100
 _ABSOLUTE = re.compile(r"(?<![\w.])/kaggle/(input|working|temp|tmp)\b")
-_DRAWING = (
-    "matplotlib", "mpl_toolkits", "pylab", "seaborn", "plotly", "bokeh", "altair", "wordcloud", "missingno", "IPython",
-    "plotnine", "ggplot", "cufflinks", "holoviews", "folium", "squarify", "pandas_profiling", "ydata_profiling", "sweetviz",
-    "ipywidgets", "chart_studio",
-)  # fmt: skip
 
 
 def adapted(post: Post, files: Collection[str], competition: str, packages: Collection[str]) -> str:
@@ -50,7 +45,9 @@ def with_head(code: str, item: str, files: Collection[str], competition: str) ->
         competition=competition,
         wanted=sorted(_names(code, files)),
         # Drawings cost time, and their packages' functions come and go; read as pictures, files must be real.
-        stand_ins=[] if "imread" in code else list(_DRAWING),
+        # An unused package may be missing; one that is there is imported all the same.
+        stand_ins=[] if "imread" in code else list(DRAWING),
+        unused=sorted(unused_packages(ast.parse(code))),
         dashes=_DASHES,
     )
     return f"{head}{code}"
