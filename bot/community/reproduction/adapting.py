@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from bot.community.reproduction.needs import DRAWING, TABLE, check_needs, stems, unused_packages
@@ -32,9 +33,22 @@ def adapted(post: Post, files: Collection[str], competition: str, packages: Coll
     Raises:
         UnsupportedKernel: it cannot run here; the message gives the reason.
     """
-    source = python_of(post.text, post.language)
-    check_needs(source.code, source.dropped, files, competition, packages)
-    return with_head(source.code, post.item, files, competition)
+    if (reason := refusal(post.text, post.language, tuple(files), competition, frozenset(packages))) is not None:
+        raise UnsupportedKernel(reason)
+    return with_head(python_of(post.text, post.language).code, post.item, files, competition)
+
+
+@lru_cache(maxsize=1_000)
+def refusal(
+    text: str, language: str | None, files: tuple[str, ...], competition: str, packages: frozenset[str]
+) -> str | None:
+    """Return why a kernel cannot run here, None if it can be tried; arguments as of `adapted`."""
+    try:
+        source = python_of(text, language)
+        check_needs(source.code, source.dropped, files, competition, packages)
+    except UnsupportedKernel as error:
+        return str(error)
+    return None
 
 
 def with_head(code: str, item: str, files: Collection[str], competition: str) -> str:
@@ -96,7 +110,7 @@ def python_of(text: str, language: str | None) -> Source:
     if any("[encoded data left out]" in code for code in codes):
         raise UnsupportedKernel("its code holds encoded data, which was left out here")
     plain = [plain_cell(code) for code in codes]
-    code = _FUTURE.sub("", "\n\n".join(cell.code for cell in plain)).strip() + "\n"
+    code = _FUTURE.sub("", "\n\n".join(cell.code.rstrip("\n") for cell in plain)).strip() + "\n"
     try:
         ast.parse(code)
     except _FAULTS as error:
@@ -115,11 +129,11 @@ def _fault(codes: Sequence[str], error: BaseException) -> str:
         try:
             ast.parse(_FUTURE.sub("", code))
         except _FAULTS as fault:
-            error, where = fault, f" in code cell {number}" if len(codes) > 1 else ""
+            error, where = fault, f"code cell {number}, " if len(codes) > 1 else ""
             break
     line = (getattr(error, "text", None) or "").rstrip("\n")
     message = getattr(error, "msg", None) or str(error)
     if _PYTHON_2.search(line) or message.startswith("Missing parentheses in call to"):
-        return f"it is written in Python 2{where}: {line.strip()[:80]}"
-    at = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-    return f"it is no valid Python 3{where}{at}: {message}"
+        return f"it is written in Python 2: {where}{line.strip()[:80]}"
+    at = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+    return f"it is no valid Python 3: {where}{at}{message}"

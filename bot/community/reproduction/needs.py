@@ -199,7 +199,11 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
                 yield f"{first}/{rest}".rstrip("/")
     for call in _calls(tree):
         if call.args and _READS.fullmatch(_called(call)) and not _stores(call):
-            yield from (text for text in _last_text(call.args[0]) if _is_absent(text, written, files))
+            for text in _last_text(call.args[0]):
+                if "://" in text:
+                    yield text
+                elif _is_absent(text, written, files) and not _INPUT.search(text):
+                    yield PurePosixPath(text).name
 
 
 def _last_text(argument: ast.expr) -> Iterator[str]:
@@ -213,8 +217,6 @@ def _last_text(argument: ast.expr) -> Iterator[str]:
 
 
 def _is_absent(text: str, written: Collection[str], files: Collection[str]) -> bool:
-    if re.match(r"(?:https?|ftp|s3|gs)://", text):
-        return True
     name = PurePosixPath(text).name
     return bool(TABLE.search(name)) and not re.search(r"[*{}%]", name) and name not in written and not match_file(text, files)
 
