@@ -183,7 +183,7 @@ def _shell_call(node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
 def _replacement(method: str, texts: tuple[str, ...], commands: list[str]) -> str:
     """Return the statements that a call as a statement stands for."""
     if method == "run_cell_magic":
-        return _cell_magic(*texts, commands) or "pass"
+        return _cell_magic(texts[0], texts[1], texts[2], commands) or "pass"
     if method != "run_line_magic":
         commands.append(f"!{texts[0]}")
         return "pass"

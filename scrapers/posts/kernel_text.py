@@ -48,9 +48,10 @@ def text_of(source: str, *, language: str | None = None, kernel_type: str | None
     """Return a kernel's source as clean text of at most `cleaning.LARGEST_TEXT` bytes.
 
     A notebook becomes its markdown and its code cells in fences (see `cleaning.parts`), each with the text of its output:
-    without images and progress bars, long logs cut. A script, R markdown and prose stay text. A source that does not match its declared type is read as
-    text, so that nothing raises; encoded data is always left out. The language is as the site names it; a notebook's own
-    metadata take precedence. Whether it is a `notebook` or a `script` is otherwise decided by the content.
+    without images and progress bars, long logs cut. A script, R markdown and prose stay text. A source that does not match
+    its declared type is read as text, so that nothing raises; encoded data is always left out. The language is as the site
+    names it; a notebook's own metadata take precedence. Whether it is a `notebook` or a `script` is otherwise decided by
+    the content.
     """
     looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and ('"cells"' in source or '"worksheets"' in source)
     if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
@@ -117,7 +118,8 @@ def _upgraded(content: dict[str, Any]) -> Any:
     import nbformat.reader
 
     try:
-        return nbformat.convert(nbformat.reader.reads(json.dumps({"nbformat": 3, **content})), 4)
+        read = nbformat.reader.reads(json.dumps({"nbformat": 3, **content}))  # type: ignore[no-untyped-call]
+        return nbformat.convert(read, 4)  # type: ignore[no-untyped-call]
     except (nbformat.ValidationError, ValueError, RecursionError, TypeError, LookupError, AttributeError):
         return None
 

@@ -218,7 +218,12 @@ def _last_text(argument: ast.expr) -> Iterator[str]:
 
 def _is_absent(text: str, written: Collection[str], files: Collection[str]) -> bool:
     name = PurePosixPath(text).name
-    return bool(TABLE.search(name)) and not re.search(r"[*{}%]", name) and name not in written and not match_file(text, files)
+    return (
+        bool(TABLE.search(name))
+        and not re.search(r"[*{}%]", name)
+        and name not in written
+        and not match_file(text, files)
+    )
 
 
 _ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")
@@ -236,7 +241,13 @@ def stems(path: str) -> Iterator[str]:
 def _lacking(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
     """Yield the packages that a kernel imports without an alternative, and that are not here, its author's modules too."""
     plain = {_plain(one) for one in packages}
-    own = {PurePosixPath(text).stem for call in _calls(tree) if _stores(call) for text in _texts(call) if text.endswith(".py")}
+    own = {
+        PurePosixPath(text).stem
+        for call in _calls(tree)
+        if _stores(call)
+        for text in _texts(call)
+        if text.endswith(".py")
+    }
     present = (*sys.stdlib_module_names, *DRAWING, *REMOVED_MODULES, *own)
     for node in tree.body:
         names = [one.name for one in node.names] if isinstance(node, ast.Import) else []

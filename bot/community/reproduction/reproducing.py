@@ -21,7 +21,7 @@ from bot.execution.record import EXECUTED, REPRODUCED, Execution
 from bot.models import Item
 from sandbox import ExitReason
 from state.community import Post
-from state.errors import BudgetExceeded, ModelRefused, UnsupportedKernel, UnsupportedLayout
+from state.errors import BudgetExceeded, ModelRefused, UnsupportedLayout
 from state.knowledge import add_reproduction, reproductions
 from state.progress import NodeStatus, create_node, end_node
 from state.steps import Key, Kind
@@ -169,7 +169,9 @@ async def record_refused(context: RunContext, files: tuple[str, ...] | None = No
 
     def refusals() -> dict[str, str]:
         names, slug = context.machine.names, context.card.slug
-        reasons = ((one.item, refusal(one.text, one.language, paths, slug, names)) for one in kernels if one.item not in known)
+        reasons = (
+            (one.item, refusal(one.text, one.language, paths, slug, names)) for one in kernels if one.item not in known
+        )
         return {item: reason for item, reason in reasons if reason is not None}
 
     # Parsing a hundred notebooks takes seconds.

@@ -31,8 +31,36 @@ CELLS = (
     "x == 1\nlambda a=1: a\ny[b != 2] = %who",
 )
 LINES = (
-    *("%time f()", "!ls", "x = !ls", "y = %time g(", "f?", "?f", "'''", '"it', "(", ")", "a = [", "]", "if a:", "    b = 1"),
-    *("    %timeit c", "\\", "d = e \\", "# it's", "%%time", "", "  ", "f'{a!r}'", "g = h % i", "% j", "k ?", "l = '?'"),
+    *(
+        "%time f()",
+        "!ls",
+        "x = !ls",
+        "y = %time g(",
+        "f?",
+        "?f",
+        "'''",
+        '"it',
+        "(",
+        ")",
+        "a = [",
+        "]",
+        "if a:",
+        "    b = 1",
+    ),
+    *(
+        "    %timeit c",
+        "\\",
+        "d = e \\",
+        "# it's",
+        "%%time",
+        "",
+        "  ",
+        "f'{a!r}'",
+        "g = h % i",
+        "% j",
+        "k ?",
+        "l = '?'",
+    ),
 )
 
 
@@ -88,7 +116,12 @@ def test_magics_that_hold_code_keep_it_and_others_none(cell: str, code: str) -> 
 def test_what_a_magic_sets_or_writes_is_set_and_written(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SHOWN", raising=False)
-    cells = ("%%writefile part.py\nseven = 7\n", "%run part.py", "%env SHOWN=a b", "import os\nshown = os.environ['SHOWN']")
+    cells = (
+        "%%writefile part.py\nseven = 7\n",
+        "%run part.py",
+        "%env SHOWN=a b",
+        "import os\nshown = os.environ['SHOWN']",
+    )
     names: dict[str, object] = {}
     for cell in cells:
         exec(plain_cell(cell).code, names)  # noqa: S102

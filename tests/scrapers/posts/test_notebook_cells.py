@@ -11,7 +11,20 @@ from scrapers.posts.kernel_text import code_cells, parse_notebook, text_of
 EXAMPLE = "I first tried\n\n```python\nmodel = worse()\n```\n"
 MARKED = "```python cell\nevil()\n```"
 PIECES = st.sampled_from(
-    ["x = 1", "f(x)", "```", "```python", "~~~", "````python cell", MARKED, "```python\u200b cell", "", " ", '"""', EXAMPLE]
+    [
+        "x = 1",
+        "f(x)",
+        "```",
+        "```python",
+        "~~~",
+        "````python cell",
+        MARKED,
+        "```python\u200b cell",
+        "",
+        " ",
+        '"""',
+        EXAMPLE,
+    ]
 )
 TEXTS = st.lists(PIECES, max_size=4).map("\n".join)
 
@@ -54,7 +67,9 @@ def test_a_notebook_of_format_3_is_upgraded() -> None:
         {"cell_type": "code", "input": ["x = 1\n", "x"], "language": "python", "metadata": {}, "collapsed": False,
          "prompt_number": 1, "outputs": [{"output_type": "pyout", "prompt_number": 1, "text": ["1"], "metadata": {}}]},
     ]  # fmt: skip
-    source = json.dumps({"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]})
+    source = json.dumps(
+        {"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]}
+    )
     for kind in ("notebook", "script", None):
         text = text_of(source, kernel_type=kind)
         assert text.startswith("## Trees") and cells_in(text) == ["x = 1\nx"] and text.endswith("```text\n1\n```")

@@ -13,6 +13,7 @@ from state.errors import UnsupportedKernel
 from tests.state.conftest import START
 
 FILES = ("train.csv", "test.csv.zip", "train.zip", "images/1.png", "sample_submission.csv")
+PACKAGES = {"pandas", "scikit-learn", "python-dateutil"}
 WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
 
 
@@ -37,7 +38,11 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
 )
 def test_what_is_here_is_not_missed(code: str) -> None:
     check_needs(
-        code + WRITE, ("%matplotlib inline", "!ls ../input", "!pip install pandas"), FILES, "a-slug", {"pandas", "scikit-learn", "python-dateutil"}
+        code + WRITE,
+        ("%matplotlib inline", "!ls ../input", "!pip install pandas"),
+        FILES,
+        "a-slug",
+        {"pandas", "scikit-learn", "python-dateutil"},
     )
 
 
@@ -81,7 +86,10 @@ def test_a_cells_commands_are_left_out_and_named_and_its_python_stays() -> None:
         ("x = 1\n    y = 2\n# print x", "it is no valid Python 3: line 2: unexpected indent"),
         ("'''\nprint x\n'''\ndef f(:\n    pass", "it is no valid Python 3: line 4: "),
         ("x = 1\nprint x", "it is written in Python 2: print x"),
-        ("```python cell\nx = 1\n```\n\n```python cell\nprint x\n```", "it is written in Python 2: code cell 2, print x"),
+        (
+            "```python cell\nx = 1\n```\n\n```python cell\nprint x\n```",
+            "it is written in Python 2: code cell 2, print x",
+        ),
         ("```python cell\nx = b'[encoded data left out]'\n```", "its code holds encoded data"),
         ("# Title\n\n```python cell\n\n```", "it holds no Python code"),
         ("```julia cell\nx = 1\n```", "it is written in julia"),
@@ -117,7 +125,11 @@ def test_a_kernel_stays_that_writes_predictions_or_trains_a_model_that_could(cod
 
 
 def test_kernels_that_are_skipped_are_counted_by_reason_in_one_line() -> None:
-    reasons = ["it needs packages that are not here: keras, h2o", "it is written in R", "it needs packages that are not here: keras"]
+    reasons = [
+        "it needs packages that are not here: keras, h2o",
+        "it is written in R",
+        "it needs packages that are not here: keras",
+    ]
     assert skipped_line(reasons) == "needs packages that are not here (2: keras, h2o); is written in R (1)"
 
 
