@@ -66,6 +66,8 @@ _ANSWERS = re.compile(r"sub|pred|answer|result|output|final|solution|ans\b|\d\.\
 """In the name of a file that holds predictions."""
 _READS = re.compile(r"read_\w+|load|loadtxt|genfromtxt|fromfile|imread|load_model|open|ZipFile|File")
 _STORES = re.compile(r"to_\w+|save\w*|dump|write\w*|copy\w*|move|rename|makedirs|mkdir")
+_WHOLE = re.compile(r"[^_.-][^*{}%\n]*|\.{1,2}/[^*{}%\n]*")
+"""A file's name or path that is no pattern, and no end of a name that is put together."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -186,7 +188,7 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
     """
     written = {PurePosixPath(text).name for call in _calls(tree) if _stores(call) for text in _texts(call)}
     tables = [text for text in _texts(tree) if TABLE.search(text) and PurePosixPath(text).name not in written]
-    strange = any(not match_file(table, files) and not re.search(r"[*{}%\s]", table) for table in tables)
+    strange = any(not match_file(table, files) and _WHOLE.fullmatch(table) for table in tables)
     known = {part for path in files for part in stems(path)}
     for text in _texts(tree):
         for first, slash, rest in _INPUT.findall(text):
@@ -197,33 +199,47 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
                     yield f"{first}/{rest}".rstrip("/").removeprefix(f"{competition}/")
             elif slash and strange and first not in (competition, *known) and not (rest and match_file(rest, files)):
                 yield f"{first}/{rest}".rstrip("/")
+    folders = _folders(tree)
     for call in _calls(tree):
         if call.args and _READS.fullmatch(_called(call)) and not _stores(call):
-            for text in _last_text(call.args[0]):
+            for text in _last_text(call.args[0], folders):
                 if "://" in text:
                     yield text
                 elif _is_absent(text, written, files) and not _INPUT.search(text):
                     yield PurePosixPath(text).name
 
 
-def _last_text(argument: ast.expr) -> Iterator[str]:
-    """Yield the end of a path that a call is given, where that end is text: alone, or added or joined to a folder."""
-    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-        yield argument.value
-    elif isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.Add | ast.Div):
-        yield from _last_text(argument.right)
-    elif isinstance(argument, ast.Call) and _called(argument) in ("join", "Path") and argument.args:
-        yield from _last_text(argument.args[-1])
+def _last_text(argument: ast.expr, folders: Collection[str]) -> Iterator[str]:
+    """Yield the end of a path that a call is given, where that end is whole: alone, or after a folder."""
+    match argument:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.BinOp(op=ast.Add(), left=left, right=ast.Constant(value=str() as text)):
+            if text.startswith("/") or (isinstance(left, ast.Name) and left.id in folders):
+                yield text
+        case ast.BinOp(op=ast.Div(), right=right):
+            yield from _last_text(right, folders)
+        case ast.Call(args=[*_, last]) if _called(argument) in ("join", "Path"):
+            yield from _last_text(last, folders)
+
+
+def _folders(tree: ast.AST) -> set[str]:
+    """Return the names that are assigned a path of a folder, with its slash."""
+    assigned = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    )
+    return {
+        target.id
+        for node in assigned
+        if str(getattr(node.value, "value", "")).endswith("/")
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def _is_absent(text: str, written: Collection[str], files: Collection[str]) -> bool:
     name = PurePosixPath(text).name
-    return (
-        bool(TABLE.search(name))
-        and not re.search(r"[*{}%]", name)
-        and name not in written
-        and not match_file(text, files)
-    )
+    return bool(TABLE.search(name)) and _WHOLE.fullmatch(name) and name not in written and not match_file(text, files)
 
 
 _ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")

@@ -149,9 +149,10 @@ async def _choose(context: RunContext, files: tuple[str, ...], count: int) -> li
     if community is None:
         return []
     await record_refused(context, files)
-    rows = {row.id for row in reproductions(context.store, context.run_id, as_of)}
-    tried = rows | {item for batch in context.steps.all(_CHOSEN).values() for item in batch}
-    kernels = [post for post in community.posts() if post.kind == "kernel"]
+    rows = {row.id: row.state for row in reproductions(context.store, context.run_id, as_of)}
+    tried = {*rows, *(item for batch in context.steps.all(_CHOSEN).values() for item in batch)}
+    # What is like a kernel that cannot run is no worse for that.
+    kernels = [one for one in community.posts() if one.kind == "kernel" and rows.get(one.item) != "recognised"]
     ordered = in_order(kernels, tried, context.card.oriented, community.repeats())
     return [post.item for post in islice(ordered, count)]
 

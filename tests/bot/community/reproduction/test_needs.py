@@ -33,6 +33,7 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
         "DATA = '/kaggle/input/another-slug/'\npd.read_csv(os.path.join(DATA, 'train.csv'))",
         "pd.DataFrame().to_csv('features.csv'); pd.read_csv('features.csv'); pd.read_csv(OUT + 'features.csv')",
         "import lightgbm\nimport sklearn\nimport cPickle\nimport dateutil\nsklearn, cPickle, dateutil",
+        "pd.read_csv(split + '_extra.csv'); pd.read_csv('../input/' + split + '_extra.csv'); pd.read_csv(f'../input/a/{x}_b.csv')",
         "open('part.py', 'w').write('x = 1')\nimport part\npart.x",
     ],
 )
@@ -58,7 +59,7 @@ def test_what_is_here_is_not_missed(code: str) -> None:
         ("from my_features import *", (), "packages that are not here: my_features"),
         ("from .features import make\nmake()", (), "its author's modules"),
         ("pd.read_csv('../data/extra.csv')", (), "competition's files: extra.csv"),
-        ("pd.read_csv(DATA + 'extra.csv')", (), "extra.csv"),
+        ("DATA = '../data/'\npd.read_csv(DATA + 'extra.csv')", (), "extra.csv"),
         ("np.load(os.path.join(DATA, 'features.npy'))", (), "features.npy"),
         ("pd.read_csv('https://example.org/train.csv')", (), "network: https"),
         ("P = '../input/glove/'\nopen(P + 'glove.txt')", (), "glove"),
