@@ -33,20 +33,16 @@ _FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 def ipython_calls(cell: str) -> str:
     """Return a cell with `get_ipython()` calls in place of magics, shell commands and help, as IPython runs it."""
-    text = _without_prompts(dedent(re.sub(r"\A(?:[ \t]*\n)+", "", f"{cell}\n")))
+    text = _without_prompts(dedent(re.sub(r"\A(?:[ \t]*\n)+", "", cell if cell.endswith("\n") else f"{cell}\n")))
     if text.startswith("%%") and not re.match(r"%%\w+\?", text):
         head, _, body = text.partition("\n")
         name, _, line = head[2:].rstrip().partition(" ")
-        return f"get_ipython().run_cell_magic({name!r}, {line!r}, {_one_end(body)!r})\n"
+        return f"get_ipython().run_cell_magic({name!r}, {line!r}, {body!r})\n"
     statements, at = list[str](), 0
     while at < len(text):
         statement, at = _statement(text, at)
         statements.append(statement)
-    return _one_end("".join(statements))
-
-
-def _one_end(text: str) -> str:
-    return text[:-1] if text.endswith("\n\n") else text
+    return "".join(statements)
 
 
 def _without_prompts(text: str) -> str:
@@ -81,7 +77,7 @@ def _statement(text: str, at: int) -> tuple[str, int]:
                     return f"{text[at : found.end()]}{call}\n", end
         if not piece.isspace() and piece != "\\\n":
             last, last_at = piece, token.start()
-    if last == "?" and last_at > begin and depth == 0 and (found := _HELP.search(text[begin : last_at + 1])):
+    if last == "?" and last_at > begin and (found := _HELP.search(text[begin : last_at + 1])):
         method = "pinfo2" if found[2] == "??" else "psearch" if "*" in found[1] else "pinfo"
         return f"{prefix}get_ipython().run_line_magic({method!r}, {found[1]!r})\n", end
     if escaped:

@@ -33,7 +33,8 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
         "DATA = '/kaggle/input/another-slug/'\npd.read_csv(os.path.join(DATA, 'train.csv'))",
         "pd.DataFrame().to_csv('features.csv'); pd.read_csv('features.csv'); pd.read_csv(OUT + 'features.csv')",
         "import lightgbm\nimport sklearn\nimport cPickle\nimport dateutil\nsklearn, cPickle, dateutil",
-        "pd.read_csv(split + '_extra.csv'); pd.read_csv('../input/' + split + '_extra.csv'); pd.read_csv(f'../input/a/{x}_b.csv')",
+        "pd.read_csv(split + '_extra.csv'); pd.read_csv('../input/' + split + '_extra.csv')",
+        "pd.read_csv(f'../input/another-slug/{x}_extra.csv')",
         "open('part.py', 'w').write('x = 1')\nimport part\npart.x",
     ],
 )
