@@ -239,7 +239,7 @@ def _folders(tree: ast.AST) -> set[str]:
 
 def _is_absent(text: str, written: Collection[str], files: Collection[str]) -> bool:
     name = PurePosixPath(text).name
-    return bool(TABLE.search(name)) and _WHOLE.fullmatch(name) and name not in written and not match_file(text, files)
+    return bool(TABLE.search(name) and _WHOLE.fullmatch(name)) and name not in written and not match_file(text, files)
 
 
 _ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")
