@@ -13,9 +13,10 @@ LIMITS = {
     # Lines of each package: a feature may raise one, with a comment that names it.
     # Labs by experiments: scores of arrays, the portfolio, idle work, sealed runs, streamed answers, a profile of the data.
     # Ensembles for all metrics: surrogate losses, labels by the numbers behind them, ties.
-    "lines of bot": 72_960,
+    # Notebooks as cells, with IPython's syntax; what public kernels lack, by reason; competitions of agents and models.
+    "lines of bot": 74_050,
     "lines of sandbox": 9_670,
-    "lines of scrapers": 12_750,
+    "lines of scrapers": 12_970,
     "lines of state": 5_070,
     "public names of more than one class": 89,
     "classes with a field for a score": 45,

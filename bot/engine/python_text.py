@@ -2,7 +2,6 @@
 
 import ast
 import io
-import json
 import re
 import tokenize
 from collections import Counter
@@ -10,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from scrapers.posts.ipython_code import plain_cell
+from scrapers.posts.kernel_text import code_cells, parse_notebook
+
 _CODE = (".py", ".r", ".ipynb")
 """Ends of the names of files that hold code."""
-_MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
 _TOKEN = re.compile(r"#[^\n]*|([\"'])\1\1(?:.|\n)*?\1{3}|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)|\b(?:library|require)\((\w+)\)", re.MULTILINE)
 _FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -38,8 +39,8 @@ def code_of(path: str, text: str) -> Code | None:
     if not path.lower().endswith(_CODE):
         return None
     if path.lower().endswith(".ipynb"):
-        text = _cells(text)
-    text = _MAGIC.sub(r"\1pass", text)
+        notebook = parse_notebook(text)
+        text = "\n".join(plain_cell(cell).code for cell in code_cells(notebook)) if notebook else ""
     try:
         tree = ast.parse(text)
         comments = _comments(text)
@@ -55,15 +56,6 @@ def code_of(path: str, text: str) -> Code | None:
             lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
     modules, names = _used(tree)
     return Code(modules, names, "\n".join(lines), "\n".join(one for _, one in sorted(said)))
-
-
-def _cells(text: str) -> str:
-    """Return the code of a notebook's JSON."""
-    try:
-        cells = json.loads(text)["cells"]
-        return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    except (ValueError, TypeError, KeyError):
-        return ""
 
 
 def _comments(text: str) -> list[tuple[int, int, int]]:

@@ -12,6 +12,8 @@ SENTENCES: Mapping[KindName, str] = {
     "notebooks": "takes notebooks, which Kaggle runs again on hidden test data, instead of files: the bot rehearses each here, "
     "pushes it as a private notebook of yours, and submits that",
     "simulation": f"is a simulation, in which submitted agents play against each other: {_ONLY_READS}",
+    "agents": f"takes agents, which Kaggle runs on tasks of its own, and the bot cannot build agents yet: {_ONLY_READS}",
+    "models": f"takes trained models instead of predictions, and the bot cannot submit models yet: {_ONLY_READS}",
     "hackathon": f"is a hackathon, whose entries are write-ups: {_ONLY_READS}",
     "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
     "two-stages": "has two stages: the bot works on the data of the first, notifies you when the data is replaced, and "

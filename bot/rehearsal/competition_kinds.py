@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bot.rehearsal.settings import CompetitionKind
 
-NO_METRIC: tuple[CompetitionKind, ...] = ("simulation", "hackathon", "judged")
+NO_METRIC: tuple[CompetitionKind, ...] = ("simulation", "agents", "models", "hackathon", "judged")
 """Kinds that are not scored against hidden answers."""
 _HUGE = 2_000_000_000_000
 """Bytes."""
@@ -13,6 +13,15 @@ _EVALUATION: Mapping[CompetitionKind, str] = {
 
 Each day your team may submit up to {daily} agents. Each submission plays episodes against agents of a similar skill rating,
 and its rating rises with every win.
+""",
+    "agents": """## Evaluation
+
+Your submission is a zip file with an `agent.yaml` at its top, which names the entry point and the model of your agent. Each agent
+is run on 100 hidden tasks, and its score is the share that it solves.
+""",
+    "models": """## Evaluation
+
+Submit your trained model as one archive with its weights: it is loaded on our machines, and evaluated on hidden prompts.
 """,
     "hackathon": """## Evaluation
 

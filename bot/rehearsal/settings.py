@@ -7,7 +7,9 @@ from pydantic import Field
 from state.closed import ClosedModel
 
 DEFAULT_TOKEN = "KGAT_rehearsal"  # noqa: S105 - it opens nothing but a stand-in on loopback
-CompetitionKind = Literal["files", "notebooks", "simulation", "hackathon", "judged", "two-stages", "huge-data"]
+CompetitionKind = Literal[
+    "files", "notebooks", "simulation", "agents", "models", "hackathon", "judged", "two-stages", "huge-data"
+]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -15,7 +15,7 @@ SHINGLE_WORDS = 8
 _WORD = re.compile(r"[A-Za-z0-9_\-]+")
 _OMISSION = "…"
 """Stands in an excerpt for what was left out."""
-_FENCES = re.compile(r"^(?:(?:`{3,}|~{3,})\w*|Output:)$", re.MULTILINE)
+_FENCES = re.compile(r"^(?:(?:`{3,}|~{3,})\w*(?: cell)?|Output:)$", re.MULTILINE)
 """Lines between a notebook's cells, which excerpts do not show."""
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 _NEVER = datetime.max.replace(tzinfo=UTC)

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.budgets.figures import Figure
+from bot.community.reproduction.reproducing import KernelFigures
 from bot.evaluation.answers import Grade
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
@@ -167,6 +168,8 @@ class RunResult(LiveGrade):
     dated_at_deadline: dict[str, int] | None = None
     """Posts by kind that were dated at the deadline on import; None: none were."""
     suspicious: tuple[SuspiciousPost, ...] = ()
+    public_kernels: KernelFigures | None = None
+    """How many public kernels could be measured; None: the run looked at none."""
     no_more_kernels: str | None = None
     """Why no public kernel was run, or no further one; None: nothing kept the run from it, or it had no use for any."""
     notes: NotesRead | None = None

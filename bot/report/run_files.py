@@ -12,7 +12,7 @@ from typing import Any
 from sqlmodel import select
 
 from bot.budgets.figures import figures, share
-from bot.community.reproduction.reproducing import why_no_more
+from bot.community.reproduction.reproducing import kernel_figures, why_no_more
 from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import APART, NodeView, Tree
@@ -154,6 +154,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         knowledge=_knowledge(context, run),
         dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
         suspicious=suspicious_posts(context),
+        public_kernels=kernel_figures(context),
         no_more_kernels=why_no_more(context),
         notes=None if context.community is None else _notes(context),
         isolation=ended.sandbox.isolation,

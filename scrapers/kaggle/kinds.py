@@ -12,7 +12,7 @@ from scrapers.kaggle.search import CompetitionFacts, Search
 from scrapers.posts.cleaning import clean
 from state.errors import KaggleError, SiteUnavailable
 
-KindName = Literal["notebooks", "simulation", "hackathon", "judged", "two-stages", "huge-data"]
+KindName = Literal["notebooks", "simulation", "agents", "models", "hackathon", "judged", "two-stages", "huge-data"]
 
 HUGE_BYTES = 50_000_000_000
 _JUDGED = "Analytics"
@@ -20,6 +20,16 @@ _JUDGED = "Analytics"
 _WORDS: Mapping[KindName, re.Pattern[str]] = {
     "simulation": re.compile(
         r"\bkaggle[-_ ]environments?\b|\bplays? episodes\b|\bskill rating\b|\bsimulation competition\b", re.IGNORECASE
+    ),
+    "agents": re.compile(
+        r"\bsubmit (?:an?|your|the) (?:[\w-]+ ){0,3}agents?\b|\bagent submissions?\b|\bsubmitted agents?\b"
+        r"|\b(?:submissions?|entry|entries) (?:is|are|must be|must contain|contains?) (?:an? |your )?(?:[\w-]+ ){0,2}agents?\b",
+        re.IGNORECASE,
+    ),
+    "models": re.compile(
+        r"\bsubmit (?:an?|your|the) (?:trained|fine-?tuned) (?:[\w-]+ ){0,2}models?\b"
+        r"|\bmodel submissions?\b|\bsubmitted models?\b",
+        re.IGNORECASE,
     ),
     "hackathon": re.compile(
         r"\bhackathon\b|\b(?:submit|submissions?|entry|entries)\b[^.\n]{0,120}\bwrite-?ups?\b"
@@ -33,7 +43,17 @@ _WORDS: Mapping[KindName, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
-_WITHOUT_METRIC: tuple[KindName, ...] = ("simulation", "hackathon", "judged")
+_WITH_METRIC: Mapping[KindName, re.Pattern[str]] = {
+    "agents": re.compile(r"\bagent\.ya?ml\b", re.IGNORECASE),
+    "models": re.compile(
+        r"\badapter_config\.json\b|\b(?:submit|upload) (?:an?|your|the) (?:[\w-]+ ){0,3}(?:weights|checkpoints?|adapters?)\b"
+        r"|\b(?:submissions?|entry|entries) (?:is|are|must be|must contain|contains?) (?:an? |your |the )?(?:[\w-]+ ){0,3}"
+        r"(?:weights|checkpoints?|adapters?)\b",
+        re.IGNORECASE,
+    ),
+}
+"""What shows such a kind even where Kaggle names a metric: agents and models have scores of their own."""
+_WITHOUT_METRIC: tuple[KindName, ...] = ("simulation", "agents", "models", "hackathon", "judged")
 """Kinds that a page's words show only where Kaggle names no metric; the first that is found counts."""
 _NOT_READ = ("rules", "prizes")
 """Pages in which every competition speaks of judges, and of write-ups of its winners."""
@@ -41,7 +61,7 @@ _JUDGED_ON = ("evaluation", "judging")
 """Pages on which judges are the competition's own: elsewhere they may be its subject."""
 _TAG = re.compile(r"<[^<>]{1,500}>")
 _MOST_READ = 200_000
-_SENTENCE_END = re.compile(r"[.!?\n]")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
 _QUOTED = 200
 
 
@@ -77,35 +97,36 @@ def kinds_of(
     """Yield the kinds, each once, of a competition with `size` bytes of data."""
     if competition.is_kernels_submissions_only:
         yield Recognised("notebooks", "Kaggle's isKernelsSubmissionsOnly")
-    if found := _without_metric(competition, facts, pages):
+    if found := _unscored(competition, facts, pages):
         yield found
-    if quote := _quoted("two-stages", pages):
+    if quote := _quoted("two-stages", _WORDS["two-stages"], pages):
         yield Recognised("two-stages", quote)
     if size > HUGE_BYTES:
         yield Recognised("huge-data", "Kaggle's summary of the data", size)
 
 
-def _without_metric(
-    competition: Competition, facts: CompetitionFacts | None, pages: Sequence[Page]
-) -> Recognised | None:
+def _unscored(competition: Competition, facts: CompetitionFacts | None, pages: Sequence[Page]) -> Recognised | None:
+    """Return the kind of a competition in which no file is scored against hidden answers, None if one is."""
     if facts is not None and facts.is_environment_evaluation:
         return Recognised("simulation", "Kaggle's isEnvironmentEvaluation")
+    for kind in _WITHOUT_METRIC:
+        patterns = [_WORDS[kind]] if not competition.evaluation_metric else []
+        for pattern in (*patterns, *([_WITH_METRIC[kind]] if kind in _WITH_METRIC else [])):
+            if quote := _quoted(kind, pattern, pages):
+                return Recognised(kind, quote)
     if competition.evaluation_metric:
         return None
-    for kind in _WITHOUT_METRIC:
-        if quote := _quoted(kind, pages):
-            return Recognised(kind, quote)
     return Recognised("judged", f"Kaggle's category {_JUDGED}") if competition.category == _JUDGED else None
 
 
-def _quoted(kind: KindName, pages: Sequence[Page]) -> str | None:
+def _quoted(kind: KindName, pattern: re.Pattern[str], pages: Sequence[Page]) -> str | None:
     """Return the first sentence of the pages that shows a kind, with its page; None if there is none."""
     for page in pages:
         name = page.name.lower()
         if name in _NOT_READ or (kind == "judged" and not any(one in name for one in _JUDGED_ON)):
             continue
         text = clean(_TAG.sub(" ", page.content[:_MOST_READ]))
-        if match := _WORDS[kind].search(text):
+        if match := pattern.search(text):
             begins = max((one.end() for one in _SENTENCE_END.finditer(text, 0, match.start())), default=0)
             ends = _SENTENCE_END.search(text, match.end())
             sentence = " ".join(text[begins : ends.end() if ends else len(text)].split())

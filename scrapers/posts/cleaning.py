@@ -71,6 +71,8 @@ def both_ends(text: str, longest: int) -> str:
 
 _BACKTICKS = re.compile(r"`{3,}")
 _OPENING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\{?([A-Za-z0-9+#]{0,30})")
+_CELL = re.compile(r"^(`{3,})([A-Za-z0-9+#]{0,30}) cell$", re.MULTILINE)
+"""What opens a code cell of a notebook, and nothing else in its text."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Part:
     text: str
     language: str | None
     """Language of code, empty if the fence names none; None for prose."""
+    is_cell: bool = False
+    """Whether it is a code cell of a notebook: other fences are output, and examples in its text."""
 
 
 def fenced(text: str, language: str) -> str:
@@ -89,17 +93,32 @@ def fenced(text: str, language: str) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
+def fenced_cell(code: str, language: str) -> str:
+    """Return a notebook's code cell, which `parts` tells from every other fence."""
+    return fenced(code, f"{language} cell")
+
+
+def without_cells(text: str) -> str:
+    """Return a notebook's prose or output without what would pass for a code cell."""
+    return _CELL.sub(r"\1\2", text)
+
+
 def parts(markdown: str) -> Iterator[Part]:
-    """Yield the prose and the code of markdown in order; an unclosed fence extends to the end."""
-    held: list[str] = []
-    fence, language = "", None
+    """Yield the prose and the code of markdown in order; an unclosed fence extends to the next code cell, or to the end."""
+    lines: list[str] = []
+    fence, language, is_cell = "", None, False
     for line in markdown.split("\n"):
-        if not fence and (opening := _OPENING.match(line)):
-            yield Part("\n".join(held), None)
-            held, fence, language = [], opening[1], opening[2].lower()
-        elif fence and line.strip(" \t").startswith(fence) and not line.strip(" \t" + fence[0]):
-            yield Part("\n".join(held), language)
-            held, fence, language = [], "", None
+        opening = None if is_cell else _CELL.fullmatch(line) or (None if fence else _OPENING.match(line))
+        if opening:
+            yield Part("\n".join(lines), language)
+            lines, fence, language, is_cell = [], opening[1], opening[2].lower(), opening.re is _CELL
+        elif line == fence if is_cell else fence and _closes(line, fence):
+            yield Part("\n".join(lines), language, is_cell)
+            lines, fence, language, is_cell = [], "", None, False
         else:
-            held.append(line)
-    yield Part("\n".join(held), language)
+            lines.append(line)
+    yield Part("\n".join(lines), language, is_cell)
+
+
+def _closes(line: str, fence: str) -> bool:
+    return line.strip(" \t").startswith(fence) and not line.strip(" \t" + fence[0])

@@ -1,13 +1,23 @@
-"""A kernel's source as text: a notebook's prose, and its code in fences with shortened output."""
+"""A kernel's source as text: a notebook's prose, and its code cells in fences of their own with shortened output."""
 
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from scrapers.posts.cleaning import both_ends, clean, fenced, possible_references, readable, without_encoded
+from scrapers.posts.cleaning import (
+    LARGEST_TEXT,
+    both_ends,
+    clean,
+    fenced,
+    fenced_cell,
+    possible_references,
+    readable,
+    without_cells,
+    without_encoded,
+)
 
 _LARGEST_NOTEBOOK = 64_000_000
 """Characters; a longer one is read as text."""
@@ -37,25 +47,45 @@ _SUFFIXES = {".py": "python", ".r": "r", ".rmd": "r", ".irnb": "r", ".jl": "juli
 def text_of(source: str, *, language: str | None = None, kernel_type: str | None = None) -> str:
     """Return a kernel's source as clean text of at most `cleaning.LARGEST_TEXT` bytes.
 
-    A notebook becomes its markdown and its code in fences, each with the text of its output: without images and progress
-    bars, long logs cut. A script, R markdown and prose stay text. A source that does not match its declared type is read as
-    text, so that nothing raises; encoded data is always left out. The language is as the site names it; a notebook's own
-    metadata take precedence. Whether it is a `notebook` or a `script` is otherwise decided by the content.
+    A notebook becomes its markdown and its code cells in fences (see `cleaning.parts`), each with the text of its output:
+    without images and progress bars, long logs cut. A script, R markdown and prose stay text. A source that does not match
+    its declared type is read as text, so that nothing raises; encoded data is always left out. The language is as the site
+    names it; a notebook's own metadata take precedence. Whether it is a `notebook` or a `script` is otherwise decided by
+    the content.
     """
-    looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and '"cells"' in source
+    looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and ('"cells"' in source or '"worksheets"' in source)
     if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
         source = notebook_text(source.removeprefix("\ufeff"), language_named(language))
     return readable(source)
 
 
 def notebook_text(source: str, language: str | None = None) -> str:
-    """Return a notebook's JSON as text, neither cleaned nor cut; all but a notebook of format 4 is returned without images."""
+    """Return a notebook's JSON as text, not cut; what is no notebook is returned without images.
+
+    Of one that is too long, the output is left out first. A notebook without code has one empty code cell, which tells it
+    from a script.
+    """
     notebook = parse_notebook(source)
     if notebook is None:
         return without_encoded(source)
     named = notebook_language(notebook) or language or "python"
-    parts = (part for cell in _mappings(notebook["cells"]) for part in _cell_parts(cell, named))
+    parts = [list(_cell_parts(cell, named)) for cell in _mappings(notebook["cells"])]
+    if not code_cells(notebook):
+        parts.append([fenced_cell("", named)])
+    text = _with_gaps(part for of_cell in parts for part in of_cell)
+    if len(text) > LARGEST_TEXT // 2 and len(text.encode(errors="replace")) > LARGEST_TEXT:
+        text = _with_gaps(source for source, *_ in parts)
+    return text
+
+
+def _with_gaps(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part.strip())
+
+
+def code_cells(notebook: dict[str, Any]) -> list[str]:
+    """Return the code cells of a notebook that are not empty, as they are."""
+    cells = (cell for cell in _mappings(notebook["cells"]) if cell.get("cell_type") == "code")
+    return [source for cell in cells if (source := _joined(cell.get("source"))).strip()]
 
 
 def notebook_language(notebook: dict[str, Any]) -> str | None:
@@ -70,26 +100,40 @@ def notebook_language(notebook: dict[str, Any]) -> str | None:
 
 
 def parse_notebook(source: str) -> dict[str, Any] | None:
-    """Return a notebook with its cells; None if the text is not a notebook, or too large."""
+    """Return a notebook as format 4 has it, with its cells; None if the text is not a notebook, or too large."""
     if source.count("{") + source.count("[") > _MOST_OBJECTS or source.count(",") > 10 * _MOST_OBJECTS:
         return None
     try:
         content = json.loads(source)
     except (ValueError, RecursionError):
         return None
+    if isinstance(content, dict) and isinstance(content.get("worksheets"), list):
+        content = _upgraded(content)
     return content if isinstance(content, dict) and isinstance(content.get("cells"), list) else None
 
 
+def _upgraded(content: dict[str, Any]) -> Any:
+    """Return a notebook of format 3 as format 4 has it, None if it cannot be upgraded."""
+    # Imported here: few notebooks are that old.
+    import nbformat.reader
+
+    try:
+        read = nbformat.reader.reads(json.dumps({"nbformat": 3, **content}))  # type: ignore[no-untyped-call]
+        return nbformat.convert(read, 4)  # type: ignore[no-untyped-call]
+    except (nbformat.ValidationError, ValueError, RecursionError, TypeError, LookupError, AttributeError):
+        return None
+
+
 def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
-    source = _joined(cell.get("source")).strip("\n")
+    """Yield a cell's source, then what it printed, where it printed something."""
+    source = without_encoded(clean(_joined(cell.get("source")))).strip("\n")
     if cell.get("cell_type") != "code":
-        yield without_encoded(source)
+        yield without_cells(source)
         return
-    if source.strip():
-        yield fenced(without_encoded(source), language)
+    yield fenced_cell(source, language) if source.strip() else ""
     text = "\n".join(text for text in map(_output_text, _mappings(cell.get("outputs"))) if text)
     if text:
-        yield "Output:\n" + fenced(_shortened(text), "text")
+        yield "Output:\n" + fenced(without_cells(_shortened(clean(text))), "text")
 
 
 def _output_text(output: dict[str, Any]) -> str:

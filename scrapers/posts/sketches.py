@@ -58,8 +58,10 @@ def _code_and_prose(text: str, *, all_code: bool) -> tuple[str, str]:
     if all_code and all(part.language is None for part in found):
         return text, ""
     # Output is in fences marked `text`; two runs of one program print different figures.
-    code = "\n".join(part.text for part in found if part.language not in (None, "text"))
-    return code, "\n".join(part.text for part in found if part.language is None)
+    found = [part for part in found if part.language != "text"]
+    cells = any(part.is_cell for part in found)
+    code = [part for part in found if (part.is_cell if cells else part.language is not None)]
+    return "\n".join(part.text for part in code), "\n".join(part.text for part in found if part not in code)
 
 
 def _signature(words: Sequence[str], length: int) -> bytes | None:

@@ -15,6 +15,7 @@ from bot.community.ideas.pool import idea_texts
 from bot.community.ideas.uses import Uses, added, credited, uses
 from bot.community.intake import Intake
 from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
+from bot.community.reproduction.reproducing import record_refused
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
@@ -76,6 +77,8 @@ class LabsBriefing:
         if action.draft_id is None:
             raise ValueError("every lab of CoMind belongs to a draft")
         context = self._context
+        # A lab is offered no public kernel that cannot run here.
+        await record_refused(context)
         # Beside the lab, and ready for the next one's plan.
         self._intake.begin("kernels", action.draft_id)
         terms = self.terms(action, tree)

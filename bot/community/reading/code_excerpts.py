@@ -9,6 +9,7 @@ from itertools import groupby
 
 from bot.community.reading.statements import Kind, kind_of, telling_lines, worth_of, worth_of_prose
 from scrapers.posts.cleaning import parts
+from scrapers.posts.ipython_code import plain_cell
 from scrapers.posts.kernel_text import language_named
 
 _SPLIT = 700
@@ -19,9 +20,6 @@ _LEAST_CUT = 300
 """Characters that are worth showing of a statement that does not fit."""
 _MARKER = 40
 """Characters of a note on what was left out."""
-_MAGIC_NAME = "_magic_"
-_MAGIC = re.compile(r"^([ \t]*)(?:[%!].*|[\w.]+\?{1,2})$", re.MULTILINE)
-_CELL_MAGIC = re.compile(r"\A\s*%%(?!time|capture|prun)\w+")
 _LONG_LITERAL = re.compile(
     r"\[[^\[\](){}]{800,}\]|(?<![\w)\]])\([^\[\](){}=]{800,}\)|\{[^\[\](){}]{1500,}\}|\"[^\"\n]{1000,}\"|'[^'\n]{1000,}'"
 )
@@ -110,19 +108,25 @@ def _shown(pieces: Sequence[_Piece]) -> str:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    if ("```" not in text and "~~~" not in text) or _parsed(text) is not None:
-        yield from _code_pieces(text)
+    pieces = list(parts(text))
+    if not any(part.is_cell for part in pieces):
+        plain = plain_cell(text)
+        # Another language has signs of its own at the beginnings of lines.
+        yield from _code_pieces(text if _parsed(plain.code) is None else plain.code)
         return
-    for part in parts(text):
-        if part.language is None:
-            yield from _prose_pieces(part.text)
+    for part in pieces:
+        if part.is_cell and language_named(part.language) == "python":
+            plain = plain_cell(part.text)
+            # A cell of commands alone, or of another language, such as `%%bash`, is no part of the solution.
+            idle = plain.code.strip() in ("", "pass") and bool(plain.commands)
+            yield from [_Piece(part.text, "installs")] if idle else _code_pieces(plain.code)
+        elif part.is_cell:
+            yield from _code_pieces(part.text)
         elif part.language == "text":  # what a cell printed
             kept = telling_lines(part.text)
             yield _Piece(kept or part.text, None if kept else "output", 3)
-        elif language_named(part.language) == "python" and _CELL_MAGIC.match(part.text):
-            yield _Piece(part.text, "installs")
-        else:
-            yield from _code_pieces(part.text)
+        else:  # an example in prose is prose
+            yield from _prose_pieces(part.text)
 
 
 def _prose_pieces(text: str, least: int = 0) -> Iterator[_Piece]:
@@ -133,7 +137,7 @@ def _prose_pieces(text: str, least: int = 0) -> Iterator[_Piece]:
 
 
 def _code_pieces(code: str) -> Iterator[_Piece]:
-    code = _LONG_LITERAL.sub(_note, _MAGIC.sub(rf"\1{_MAGIC_NAME}", code))
+    code = _LONG_LITERAL.sub(_note, code)
     tree = _parsed(code)
     code = _NOTE.sub(r"\1\2\3", code)
     if tree is None:

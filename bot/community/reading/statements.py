@@ -22,7 +22,7 @@ _SETUP_CALLS = re.compile(
 )
 _IDLE_LINE: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("imports", re.compile(r"(?:import|from)\s+\w.*|\s*(?:suppressMessages\()?(?:library|require)\(.*")),
-    ("installs", re.compile(r"\s*(?:[%!].*|_magic_|install\.packages\(.*)")),
+    ("installs", re.compile(r"\s*(?:[%!].*|install\.packages\(.*)")),
     ("plots", re.compile(r"\s*(?:plt|sns|ggplot|ggsave|labs|ax|fig)[.(].*|\s*\+?\s*(?:geom|theme)_?\w*\(.*")),
     ("prints", re.compile(r"\s*(?:print|cat|head|str|summary|glimpse)\s*[( '\"].*")),
     ("output", re.compile(r"\s*\[image left out\].*|\s*(?:\S+Warning: |.*: \w+Warning: ).*")),
@@ -94,8 +94,6 @@ def kind_of(text: str, statement: ast.stmt | None) -> Kind | None:
 
 def _kind_of_value(value: ast.expr, text: str) -> Kind | None:
     """Return why an expression that stands alone is of no interest: what a notebook shows is a print too."""
-    if isinstance(value, ast.Name) and value.id == "_magic_":
-        return "installs"
     if not isinstance(value, ast.Call):
         return "prints"
     root, called = _root(value), _called(value)

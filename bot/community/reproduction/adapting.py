@@ -2,34 +2,27 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from bot.community.reproduction.needs import TABLE, check_needs, stems
+from bot.community.reproduction.needs import DRAWING, TABLE, check_needs, stems, unused_packages
 from scrapers.posts.cleaning import parts
+from scrapers.posts.ipython_code import plain_cell
 from scrapers.posts.kernel_text import language_named
 from state.community import Post
 from state.errors import UnsupportedKernel
 
-_CELL = re.compile(r"\A\s*%%(\w+)[^\n]*\n?")
-_KEPT_CELLS = ("time", "timeit", "capture", "prun")
-"""Cell magics whose cell is Python all the same."""
-_COMMAND = re.compile(r"^(?P<indent>[ \t]*)(?:(?P<name>[A-Za-z_][\w, ]*?)\s*=\s*)?(?P<what>[%!?].*|[\w.]+\?{1,2})\s*$")
 _FUTURE = re.compile(r"^from __future__ import .*$", re.MULTILINE)
 _PYTHON_2 = re.compile(
-    r"^\s*(?:print\s+[^\s(=.,)]|print\s*>>|exec\s+['\"\w]|except\s+[\w.()]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)|<>|\b0\d+\b[^.]|\bur['\"]",
-    re.MULTILINE,
+    r"^\s*(?:print\s+[^\s(=.,)]|print\s*>>|exec\s+['\"\w]|except\s+[\w.()]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)|<>|\b0\d+\b[^.]|\bur['\"]"
 )
-_CUT = re.compile(r"\[\.\.\. [\d,]+ (?:bytes cut from the middle|characters left out)|\[encoded data left out\]")
+_CUT = re.compile(r"\[\.\.\. [\d,]+ (?:bytes cut from the middle|characters left out)")
+_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 _HEAD = Path(__file__).with_name("as_on_kaggle.py.txt")
 _DASHES = "-" * 100
 _ABSOLUTE = re.compile(r"(?<![\w.])/kaggle/(input|working|temp|tmp)\b")
-_DRAWING = (
-    "matplotlib", "mpl_toolkits", "pylab", "seaborn", "plotly", "bokeh", "altair", "wordcloud", "missingno", "IPython",
-    "plotnine", "ggplot", "cufflinks", "holoviews", "folium", "squarify", "pandas_profiling", "ydata_profiling", "sweetviz",
-    "ipywidgets", "chart_studio",
-)  # fmt: skip
 
 
 def adapted(post: Post, files: Collection[str], competition: str, packages: Collection[str]) -> str:
@@ -40,9 +33,22 @@ def adapted(post: Post, files: Collection[str], competition: str, packages: Coll
     Raises:
         UnsupportedKernel: it cannot run here; the message gives the reason.
     """
-    source = python_of(post.text, post.language)
-    check_needs(source.code, source.dropped, files, competition, packages)
-    return with_head(source.code, post.item, files, competition)
+    if (reason := refusal(post.text, post.language, tuple(files), competition, frozenset(packages))) is not None:
+        raise UnsupportedKernel(reason)
+    return with_head(python_of(post.text, post.language).code, post.item, files, competition)
+
+
+@lru_cache(maxsize=1_000)
+def refusal(
+    text: str, language: str | None, files: tuple[str, ...], competition: str, packages: frozenset[str]
+) -> str | None:
+    """Return why a kernel cannot run here, None if it can be tried; arguments as of `adapted`."""
+    try:
+        source = python_of(text, language)
+        check_needs(source.code, source.dropped, files, competition, packages)
+    except UnsupportedKernel as error:
+        return str(error)
+    return None
 
 
 def with_head(code: str, item: str, files: Collection[str], competition: str) -> str:
@@ -53,7 +59,9 @@ def with_head(code: str, item: str, files: Collection[str], competition: str) ->
         competition=competition,
         wanted=sorted(_names(code, files)),
         # Drawings cost time, and their packages' functions come and go; read as pictures, files must be real.
-        stand_ins=[] if "imread" in code else list(_DRAWING),
+        # An unused package may be missing; one that is there is imported all the same.
+        stand_ins=[] if "imread" in code else list(DRAWING),
+        unused=sorted(unused_packages(ast.parse(code))),
         dashes=_DASHES,
     )
     return f"{head}{code}"
@@ -83,70 +91,49 @@ class Source:
 def python_of(text: str, language: str | None) -> Source:
     """Return a kernel's code in one piece.
 
-    The text is a script's code, or a notebook's prose with its code in fences; the language is as the site names it.
+    The text is a script's code, or a notebook's prose and code cells (see `cleaning.parts`), of which only the cells are
+    code; the language is as the site names it.
 
     Raises:
         UnsupportedKernel: it is in another language, in Python 2, incomplete, or no program; the message names which.
     """
-    if (named := language_named(language)) not in (None, "python"):
-        raise UnsupportedKernel(f"it is written in {named.upper() if named == 'r' else named}")
-    cells = list(_cells(text))
-    if not any(cell.strip() for cell in cells):
+    if (name := language_named(language)) not in (None, "python"):
+        raise UnsupportedKernel(f"it is written in {_shown_language(name)}")
+    cells = [part for part in parts(text) if part.is_cell]
+    if others := sorted({_shown_language(one.language) for one in cells if language_named(one.language) != "python"}):
+        raise UnsupportedKernel(f"it is written in {', '.join(others)}")
+    codes = [cell.text for cell in cells] if cells else [text]
+    if not any(code.strip() for code in codes):
         raise UnsupportedKernel("it holds no Python code")
-    dropped: list[str] = []
-    code = _FUTURE.sub("", "\n\n".join(_plain(cell, dropped) for cell in cells)).strip() + "\n"
-    if _CUT.search(code):
-        raise UnsupportedKernel("its code was too long, and is not complete here")
+    if _CUT.search(text if cells else codes[0]):
+        raise UnsupportedKernel("it was too long, and is not complete here")
+    if any("[encoded data left out]" in code for code in codes):
+        raise UnsupportedKernel("its code holds encoded data, which was left out here")
+    plain = [plain_cell(code) for code in codes]
+    code = _FUTURE.sub("", "\n\n".join(cell.code.rstrip("\n") for cell in plain)).strip() + "\n"
     try:
         ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if _PYTHON_2.search(code):
-            raise UnsupportedKernel("it is written in Python 2") from None
-        raise UnsupportedKernel(f"it is no valid Python 3: {error}") from None
-    return Source(code, tuple(dropped))
+    except _FAULTS as error:
+        raise UnsupportedKernel(_fault([cell.code for cell in plain], error)) from None
+    return Source(code, tuple(command for cell in plain for command in cell.commands))
 
 
-def _cells(text: str) -> Iterator[str]:
-    """Yield the code cells of a notebook; a script is one. Fences of other languages are outputs and prose."""
-    if "```" not in text and "~~~" not in text:
-        yield text
-        return
-    try:
-        # A script may hold fences in a string.
-        ast.parse(text)
-        yield text
-        return
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    others = set()
-    for part in parts(text):
-        if part.language and language_named(part.language) == "python":
-            yield part.text
-        elif part.language and part.language != "text":
-            others.add(part.language)
-    if others & {"r", "julia", "sql"}:
-        raise UnsupportedKernel(
-            f"it is written in {', '.join(sorted(one.upper() if one == 'r' else one for one in others))}"
-        )
+def _shown_language(name: str | None) -> str:
+    return "R" if name == "r" else name or "an unknown language"
 
 
-def _plain(cell: str, dropped: list[str]) -> str:
-    """Return a cell as Python, with `pass` in place of its magics and shell commands."""
-    if magic := _CELL.match(cell):
-        if magic[1] not in _KEPT_CELLS:
-            dropped.append(cell.strip().splitlines()[0])
-            return ""
-        cell = cell[magic.end() :]
-    try:
-        ast.parse(cell)
-        return cell
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "\n".join(_plain_line(line, dropped) for line in cell.split("\n"))
-
-
-def _plain_line(line: str, dropped: list[str]) -> str:
-    found = _COMMAND.match(line)
-    if found is None:
-        return line
-    dropped.append(found["what"].strip())
-    return f"{found['indent']}{found['name']} = []" if found["name"] else f"{found['indent']}pass"
+def _fault(codes: Sequence[str], error: BaseException) -> str:
+    """Return why code is no Python 3, by the first cell that is none."""
+    where = ""
+    for number, code in enumerate(codes, 1):
+        try:
+            ast.parse(_FUTURE.sub("", code))
+        except _FAULTS as fault:
+            error, where = fault, f"code cell {number}, " if len(codes) > 1 else ""
+            break
+    line = (getattr(error, "text", None) or "").rstrip("\n")
+    message = getattr(error, "msg", None) or str(error)
+    if _PYTHON_2.search(line) or message.startswith("Missing parentheses in call to"):
+        return f"it is written in Python 2: {where}{line.strip()[:80]}"
+    at = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+    return f"it is no valid Python 3: {where}{at}{message}"

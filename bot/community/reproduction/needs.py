@@ -2,7 +2,10 @@
 
 import ast
 import re
+import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from state.errors import UnsupportedKernel
@@ -31,7 +34,22 @@ _PACKAGES = frozenset(
     }
 )  # fmt: skip
 """What kernels import most that is not on every machine, by the name in an import."""
+DRAWING = (
+    "matplotlib", "mpl_toolkits", "pylab", "seaborn", "plotly", "bokeh", "altair", "wordcloud", "missingno", "IPython",
+    "plotnine", "ggplot", "cufflinks", "holoviews", "folium", "squarify", "pandas_profiling", "ydata_profiling", "sweetviz",
+    "ipywidgets", "chart_studio",
+)  # fmt: skip
+"""Packages that only draw: empty ones stand in for them."""
+REMOVED_MODULES = (
+    "cPickle", "StringIO", "Queue", "urllib2", "cStringIO", "ConfigParser", "HTMLParser", "distutils", "imp",
+)  # fmt: skip
+"""Modules of older Pythons, whose names a repair changes."""
 _PROVIDED_BY = {
+    "PIL": ("pillow",),
+    "bs4": ("beautifulsoup4",),
+    "pkg_resources": ("setuptools",),
+    "sklearn": ("scikit-learn",),
+    "yaml": ("pyyaml",),
     "cv2": ("opencv-python", "opencv-python-headless", "opencv-contrib-python"),
     "imblearn": ("imbalanced-learn",),
     "keras": ("keras", "tensorflow"),
@@ -43,6 +61,13 @@ _PROVIDED_BY = {
 _SHELL_NETWORK = re.compile(r"^[!%]\s*(?:sudo\s+)?(wget|curl|git\s+clone|kaggle|gdown|apt-get|apt|conda)\b")
 _INSTALL = re.compile(r"^[!%]\s*(?:python3? -m )?pip3?\s+install\b(.*)")
 _WRITES = re.compile(r"\.to_csv\b|\bsavetxt\b|\bwriter?\(|\.write_csv\b|['\"]w[bt+]*['\"]|>\s*\w+\.csv")
+_TRAINS, _PREDICTS = re.compile(r"\.(?:fit|fit_generator|train)\("), re.compile(r"\.predict\w*\(")
+_ANSWERS = re.compile(r"sub|pred|answer|result|output|final|solution|ans\b|\d\.\d{2,}", re.IGNORECASE)
+"""In the name of a file that holds predictions."""
+_READS = re.compile(r"read_\w+|load|loadtxt|genfromtxt|fromfile|imread|load_model|open|ZipFile|File")
+_STORES = re.compile(r"to_\w+|save\w*|dump|write\w*|copy\w*|move|rename|makedirs|mkdir")
+_WHOLE = re.compile(r"[^_.-][^*{}%\n]*|\.{1,2}/[^*{}%\n]*")
+"""A file's name or path that is no pattern, and no end of a name that is put together."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -55,10 +80,14 @@ def check_needs(
     mounts under the competition's slug.
 
     Raises:
-        UnsupportedKernel: it needs the network or files that are not there, or writes no file; the message names them.
+        UnsupportedKernel: it needs the network, packages or files that are not there, or makes no predictions; the message
+            names them after a colon.
     """
-    missing = dict.fromkeys(_missing(code, files, competition))
-    if theirs := [one for one in missing if _OTHERS_FILE.search(one)]:
+    tree = ast.parse(code)
+    missing = list(dict.fromkeys(_missing(tree, files, competition)))
+    if addresses := [one for one in missing if "://" in one]:
+        raise UnsupportedKernel(f"it needs the network: {_listed(addresses)}")
+    if theirs := [one for one in missing if "/" in one and _OTHERS_FILE.search(one)]:
         raise UnsupportedKernel(f"it blends submission files of other people: {_listed(theirs)}")
     if missing:
         sets = list(dict.fromkeys(one.split("/")[0] for one in missing))
@@ -68,48 +97,188 @@ def check_needs(
             raise UnsupportedKernel(f"it needs the network: {found[1]}")
         if (found := _INSTALL.match(command)) and (absent := list(_absent(found[1], packages))):
             raise UnsupportedKernel(f"it installs what is not here: {_listed(absent)}")
-    tree = ast.parse(code)
-    if lacking := list(dict.fromkeys(_lacking(tree, packages))):
+    idle = unused_packages(tree)
+    if lacking := [one for one in dict.fromkeys(_lacking(tree, packages)) if one not in idle]:
         raise UnsupportedKernel(f"it needs packages that are not here: {_listed(lacking)}")
     if call := next(_network_calls(tree), None):
         raise UnsupportedKernel(f"it needs the network: {call}")
-    if not _WRITES.search(code):
+    if not (writes_predictions(tree, code) or trains(tree, code)):
         raise UnsupportedKernel("it writes no submission")
 
 
-def _missing(code: str, files: Collection[str], competition: str) -> Iterator[str]:
-    """Yield paths below Kaggle's input folder that are neither the competition's nor one of its files or folders."""
+def trains(tree: ast.AST, code: str) -> bool:
+    """Return whether a kernel trains a model that could predict the test rows, which it reads."""
+    return bool(_TRAINS.search(code) and _PREDICTS.search(code)) and any("test" in one for one in _texts(tree))
+
+
+def writes_predictions(tree: ast.AST, code: str) -> bool:
+    """Return whether a kernel writes a file that may be a submission; what a name of its own says counts."""
+    if not _WRITES.search(code):
+        return False
+    names = [text for call in _calls(tree) if _stores(call) for text in _texts(call) if TABLE.search(text)]
+    return not names or bool(_TRAINS.search(code)) or any(_ANSWERS.search(name) for name in names)
+
+
+def unused_packages(tree: ast.AST) -> set[str]:
+    """Return the packages of which a kernel uses nothing that it imports: anything may stand in for them."""
+    used = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    names: dict[str, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                names.setdefault(_root(alias.name), []).append(alias.asname or _root(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.setdefault(_root(node.module), []).extend(alias.asname or alias.name for alias in node.names)
+    return {root for root, bound in names.items() if not any(used[name] or name == "*" for name in bound)}
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _stores(call: ast.Call) -> bool:
+    """Whether a call writes a file, or makes or moves one."""
+    name, modes = _called(call), (*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode"))
+    opened = (one.value for one in modes if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    return bool(_STORES.fullmatch(name)) or (
+        name in ("open", "ZipFile", "File") and any(mode.startswith(("w", "a", "x")) for mode in opened)
+    )
+
+
+def match_file(path: str, files: Collection[str]) -> bool:
+    """Return whether a path, whatever folders it begins with, ends in a competition's file or folder, or names just one file."""
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    paths, names = _index(tuple(files))
+    return any("/".join(parts[at:]) in paths for at in range(len(parts))) or bool(parts and names[parts[-1]] == 1)
+
+
+@lru_cache(maxsize=4)
+def _index(files: tuple[str, ...]) -> tuple[frozenset[str], Counter[str]]:
+    """Return the paths by which files can be read, and how many there are of each name."""
+    names = Counter(form for path in files for form in set(_forms(PurePosixPath(path).name)))
+    return frozenset(form for path in files for form in _forms(path)), names
+
+
+def _forms(path: str) -> Iterator[str]:
+    """Yield a path with and without the endings of archives, and as an archive."""
+    yield path
+    yield f"{path}.zip"
+    while path != (path := _ARCHIVE.sub("", path)):
+        yield path
+
+
+def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iterator[str]:
+    """Yield what a kernel reads that is not here: addresses, files, and data sets beside the competition's.
+
+    A folder alone is the competition's, whatever its name, unless the kernel names tables that are not here.
+    """
+    written = {PurePosixPath(text).name for call in _calls(tree) if _stores(call) for text in _texts(call)}
+    tables = [text for text in _texts(tree) if TABLE.search(text) and PurePosixPath(text).name not in written]
+    strange = any(not match_file(table, files) and _WHOLE.fullmatch(table) for table in tables)
     known = {part for path in files for part in stems(path)}
-    for node in ast.walk(ast.parse(code)):
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-            continue
-        for first, slash, rest in _INPUT.findall(node.value):
-            if first == competition and rest:
-                first, slash, rest = PurePosixPath(rest).parts[0], "/", "/".join(PurePosixPath(rest).parts[1:])
-                if not TABLE.search(first):
-                    continue
-            if first != competition and first.removesuffix(".zip") not in known and (slash or TABLE.search(first)):
+    for text in _texts(tree):
+        for first, slash, rest in _INPUT.findall(text):
+            if PurePosixPath(rest or first).name in written:
+                continue
+            if TABLE.search(rest or first):
+                if not match_file(f"{first}/{rest}", files):
+                    yield f"{first}/{rest}".rstrip("/").removeprefix(f"{competition}/")
+            elif slash and strange and first not in (competition, *known) and not (rest and match_file(rest, files)):
                 yield f"{first}/{rest}".rstrip("/")
+    folders = _folders(tree)
+    for call in _calls(tree):
+        if call.args and _READS.fullmatch(_called(call)) and not _stores(call):
+            for text in _last_text(call.args[0], folders):
+                if "://" in text:
+                    yield text
+                elif _is_absent(text, written, files) and not _INPUT.search(text):
+                    yield PurePosixPath(text).name
+
+
+def _last_text(argument: ast.expr, folders: Collection[str]) -> Iterator[str]:
+    """Yield the end of a path that a call is given, where that end is whole: alone, or after a folder."""
+    match argument:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.BinOp(op=ast.Add(), left=left, right=ast.Constant(value=str() as text)):
+            if text.startswith("/") or (isinstance(left, ast.Name) and left.id in folders):
+                yield text
+        case ast.BinOp(op=ast.Div(), right=right):
+            yield from _last_text(right, folders)
+        case ast.Call(args=[*_, last]) if _called(argument) in ("join", "Path"):
+            yield from _last_text(last, folders)
+
+
+def _folders(tree: ast.AST) -> set[str]:
+    """Return the names that are assigned a path of a folder, with its slash."""
+    assigned = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    )
+    return {
+        target.id
+        for node in assigned
+        if str(getattr(node.value, "value", "")).endswith("/")
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _is_absent(text: str, written: Collection[str], files: Collection[str]) -> bool:
+    name = PurePosixPath(text).name
+    return bool(TABLE.search(name) and _WHOLE.fullmatch(name)) and name not in written and not match_file(text, files)
+
+
+_ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")
 
 
 def stems(path: str) -> Iterator[str]:
     """Yield the first part of a path, with and without the endings of archives, and the names of tables without theirs."""
     first = PurePosixPath(path).parts[0]
     yield first
-    while first != (first := re.sub(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$", "", first)):
+    while first != (first := _ARCHIVE.sub("", first)):
         yield first
     yield PurePosixPath(first).stem
 
 
 def _lacking(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
-    """Yield the packages that a kernel imports without an alternative, and that are not here."""
+    """Yield the packages that a kernel imports without an alternative, and that are not here, its author's modules too."""
     plain = {_plain(one) for one in packages}
+    own = {
+        PurePosixPath(text).stem
+        for call in _calls(tree)
+        if _stores(call)
+        for text in _texts(call)
+        if text.endswith(".py")
+    }
+    present = (*sys.stdlib_module_names, *DRAWING, *REMOVED_MODULES, *own)
     for node in tree.body:
         names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
-        for root in (name.split(".")[0] for name in names):
-            if root in _PACKAGES and not plain & set(_PROVIDED_BY.get(root, (_plain(root),))):
-                yield root
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        names += ["." * node.level + (node.module or "")] if isinstance(node, ast.ImportFrom) and node.level else []
+        for root in map(_root, names):
+            if root not in present and not _is_provided(root, plain):
+                yield root or "its author's modules"
+
+
+def _is_provided(root: str, packages: set[str]) -> bool:
+    if root in _PACKAGES or root in _PROVIDED_BY:
+        return not packages.isdisjoint(_PROVIDED_BY.get(root, (_plain(root),)))
+    # A package may be named otherwise than its module, such as python-dateutil.
+    return bool(root) and any(_plain(root) in name for name in packages)
 
 
 def _plain(package: str) -> str:

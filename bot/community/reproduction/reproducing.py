@@ -1,11 +1,17 @@
 """Running public kernels in the sandbox and scoring them: a batch at a time, within a share of the run's time."""
 
+import ast
+import asyncio
 import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from bot.community.reproduction.adapting import adapted, with_head, without_head
+from bot.community.reproduction.adapting import adapted, refusal, with_head, without_head
 from bot.community.reproduction.choosing import in_order
+from bot.community.reproduction.needs import REMOVED_MODULES, trains, writes_predictions
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.engine.attempts import load_tree
@@ -15,7 +21,7 @@ from bot.execution.record import EXECUTED, REPRODUCED, Execution
 from bot.models import Item
 from sandbox import ExitReason
 from state.community import Post
-from state.errors import BudgetExceeded, ModelRefused, UnsupportedKernel, UnsupportedLayout
+from state.errors import BudgetExceeded, ModelRefused, UnsupportedLayout
 from state.knowledge import add_reproduction, reproductions
 from state.progress import NodeStatus, create_node, end_node
 from state.steps import Key, Kind
@@ -32,7 +38,6 @@ _LEAST_SHARED = 60.0
 _MOST_FILES = 3_000
 """Paths of data that are looked at; of more, pictures mostly, their folders are enough."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
-_PYTHON_2_MODULES = ("cPickle", "StringIO", "Queue", "urllib2", "cStringIO", "ConfigParser", "HTMLParser")
 _OFFLINE = re.compile(
     r"URLError|ConnectionError|Temporary failure in name resolution|Network is unreachable|gaierror|Max retries exceeded"
 )
@@ -64,7 +69,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
     if why := _barred(context):
         await _give_up(context, number, why)
         return []
-    files = _paths(context.executor.settings.data)
+    files = data_paths(context.executor.settings.data)
 
     async def choose() -> tuple[str, ...]:
         try:
@@ -72,7 +77,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         except BudgetExceeded as error:
             await _give_up(context, number, str(error))
             return ()
-        chosen = _choose(context, files, context.settings_of(ReproductionSettings).kernels)
+        chosen = await _choose(context, files, context.settings_of(ReproductionSettings).kernels)
         if not chosen:
             await _give_up(context, number, "nobody has published another one that can run here")
         return tuple(chosen)
@@ -127,7 +132,8 @@ async def _give_up(context: RunContext, number: int, why: str) -> None:
     await context.steps.once(_NONE, note, Key(attempt=number))
 
 
-def _paths(data: Path) -> tuple[str, ...]:
+def data_paths(data: Path) -> tuple[str, ...]:
+    """Return the paths of the data below its folder; of very many, some, and all at the top."""
     found = []
     for path in data.rglob("*"):
         found.append(path.relative_to(data).as_posix())
@@ -137,40 +143,100 @@ def _paths(data: Path) -> tuple[str, ...]:
     return tuple(sorted({*found, *top}))
 
 
-def _choose(context: RunContext, files: tuple[str, ...], count: int) -> list[str]:
-    """Return the items of the next kernels to run; those that cannot run here are recorded on the way, and not counted."""
+async def _choose(context: RunContext, files: tuple[str, ...], count: int) -> list[str]:
+    """Return the items of the next kernels to run; those that cannot run here are recorded, and not counted."""
     community, as_of = context.community, context.clock.as_of()
     if community is None:
         return []
-    rows = {row.id for row in reproductions(context.store, context.run_id, as_of)}
-    tried = rows | {item for batch in context.steps.all(_CHOSEN).values() for item in batch}
-    kernels = [post for post in community.posts() if post.kind == "kernel"]
-    chosen: list[str] = []
-    for post in in_order(kernels, tried, context.card.oriented, community.repeats()):
-        if len(chosen) == count:
-            break
-        try:
-            adapted(post, files, context.card.slug, context.machine.names)
-        except UnsupportedKernel as error:
-            _keep(context, post, "recognised", str(error))
-        else:
-            chosen.append(post.item)
-    return chosen
+    await record_refused(context, files)
+    rows = {row.id: row.state for row in reproductions(context.store, context.run_id, as_of)}
+    tried = {*rows, *(item for batch in context.steps.all(_CHOSEN).values() for item in batch)}
+    # What is like a kernel that cannot run is no worse for that.
+    kernels = [one for one in community.posts() if one.kind == "kernel" and rows.get(one.item) != "recognised"]
+    ordered = in_order(kernels, tried, context.card.oriented, community.repeats())
+    return [post.item for post in islice(ordered, count)]
 
 
-def _keep(context: RunContext, post: Post, state: str, reason: str) -> None:
-    row = Reproduction(
+async def record_refused(context: RunContext, files: tuple[str, ...] | None = None) -> None:
+    """Record which public kernels cannot run here, as their code shows, and why, and say it in one line.
+
+    What is recorded is not looked at again; `files` are as of `data_paths`.
+    """
+    if context.community is None:
+        return
+    kernels = [post for post in context.community.posts() if post.kind == "kernel"]
+    known = {row.id for row in reproductions(context.store, context.run_id, context.clock.as_of())}
+    paths = data_paths(context.executor.settings.data) if files is None else files
+
+    def refusals() -> dict[str, str]:
+        names, slug = context.machine.names, context.card.slug
+        reasons = (
+            (one.item, refusal(one.text, one.language, paths, slug, names)) for one in kernels if one.item not in known
+        )
+        return {item: reason for item, reason in reasons if reason is not None}
+
+    # Parsing a hundred notebooks takes seconds.
+    reasons = await asyncio.to_thread(refusals)
+    # Another lab may have recorded them meanwhile.
+    rows = reproductions(context.store, context.run_id, context.clock.as_of())
+    reasons = {item: reason for item, reason in reasons.items() if item not in {row.id for row in rows}}
+    if not reasons:
+        return
+    with context.store.write() as tx:
+        for post in kernels:
+            if post.item in reasons:
+                add_reproduction(tx, _refused_row(context, post, reasons[post.item]))
+    runnable = len(kernels) - len(reasons) - sum(row.state == "recognised" for row in rows)
+    shown = skipped_line(reasons.values())
+    context.say(f"{runnable} of {len(kernels)} public kernels can be tried here; skipped: {shown}")
+
+
+def skipped_line(reasons: Iterable[str]) -> str:
+    """Return how many kernels cannot run for each reason, the most frequent first, with what they lack."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for reason in reasons:
+        kind, _, names = reason.partition(":")
+        kinds[kind.removeprefix("it ")].append(names.strip())
+    shown = []
+    for kind, named in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
+        lacks = [name for name, _ in Counter(", ".join(named).split(", ")).most_common(4) if name]
+        # What is wrong with a line of code tells a reader nothing here.
+        listed = f": {', '.join(lacks)[:120]}" if lacks and "Python" not in kind else ""
+        shown.append(f"{kind} ({len(named)}{listed})")
+    return "; ".join(shown)
+
+
+@dataclass(frozen=True)
+class KernelFigures:
+    """How many public kernels of a competition could be measured."""
+
+    published: int
+    """Latest versions that the run may see."""
+    runnable: int
+    """Of these, without what lacks something here, as its code shows."""
+    measured: int
+
+
+def kernel_figures(context: RunContext) -> KernelFigures | None:
+    """Return how many public kernels there are, can be tried and were measured; None where the run looked at none."""
+    rows = reproductions(context.store, context.run_id, context.clock.as_of())
+    if context.community is None or not (rows or context.steps.all(_CHOSEN)):
+        return None
+    states = Counter(row.state for row in rows)
+    published = sum(post.kind == "kernel" for post in context.community.posts())
+    return KernelFigures(published, published - states["recognised"], states["ran"])
+
+
+def _refused_row(context: RunContext, post: Post, reason: str) -> Reproduction:
+    return Reproduction(
         run_id=context.run_id,
         id=post.item,
         title=post.title,
-        state=state,
+        state="recognised",
         reason=reason,
         published=post.public_score,
         known_at=post.time,
     )
-    with context.store.write() as tx:
-        add_reproduction(tx, row)
-    context.say(f"{post.item} is not run: {reason}")
 
 
 async def _reproduce(
@@ -183,6 +249,8 @@ async def _reproduce(
     script = adapted(post, files, context.card.slug, context.machine.names)
     ran = _Ran(script, await _run(context, node, post.item, script, 0, shares_cores))
     reason = _reason(ran.done)
+    if ran.done.score is None and reason is None and not _can_be_repaired(ran):
+        reason = f"it writes no submission: {ran.done.fault or ''}"
     if ran.done.score is None and reason is None:
         ran = await _repaired(context, post, node, ran, files, shares_cores)
         reason = _reason(ran.done)
@@ -250,13 +318,20 @@ def _reason(done: Execution) -> str | None:
         return f"it takes longer than {done.limit or 0:.0f} s, the most that one kernel may take here"
     if done.reason not in (ExitReason.ERROR, ExitReason.FINISHED):
         return fault
-    if (absent := _NO_MODULE.search(fault)) and "." not in absent[1] and absent[1] not in _PYTHON_2_MODULES:
+    if (absent := _NO_MODULE.search(fault)) and "." not in absent[1] and absent[1] not in REMOVED_MODULES:
         return f"it needs the package {absent[1]}, which is not here"
     if _OFFLINE.search(fault) or _OFFLINE.search(output[:2_000]):
         return f"it needs the network: {fault}"
     if _NO_NLTK.search(output[:2_000]):
         return "it needs a package's data or models that are not here"
     return None
+
+
+def _can_be_repaired(ran: _Ran) -> bool:
+    """Return whether a repair can give predictions: a kernel that ran to its end, and trains no model, has none to write."""
+    code = without_head(ran.script)
+    tree = ast.parse(code)
+    return trains(tree, code) or (ran.done.reason is not ExitReason.FINISHED and writes_predictions(tree, code))
 
 
 async def _repaired(

@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.app import app
-from bot.rehearsal.settings import SiteSettings
+from bot.live.kinds import SENTENCES
+from bot.rehearsal.settings import CompetitionKind, SiteSettings
 from scrapers.kaggle.probe.exchange import read_exchanges
 from scrapers.kaggle.probe.judging import POINTS, judge
 from scrapers.snapshots.snapshot import Snapshot
@@ -96,3 +97,12 @@ def test_a_key_that_is_refused_is_said_at_once(snapshot: Snapshot) -> None:
         _, error = probed(site, site.competition.slug)
         assert sum(site.site.requests.values()) <= 1
     assert "give the bot another token" in error
+
+
+@pytest.mark.parametrize("kind", ["agents", "models"])
+def test_it_names_a_kind_that_the_bot_cannot_work_on(kind: CompetitionKind, snapshot: Snapshot) -> None:
+    with served(snapshot, SiteSettings(kind=kind)) as site:
+        output = probed(site, site.competition.slug, "--json")[1]
+    (found,) = json.loads(output)["kinds"]
+    assert (found["kind"], found["worked_on"]) == (kind, False)
+    assert found["about"].startswith(SENTENCES[kind])

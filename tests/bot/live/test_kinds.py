@@ -24,7 +24,7 @@ from tests.tiny_snapshot import SLUG
 
 PAGE = Path(__file__).parents[3] / "docs" / "kaggle.md"
 OWN = CompetitionSettings(model="builtin", metric="log_loss")
-REFUSED: tuple[KindName, ...] = ("simulation", "hackathon", "judged", "huge-data")
+REFUSED: tuple[KindName, ...] = ("simulation", "agents", "models", "hackathon", "judged", "huge-data")
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def test_the_later_post_itself_is_found(fingerprints: Fingerprints) -> None:
 
 
 def test_the_fences_of_a_notebook_may_go(tmp_path: Path) -> None:
-    cells = f"```python\n{FEATURES}\n```\n\nOutput:\n\n```python\n{MODEL}\n```"
+    cells = f"```python cell\n{FEATURES}\n```\n\n```python cell\n{MODEL}\n```"
     posts = [kernel("early", BEGINNING, cells), kernel("late", CUTOFF + timedelta(days=1), f"{FEATURES}\n{MODEL}")]
     read = Fingerprints.read(Snapshot.load(write_tiny(tmp_path / "tiny"), METRIC_DIRECTIONS), posts)
     assert read.found_in(f"{FEATURES}\n{MODEL}", CUTOFF) == []

@@ -32,6 +32,10 @@ def test_fields_decide_without_a_word_of_the_pages() -> None:
     [
         ("evaluation", "Each submission plays <b>episodes</b> against bots of a similar skill rating.", "simulation"),
         ("description", "Agents run in kaggle-environments.", "simulation"),
+        ("evaluation", "Submit your agent as a zip file.", "agents"),
+        ("overview", "Agent submissions are run in a container.", "agents"),
+        ("evaluation", "Submit a fine-tuned Gemma model.", "models"),
+        ("evaluation", "Submitted models are loaded with vLLM.", "models"),
         ("evaluation", "To enter, submit a Kaggle Writeup by the deadline.", "hackathon"),
         ("evaluation", "<p>Your write-up is your submission.</p>", "hackathon"),
         ("evaluation", "A panel of judges will score your notebook by this rubric.", "judged"),
@@ -44,8 +48,27 @@ def test_words_decide_only_where_kaggle_names_no_metric(page: str, text: str, ki
 
 
 @pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The archive holds an <code>agent.yaml</code> at its top.", "agents"),
+        ("Submit a LoRA adapter of rank 32 at most.", "models"),
+        ("Submissions must contain your model weights and adapter_config.json.", "models"),
+    ],
+)
+def test_an_agents_file_or_weights_decide_even_where_kaggle_names_a_metric(text: str, kind: KindName) -> None:
+    assert found(("evaluation", text), evaluation_metric="Custom Metric") == [kind]
+
+
+def test_an_agent_that_plays_against_others_is_a_simulation() -> None:
+    assert found(("evaluation", "Submit an agent. Each plays episodes; see agent.yaml.")) == ["simulation"]
+
+
+@pytest.mark.parametrize(
     ("page", "text"),
     [
+        ("description", "Predict which estate agent sells a house; a model of the market."),
+        ("data", "agents.csv: one line for each agent; weights: the weights of the rows."),
+        ("evaluation", "For each id, submit the weight of the parcel."),
         ("prizes", "Winners submit a write-up to the judges."),
         ("rules", "Judges may disqualify a submission without a write-up."),
         ("description", "Predict the preferences of the judges by a rubric."),

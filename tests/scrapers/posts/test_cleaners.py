@@ -44,12 +44,12 @@ async def test_each_text_is_read_as_what_it_is(cleaners: Cleaners) -> None:
         Source("markdown", ""),
     ]
     cleaned = await cleaners.clean(sources)
-    assert texts(cleaned) == ["**a**\ufffd", "<b>a</b>", "```r\nx <- 1\n```", "x = 1", ""]
+    assert texts(cleaned) == ["**a**\ufffd", "<b>a</b>", "```r cell\nx <- 1\n```", "x = 1", ""]
     assert [one.problem for one in cleaned] == [None] * 5
     assert [one.sketch for one in cleaned] == [
         sketch_of("**a**\ufffd", "message"),
         sketch_of("<b>a</b>", "message"),
-        sketch_of("```r\nx <- 1\n```", "kernel", "notebook"),
+        sketch_of("```r cell\nx <- 1\n```", "kernel", "notebook"),
         sketch_of("x = 1", "kernel", "script"),
         None,
     ]

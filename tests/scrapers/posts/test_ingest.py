@@ -58,7 +58,7 @@ async def test_raw_posts_become_posts_that_can_be_read(store: Store, cleaners: C
     assert await ingest(store, "c", some(), cleaners) == {}
     seen = CommunityView(store, "c", LATER)
     assert [(post.text, post.votes) for post in seen.messages()] == [("Use **folds**", 7), ("use folds", None)]
-    assert [post.text for post in seen.kernels()] == ["fit(x)", "```python\nfit( x )\n```"]
+    assert [post.text for post in seen.kernels()] == ["fit(x)", "```python cell\nfit( x )\n```"]
     assert seen.repeats()["message/11"] == Repeat("message/10", 1.0)
     assert seen.repeats()["kernel/21"].original == "kernel/20"
 

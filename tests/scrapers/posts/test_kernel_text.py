@@ -16,7 +16,7 @@ def a_notebook(metadata: object = None, **more: object) -> str:
 
 
 def test_a_notebook_that_comes_as_a_string_is_read_as_one() -> None:
-    assert text_of(a_notebook(), language="python", kernel_type="notebook") == "```python\nx = 1\n```"
+    assert text_of(a_notebook(), language="python", kernel_type="notebook") == "```python cell\nx = 1\n```"
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_a_notebook_that_comes_as_a_string_is_read_as_one() -> None:
 def test_a_notebooks_own_language_takes_precedence_over_the_sites(
     metadata: object, language: str | None, shown: str
 ) -> None:
-    assert text_of(a_notebook(metadata), language=language, kernel_type="notebook").startswith(f"```{shown}\n")
+    assert text_of(a_notebook(metadata), language=language, kernel_type="notebook").startswith(f"```{shown} cell\n")
 
 
 def test_the_suffix_gives_the_language_where_nothing_else_does(tmp_path: Path) -> None:
     (tmp_path / "a.irnb").write_text(a_notebook())
-    assert read(kernel_file(tmp_path / "a.irnb")).text.startswith("```r\n")
+    assert read(kernel_file(tmp_path / "a.irnb")).text.startswith("```r cell\n")
 
 
 def test_a_notebook_declared_as_a_script_is_read_as_one() -> None:
-    assert text_of("\ufeff \n" + a_notebook(), kernel_type="script") == "```python\nx = 1\n```"
-    assert text_of(a_notebook()) == "```python\nx = 1\n```"
+    assert text_of("\ufeff \n" + a_notebook(), kernel_type="script") == "```python cell\nx = 1\n```"
+    assert text_of(a_notebook()) == "```python cell\nx = 1\n```"
 
 
 def test_a_script_declared_as_a_notebook_is_text() -> None:
@@ -70,7 +70,7 @@ def test_encoded_data_within_a_script_is_left_out() -> None:
 
 
 def test_a_later_format_is_read_as_the_latest_that_is_known() -> None:
-    assert text_of(a_notebook(nbformat=7)) == "```python\nx = 1\n```"
+    assert text_of(a_notebook(nbformat=7)) == "```python cell\nx = 1\n```"
 
 
 def test_a_notebook_with_broken_parts_keeps_the_others() -> None:
@@ -80,4 +80,4 @@ def test_a_notebook_with_broken_parts_keeps_the_others() -> None:
         {"cell_type": "markdown", "source": {"a": 1}, "attachments": {"image": 3}},
         {"source": "no type"},
     ]
-    assert text_of(json.dumps({"cells": cells})) == "```python\nx = 1\n```\n\nno type"
+    assert text_of(json.dumps({"cells": cells})) == "```python cell\nx = 1\n```\n\nno type"

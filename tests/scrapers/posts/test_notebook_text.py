@@ -32,12 +32,12 @@ def test_prose_and_code_alternate_with_their_outputs() -> None:
     text = notebook_text(
         _notebook({"cell_type": "markdown", "source": ["# Title\n", "prose"]}, _code("print(1)", _stream("1\n")))
     )
-    assert text == "# Title\nprose\n\n```python\nprint(1)\n```\n\nOutput:\n```text\n1\n```"
+    assert text == "# Title\nprose\n\n```python cell\nprint(1)\n```\n\nOutput:\n```text\n1\n```"
 
 
 def test_the_language_of_the_notebook_is_that_of_its_fences() -> None:
     metadata = {"language_info": {"name": "R"}}
-    assert notebook_text(_notebook(_code("x <- 1"), metadata=metadata)) == "```r\nx <- 1\n```"
+    assert notebook_text(_notebook(_code("x <- 1"), metadata=metadata)) == "```r cell\nx <- 1\n```"
 
 
 def test_images_are_left_out_everywhere() -> None:
@@ -75,7 +75,7 @@ def test_a_table_that_is_only_markup_becomes_text() -> None:
 
 def test_code_with_fences_does_not_close_its_own() -> None:
     text = notebook_text(_notebook(_code('doc = """\n```\nx\n```\n"""')))
-    assert text.startswith("````python\n") and text.endswith("\n````")
+    assert text.startswith("````python cell\n") and text.endswith("\n````")
 
 
 def test_a_broken_notebook_is_read_as_text_without_its_images() -> None:

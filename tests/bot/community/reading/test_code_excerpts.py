@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.community.reading.code_excerpts import code_excerpt
-from scrapers.posts.cleaning import fenced
+from scrapers.posts.cleaning import fenced, fenced_cell
 
 MODEL = "params = {'num_leaves': 63, 'learning_rate': 0.03}\nmodel = lgb.LGBMRegressor(**params, n_estimators=900)"
 LIST = "CITIES = [\n" + "".join(f"    'city number {n}',\n" for n in range(130)) + "]"
@@ -24,7 +24,7 @@ JUNK = (
 
 
 def notebook(*cells: str) -> str:
-    return "\n\n".join(fenced(cell, "python") for cell in cells)
+    return "\n\n".join(fenced_cell(cell, "python") for cell in cells)
 
 
 def lines(text: str) -> list[str]:
@@ -93,7 +93,9 @@ def test_what_is_shown_stands_in_its_own_order(blocks: list[str], characters: in
 def test_figures_that_an_output_or_a_paragraph_has_stay_and_logs_go() -> None:
     log = "\n".join(f"[{n}]\tvalid's rmse: 0.{n}" for n in range(100, 200))
     output = fenced(f"{log}\nCV rmse 0.1234", "text")
-    text = "\n\n".join(("# Title", "Without the month the score was 0.14.", fenced(MODEL, "python"), "Output:", output))
+    text = "\n\n".join(
+        ("# Title", "Without the month the score was 0.14.", fenced_cell(MODEL, "python"), "Output:", output)
+    )
     shown = code_excerpt(text, 2_000)
     assert "0.14" in shown and "CV rmse 0.1234" in shown
     assert "[150]" not in shown

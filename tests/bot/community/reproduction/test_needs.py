@@ -1,15 +1,19 @@
 """What a kernel needs that is not here is found in its code, and nothing else is mistaken for that."""
 
+import re
+
 import pytest
 
 from bot.community.reproduction.adapting import python_of
 from bot.community.reproduction.choosing import in_order
 from bot.community.reproduction.needs import check_needs
+from bot.community.reproduction.reproducing import skipped_line
 from state.community import Post, Repeat
 from state.errors import UnsupportedKernel
 from tests.state.conftest import START
 
 FILES = ("train.csv", "test.csv.zip", "train.zip", "images/1.png", "sample_submission.csv")
+PACKAGES = {"pandas", "scikit-learn", "python-dateutil"}
 WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
 
 
@@ -24,11 +28,23 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
         "PATH = '../input/'; pd.read_csv(PATH + 'sample_submission.csv')",
         "try:\n    import xgboost\nexcept ImportError:\n    xgboost = None",
         "AutoModel.from_pretrained('../input/a-slug/images')",
+        "pd.read_csv('../data/train.csv'); pd.read_csv('data/test.csv'); pd.read_csv('./train.csv'); pd.read_csv('train.csv')",
+        "pd.read_csv('/kaggle/input/another-slug/train.csv'); pd.read_csv('../input/another-slug/sub/test.csv')",
+        "DATA = '/kaggle/input/another-slug/'\npd.read_csv(os.path.join(DATA, 'train.csv'))",
+        "pd.DataFrame().to_csv('features.csv'); pd.read_csv('features.csv'); pd.read_csv(OUT + 'features.csv')",
+        "import lightgbm\nimport sklearn\nimport cPickle\nimport dateutil\nsklearn, cPickle, dateutil",
+        "pd.read_csv(split + '_extra.csv'); pd.read_csv('../input/' + split + '_extra.csv')",
+        "pd.read_csv(f'../input/another-slug/{x}_extra.csv')",
+        "open('part.py', 'w').write('x = 1')\nimport part\npart.x",
     ],
 )
 def test_what_is_here_is_not_missed(code: str) -> None:
     check_needs(
-        code + WRITE, ("%matplotlib inline", "!ls ../input", "!pip install pandas"), FILES, "a-slug", {"pandas"}
+        code + WRITE,
+        ("%matplotlib inline", "!ls ../input", "!pip install pandas"),
+        FILES,
+        "a-slug",
+        {"pandas", "scikit-learn", "python-dateutil"},
     )
 
 
@@ -40,7 +56,14 @@ def test_what_is_here_is_not_missed(code: str) -> None:
         ("pd.read_csv('../input/subs/submission_0.97.csv')", (), "other people"),
         ("x = 1", ("!wget https://example.org/a.zip",), "wget"),
         ("x = 1", ("!pip install git+https://example.org/fast.git",), "installs"),
-        ("import lightgbm as lgb", (), "lightgbm"),
+        ("import lightgbm as lgb\nlgb.train(x)", (), "packages that are not here: lightgbm"),
+        ("from my_features import *", (), "packages that are not here: my_features"),
+        ("from .features import make\nmake()", (), "its author's modules"),
+        ("pd.read_csv('../data/extra.csv')", (), "competition's files: extra.csv"),
+        ("DATA = '../data/'\npd.read_csv(DATA + 'extra.csv')", (), "extra.csv"),
+        ("np.load(os.path.join(DATA, 'features.npy'))", (), "features.npy"),
+        ("pd.read_csv('https://example.org/train.csv')", (), "network: https"),
+        ("P = '../input/glove/'\nopen(P + 'glove.txt')", (), "glove"),
         ("m = ResNet50(weights='imagenet')", (), "weights"),
     ],
 )
@@ -51,12 +74,65 @@ def test_what_is_not_here_is_named(code: str, dropped: tuple[str, ...], reason: 
 
 def test_a_cells_commands_are_left_out_and_named_and_its_python_stays() -> None:
     text = (
-        "# A title\n\n```python\n%%time\nif True:\n    !ls\nnames = !ls\n```\n\n```text\nnot code (\n```\n\n"
-        "```python\na = 7\\\n  % 4\n```"
+        "# A title\n\n```python cell\n%%time\nif True:\n    !ls\nnames = !ls\n```\n\n```text\nnot code (\n```\n\n"
+        "```python cell\na = 7\\\n  % 4\n```"
     )
     source = python_of(text, "python")
     assert source.dropped == ("!ls", "!ls")
     assert source.code.split() == ["if", "True:", "pass", "names", "=", "[]", "a", "=", "7\\", "%", "4"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = 1\n    y = 2\n# print x", "it is no valid Python 3: line 2: unexpected indent"),
+        ("'''\nprint x\n'''\ndef f(:\n    pass", "it is no valid Python 3: line 4: "),
+        ("x = 1\nprint x", "it is written in Python 2: print x"),
+        (
+            "```python cell\nx = 1\n```\n\n```python cell\nprint x\n```",
+            "it is written in Python 2: code cell 2, print x",
+        ),
+        ("```python cell\nx = b'[encoded data left out]'\n```", "its code holds encoded data"),
+        ("# Title\n\n```python cell\n\n```", "it holds no Python code"),
+        ("```julia cell\nx = 1\n```", "it is written in julia"),
+    ],
+)
+def test_what_cannot_be_read_as_python_is_refused_for_its_true_reason(text: str, reason: str) -> None:
+    with pytest.raises(UnsupportedKernel, match=re.escape(reason)):
+        python_of(text, "python")
+
+
+def test_an_example_in_a_notebooks_prose_is_no_code() -> None:
+    text = "```python cell\nx = 1\n```\n\nFirst I had\n\n```python\nx = worse()\n```\n\n```python cell\ny = x\n```"
+    assert python_of(text, None).code.split("\n\n") == ["x = 1", "y = x\n"]
+
+
+@pytest.mark.parametrize(
+    ("code", "stays"),
+    [
+        ("m.fit(x)\np = m.predict(pd.read_csv('test.csv'))", True),
+        ("m.fit(x)\nprint(m.score(x))", False),
+        ("frame.describe().to_csv('overview.csv')", False),
+        ("frame.to_csv('submission.csv')", True),
+        ("frame.to_csv(NAME)", True),
+        ("print(frame)", False),
+    ],
+)
+def test_a_kernel_stays_that_writes_predictions_or_trains_a_model_that_could(code: str, stays: bool) -> None:
+    if stays:
+        check_needs(code, (), FILES, "a-slug", {"pandas"})
+    else:
+        with pytest.raises(UnsupportedKernel, match="writes no submission"):
+            check_needs(code, (), FILES, "a-slug", {"pandas"})
+
+
+def test_kernels_that_are_skipped_are_counted_by_reason_in_one_line() -> None:
+    reasons = [
+        "it needs packages that are not here: keras, h2o",
+        "it is written in R",
+        "it needs packages that are not here: keras",
+    ]
+    assert skipped_line(reasons) == "needs packages that are not here (2: keras, h2o); is written in R (1)"
 
 
 def kernel(number: int, text: str, score: float | None, votes: int) -> Post:

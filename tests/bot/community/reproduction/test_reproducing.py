@@ -13,7 +13,13 @@ from bot.agents.builtin import BuiltinModel
 from bot.coder.lab.cards import board
 from bot.coder.lab.places import write_community
 from bot.community.reproduction.repair import RepairKernel
-from bot.community.reproduction.reproducing import reproduce_batch, why_no_more
+from bot.community.reproduction.reproducing import (
+    KernelFigures,
+    kernel_figures,
+    record_refused,
+    reproduce_batch,
+    why_no_more,
+)
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
@@ -104,6 +110,18 @@ async def test_twenty_kernels_as_real_ones_are_run_or_are_named(tmp_path: Path) 
         assert script == code(context, max(tree.reproduced, key=lambda node: (node.fitness, -node.id)).id)
         assert "(published: 0.402)" in "\n".join(board(context, 1, with_kernels=True))
         assert "does not run here: it is written in Python 2" in (tmp_path / "community/index.md").read_text()
+
+
+@pytest.mark.integration
+async def test_a_lab_is_offered_no_kernel_that_cannot_run_here(tmp_path: Path) -> None:
+    async with run_on(tmp_path) as context:
+        for _ in range(2):
+            await record_refused(context)
+        refused = {kernel.name for kernel in KERNELS if kernel.outcome == "recognised"}
+        assert {name: row.state for name, row in rows(context).items()} == dict.fromkeys(refused, "recognised")
+        written = write_community(context, tmp_path / "community")
+        assert written.kernels and not any(name in line for line in written.kernels for name in refused)
+        assert kernel_figures(context) == KernelFigures(len(KERNELS), len(KERNELS) - len(refused), 0)
 
 
 class Puzzled(BuiltinModel):

@@ -45,7 +45,7 @@ async def test_a_version_is_stored_with_its_text_its_raw_source_and_its_time(
     kernel.versions[0] = (kernel.versions[0][0], source)
     assert await poll(poller) == ["1/v1"]
     row = versions(store)["1/v1"]
-    assert row.text == "# Trees\n\n```python\nimport x\nx.fit()\n```"
+    assert row.text == "# Trees\n\n```python cell\nimport x\nx.fit()\n```"
     assert store.blob(row.raw_sha or "").decode() == source
     assert (row.ref, row.version, row.title, row.author) == ("ann/kernel-1", 1, "kernel-1", "Ann")
     assert (row.created_at, row.first_seen_at) == (START + timedelta(minutes=5), world.clock.now())
