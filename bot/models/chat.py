@@ -46,8 +46,13 @@ class ChatClient:
         self._redactor = redactor
         self._ways: dict[str, int] = {}
         """The way in which each model was last answered."""
+        self._streamed_last: dict[str, bool] = {}
         self._given_up: dict[bytes, float] = {}
         """Requests of which nothing had come when they were given up: until when (loop's clock) they may be answered."""
+
+    def streams(self, model: str) -> bool:
+        """Return whether a model's last answer came as a stream."""
+        return self._streamed_last.get(model, False)
 
     async def post(self, payload: dict[str, Any], *, seconds: float) -> bytes:
         """Return the body of an answer with status 200, UTF-8; a streamed one is put together as if it had come whole.
@@ -92,7 +97,9 @@ class ChatClient:
         headers = {"Authorization": f"Bearer {self._key.get_secret_value()}", "Accept-Encoding": CODING}
         content, model = json.dumps(payload, allow_nan=False).encode(), payload["model"]
         async with self._connection.post("/chat/completions", headers, content, model=model, seconds=seconds) as answer:
-            if answer.headers.get("content-type", "").partition(";")[0].strip().lower() == STREAM:
+            kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+            self._streamed_last[model] = kind == STREAM
+            if kind == STREAM:
                 return await self._streamed(answer, model, seconds)
             return self._connection.text(await receive(answer, MOST_BYTES)).encode()
 
