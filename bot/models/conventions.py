@@ -1,13 +1,9 @@
-"""What models write around their answers, by convention: reasoning, channels, and tool calls as text.
-
-Most servers take these apart where they are started for it; those that are not leave them in the answer's text.
-"""
+"""What models write around their answers, by convention, where their server leaves it: reasoning, channels, tool calls."""
 
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 Call = dict[str, Any]
@@ -22,13 +18,12 @@ _TAGS = (
     ("[THINK]", "[/THINK]"),  # Magistral
     ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
     ("◁think▷", "◁/think▷"),  # Kimi-VL
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
     ("<|channel>thought", "<channel|>"),  # Gemma 4
 )
 """What opens reasoning, and what closes it."""
 _WRAPPERS = re.compile(
-    r"\A\s*(?:<\|begin_of_box\|>|<answer>|<\|START_RESPONSE\|>|<\|begin_of_solution\|>)"
-    r"|(?:<\|end_of_box\|>|</answer>|<\|END_RESPONSE\|>|<\|end_of_solution\|>|<\|im_end\|>|<\|eot_id\|>|<turn\|>)\s*\Z"
+    r"\A\s*(?:<\|begin_of_box\|>|<answer>|<\|START_RESPONSE\|>)"
+    r"|(?:<\|end_of_box\|>|</answer>|<\|END_RESPONSE\|>|<\|im_end\|>|<\|eot_id\|>|<turn\|>)\s*\Z"
 )
 """What stands around an answer itself."""
 _OPENINGS = frozenset(opening for opening, _ in _TAGS)
@@ -38,7 +33,7 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 """A message's fields beside its text: DeepSeek's, which most servers took over, and OpenRouter's, vLLM's and Ollama's."""
 REASONING_PARTS = ("thinking", "reasoning")
 """Types of a text's parts: Mistral's, and others'."""
-_QUOTES = tuple("\"'`\\")
+_QUOTED_UP_TO, _QUOTED_FROM = re.compile(r"([\"'`}]|\\n)\Z"), re.compile(r"[\"'`\\]")
 
 _CHANNEL = re.compile(
     r"(?:<\|start\|>assistant(?P<to>[^<]*))?<\|channel\|>(?P<header>[^<]*(?:<\|constrain\|>[^<]*)?)<\|message\|>"
@@ -57,26 +52,20 @@ def answer_of(text: str) -> str:
     Calls in channels come back in the form of `<tool_call>`.
     """
     text = text.replace("\r\n", "\n")
+    if _TAG.search(text):
+        text = _without_tagged(text)
     if _CHANNEL.search(text):
         return "\n\n".join(filter(None, map(_said_in_channel, _CHANNEL.finditer(text))))
     if _WITHOUT_TOKENS.match(text):
         return _without_channel_names(text)
-    if _TAG.search(text):
-        text = _without_tagged(text)
     return _WRAPPERS.sub("", text)
 
 
 def calls_in(text: str) -> tuple[str, list[Call]]:
     """Return the prose of an answer, and the tool calls that stand in it as text, in order."""
-    pieces = sorted(
-        (
-            (match.span(), list(convention.read(match)))
-            for convention in CALLS
-            for match in convention.form.finditer(text)
-        ),
-        key=lambda piece: piece[0],
-    )
-    prose, calls, position = [], [], 0
+    matches = ((match, read) for _, form, read in CALLS for match in form.finditer(text))
+    pieces = sorted(((match.span(), list(read(match))) for match, read in matches), key=lambda piece: piece[0])
+    prose, calls, position = list[str](), list[Call](), 0
     for (start, end), called in pieces:
         if start < position or not called:
             continue  # a part of the call before it, or none
@@ -96,11 +85,9 @@ def _said_in_channel(message: re.Match[str]) -> str:
 
 
 def _without_channel_names(text: str) -> str:
-    last = next(reversed(list(_LAST_CHANNEL.finditer(text))), None)
-    if last is None:
-        return ""
-    rest = text[last.end() :].strip()
-    return rest if last["name"] is None else _written_call(last["name"], rest)
+    messages = list(_LAST_CHANNEL.finditer(text))
+    rest = text[messages[-1].end() :].strip() if messages else ""
+    return _written_call(messages[-1]["name"], rest) if messages and messages[-1]["name"] else rest
 
 
 def _written_call(name: str, arguments: str) -> str:
@@ -127,37 +114,29 @@ def _without_tagged(text: str) -> str:
 def _tags(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield start and end of each tag that is no part of code or a quotation, and whether it starts a line.
 
-    Reasoning may leave a code block open, so a closing tag counts in one, too, if it starts or ends a line; but not if the
-    block itself holds the opening one.
+    Reasoning may leave a code block open, so a closing tag counts in one, too, unless the block itself holds the opening one.
     """
     fence, position, reasoning, opened_in_block = "", 0, False, False
     for line in text.splitlines(keepends=True):
         for tag in _TAG.finditer(line):
             before, after, is_opening = line[: tag.start()], line[tag.end() :], tag[0] in _OPENINGS
-            if before[-1:] in _QUOTES and after[:1] in _QUOTES:
+            if _QUOTED_UP_TO.search(before) and _QUOTED_FROM.match(after):
                 continue
-            if fence and not reasoning and (is_opening or opened_in_block or (before.strip() and after.strip())):
+            if fence and not reasoning and (is_opening or opened_in_block):
                 opened_in_block = is_opening
                 continue
             yield position + tag.start(), position + tag.end(), not before.strip()
             fence, reasoning = "", is_opening
         position += len(line)
-        found = _FENCE.match(line.rstrip())
-        if found is None or reasoning or _TAG.search(line):
-            continue
-        if not fence:
+        found = None if reasoning or _TAG.search(line) else _FENCE.match(line.rstrip())
+        if found is not None and not fence:
             fence, opened_in_block = found["fence"], False
-        elif found["fence"].startswith(fence) and not found["info"].strip():
+        elif found is not None and found["fence"].startswith(fence) and not found["info"].strip():
             fence = ""
 
 
-@dataclass(frozen=True)
-class CallConvention:
-    """How models of a family write a tool call."""
-
-    families: str
-    form: re.Pattern[str]
-    read: Callable[[re.Match[str]], Iterator[Call]]
+def _form(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.DOTALL)
 
 
 def _call(name: str, arguments: object) -> Call:
@@ -165,14 +144,12 @@ def _call(name: str, arguments: object) -> Call:
 
 
 def _named(match: re.Match[str]) -> Iterator[Call]:
-    """Yield the call of a form that has the name first, and the arguments as JSON."""
     yield _call(match["name"], match["arguments"])
 
 
 def _json(match: re.Match[str]) -> Iterator[Call]:
     """Yield the calls of an object, or of a list of them, that holds name and arguments."""
     try:
-        # What follows it may be a second call, or a token that ends the answer.
         value, _ = json.JSONDecoder(strict=False).raw_decode(match["arguments"])
     except (ValueError, RecursionError):
         yield _call("", match["arguments"])
@@ -201,29 +178,25 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and not any(isinstance(one, ast.Call) for one in node.args):
-            values: Mapping[str | None, ast.expr] = {one.arg: one.value for one in node.keywords}
-            constants = {name: one.value for name, one in values.items() if name and isinstance(one, ast.Constant)}
+            given = [(one.arg, one.value) for one in node.keywords]
+            constants = {name: one.value for name, one in given if name and isinstance(one, ast.Constant)}
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             yield _call(name, constants or match["arguments"])
 
 
-def _form(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.DOTALL)
-
-
-CALLS = (
-    CallConvention("Qwen, Hermes", _form(r"<tool_call>\s*(?P<arguments>[\[{].*?)\s*(?:</tool_call>|\Z)"), _json),
-    CallConvention(
+CALLS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Iterator[Call]]], ...] = (
+    ("Qwen, Hermes", _form(r"<tool_call>\s*(?P<arguments>[\[{].*?)\s*(?:</tool_call>|\Z)"), _json),
+    (
         "Qwen3-Coder, Seed-OSS, Llama",
         _form(r"<function=(?P<name>[\w.-]+)>(?P<arguments>.*?)</function>"),
         _marked(_form(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>")),
     ),
-    CallConvention(
+    (
         "GLM",
         _form(r"<tool_call>\s*(?P<name>[\w.-]+)\s*(?P<arguments><arg_key>.*?)\s*</tool_call>"),
         _marked(_form(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>\n?(.*?)\n?</arg_value>")),
     ),
-    CallConvention(
+    (
         "Kimi",
         _form(
             r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>"
@@ -231,7 +204,7 @@ CALLS = (
         ),
         _named,
     ),
-    CallConvention(
+    (
         "DeepSeek",
         _form(
             r"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?(?P<name>[\w.-]+)(?:<｜tool▁sep｜>|\n)"
@@ -239,22 +212,22 @@ CALLS = (
         ),
         _named,
     ),
-    CallConvention("Mistral", _form(r"\[TOOL_CALLS\]\s*(?P<arguments>\[.*)\Z"), _json),
-    CallConvention(
-        "Mistral (newer)",
+    ("Mistral", _form(r"\[TOOL_CALLS\]\s*(?P<arguments>\[.*)\Z"), _json),
+    (
+        "Mistral's newer",
         _form(
             r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?\[ARGS\](?P<arguments>.*?)(?=\[TOOL_CALLS\]|</s>|\Z)"
         ),
         _named,
     ),
-    CallConvention("Llama", _form(r"<\|python_tag\|>\s*(?P<arguments>\{.*)\Z"), _json),
-    CallConvention(
+    ("Llama", _form(r"<\|python_tag\|>\s*(?P<arguments>\{.*)\Z"), _json),
+    (
         "MiniMax, Anthropic",
         _form(r"<invoke name=\"(?P<name>[\w.-]+)\">(?P<arguments>.*?)</invoke>"),
         _marked(_form(r"<parameter name=\"([\w.-]+)\">\n?(.*?)\n?</parameter>")),
     ),
-    CallConvention("Gemma", _form(r"```tool_code\n(?P<arguments>.*?)\n```"), _python),
-    CallConvention(
+    ("Gemma", _form(r"```tool_code\n(?P<arguments>.*?)\n```"), _python),
+    (
         "Gemma 4, FunctionGemma",
         _form(
             r"(?:<\|tool_call>|<start_function_call>)call:(?P<name>[\w.-]+)(?P<arguments>\{.*?\})(?:<tool_call\|>|<end_function_call>)"
@@ -262,6 +235,7 @@ CALLS = (
         _marked(_form(r"(\w+):(?:<\|\"\|>|<escape>)(.*?)(?:<\|\"\|>|<escape>)")),
     ),
 )
+"""Tool calls in text: families of models, the form in which they write one, and its reader."""
 _AROUND_CALLS = re.compile(
     r"</?(?:minimax:)?tool_call>|</?function_calls>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>"
     r"|<｜end▁of▁sentence｜>|<\|eom_id\|>|</s>"

@@ -85,8 +85,7 @@ def _endpoints(
     for number in range(len(section.fallback) + 1):
         endpoint = Endpoint.configured(settings, choice, number)
         models = settings.choice_at(choice, number)
-        own = section.fallback[number - 1].prices if number else {}
-        pricing = Pricing({**section.prices, **own}, base_url=endpoint.base_url)
+        pricing = settings.pricing_at(number)
         pricing.ensure_price_known(models.models, max_cost)
         named = f"{models.name} at {endpoint_name(endpoint.base_url)}"
         yield (f"fallback {number} ({named})" if number else named), endpoint, pricing
