@@ -38,7 +38,7 @@ _LIMITS = tuple(
         r"> ?N",
         r"<= ?N",
         r"N maximum context",
-        r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b[^\d]{0,60}?N",
+        r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b(?:(?! by )[^\d]){0,60}?N",
         r"(?:prompt|sequence) length[^\d]{0,40}?N",
         r"limit (?:of |is )?N",
         r"allowed \(N",
