@@ -24,6 +24,8 @@ _REFUSED_WITH = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 _REFUSING = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
 """What a refusal with a server's error says; a stream that only broke must not end streaming for good."""
 _ABOUT_STREAMS = re.compile(r"\bstream(ing|ed|s)?\b|\bstream_options\b|include_usage", re.IGNORECASE)
+_EVENTS = (b"data:", b"event:", b": ")
+"""How a stream begins."""
 _AFTER_END, _AFTER_ALL = 10.0, 0.2
 """Seconds that an answer's tokens have to come after its text has ended; and the connection's end after all of it."""
 
@@ -101,7 +103,12 @@ class ChatClient:
             self._streamed_last[model] = kind == STREAM
             if kind == STREAM:
                 return await self._streamed(answer, model, seconds)
-            return self._connection.text(await receive(answer, MOST_BYTES)).encode()
+            body = self._connection.text(await receive(answer, MOST_BYTES)).encode()
+            if not body.lstrip().startswith(_EVENTS):
+                return body
+            # A gateway named another content type.
+            self._streamed_last[model] = True
+            return await self._streamed(Response(200, content=body, request=answer.request), model, seconds)
 
     async def _streamed(self, response: Response, model: str, seconds: float) -> bytes:
         """Put a stream together; one that has come to its own end is an answer, whatever happens after that."""

@@ -67,7 +67,8 @@ class StreamedAnswer:
     def _add(self, choice: Json) -> None:
         self._chosen = True
         self.error = choice.get("error") or self.error
-        delta = _dict(choice.get("delta"))
+        # Some gateways send one event with the whole answer.
+        delta = _dict(choice.get("delta") or choice.get("message"))
         content = delta.get("content")
         whole = content if isinstance(content, list) else [{"text": content}]
         parts = [one.get("text") for one in _dicts(whole) if one.get("type") not in REASONING_PARTS]
