@@ -288,7 +288,7 @@ async def test_solo_hands_in_what_it_left_though_its_model_is_silent_when_the_ti
     assert row.reason == "its time was used up"
 
 
-class Silent(Scripted):
+class Hesitant(Scripted):
     """A scripted model that gives no answer the first few times."""
 
     def __init__(self, replies: Sequence[str], times: int) -> None:
@@ -307,7 +307,7 @@ async def test_a_turn_without_an_answer_is_asked_for_again_before_the_lab_is_clo
     tmp_path: Path, times: int, turns_taken: int
 ) -> None:
     tmp_path.chmod(0o755)
-    async with lived(tmp_path / "run", Silent([sh("ls")], times)) as context:
+    async with lived(tmp_path / "run", Hesitant([sh("ls")], times)) as context:
         (row,) = labs(context.store, RUN)
         with context.store.read() as session:
             (story,) = lab_stories(session, RUN)
