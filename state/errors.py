@@ -167,6 +167,10 @@ class ModelMisconfigured(ModelError):
     """Wrong key, wrong model name, no credit: no call will succeed; stop the run."""
 
 
+class ModelUseless(ModelError):
+    """Too many answers in a row could not be used: the model is asked nothing more in this run."""
+
+
 class Interrupted(BotError):
     """A person asked to stop before the work was done; a resume finishes it."""
 

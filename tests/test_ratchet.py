@@ -14,7 +14,8 @@ LIMITS = {
     # Labs by experiments: scores of arrays, the portfolio, idle work, sealed runs, streamed answers, a profile of the data.
     # Ensembles for all metrics: surrogate losses, labels by the numbers behind them, ties.
     # Notebooks as cells, with IPython's syntax; what public kernels lack, by reason; competitions of agents and models.
-    "lines of bot": 74_050,
+    # Conventions of answers, contexts that are learned, answers that cannot be used, a trial of the model by `bot doctor`.
+    "lines of bot": 75_900,
     "lines of sandbox": 9_670,
     "lines of scrapers": 12_970,
     "lines of state": 5_070,

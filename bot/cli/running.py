@@ -72,7 +72,7 @@ def status_of(result: RunResult | Failed) -> int:
     """Return the exit status that a run stands for."""
     if isinstance(result, Failed):
         return 2 if result.usage_error else 1
-    return 2 if result.misconfigured else 0 if result.valid_submission else 1
+    return 2 if result.misconfigured else 0 if result.valid_submission and not result.no_answer else 1
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
@@ -112,6 +112,10 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if (predict := folder.solution / "predict.py").is_file():
         yield f"for new rows: python {predict} NEW.csv (README.md beside it says what it needs)"
     yield f"report: {folder.report}"
+    if result.no_answer:
+        yield f"no answer of {result.model} could be used: {result.no_answer}"
+        if result.submission_exists:
+            yield "what was handed in is the bot's own; `bot doctor` tries the model out"
 
 
 def _row(result: RunResult | Failed) -> tuple[str, ...]:

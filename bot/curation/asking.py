@@ -47,9 +47,8 @@ async def open_asker(
             with store.write() as tx:
                 row = Run(id=RUN, competition="", agent="curation", model=choice.spec, seed=0, created_at=tx.now())
                 create_run(tx, row)
-        opening = open_model(
-            choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=record_change(store, RUN, say)
-        )
+        change = record_change(store, RUN, say)
+        opening = open_model(choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=change, say=say)
         async with opening as opened:
             asker = Asker(
                 opened.model,

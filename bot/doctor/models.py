@@ -6,14 +6,18 @@ import httpx2
 
 from bot.coder.own import CoderSection, own_coder
 from bot.doctor import Finding
+from bot.doctor.trial import try_model
 from bot.models.connection import OPENAI
 from bot.models.endpoint import Endpoint
 from bot.models.open import endpoint_name
+from bot.models.pricing import Pricing
 from bot.models.settings import ModelChoice, ModelSettings
 from state.errors import UsageError
 from state.redaction import can_be_secret
 
 _SECONDS = 10.0
+_CONTEXT_FIELDS = ("max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length")
+"""vLLM's, LM Studio's, OpenRouter's, Groq's and Mistral's; llama.cpp's is in `meta`."""
 
 
 def is_foreign(settings: ModelSettings) -> bool:
@@ -25,7 +29,7 @@ def is_foreign(settings: ModelSettings) -> bool:
 
 
 def check_models(settings: ModelSettings, named: Collection[str | None] = ()) -> Iterator[Finding]:
-    """Ask the configured endpoint, and each fallback's, which models it has, which costs nothing.
+    """Ask the configured endpoint, and each fallback's, which models it has, and its model for one short answer.
 
     `named` has the model of each competition's table, None where it names none.
     """
@@ -42,10 +46,11 @@ def check_models(settings: ModelSettings, named: Collection[str | None] = ()) ->
         return
     for number in range(len(settings.section.fallback) + 1):
         endpoint = Endpoint.configured(settings, choice, number)
-        yield _ask(f"fallback {number}" if number else "model", endpoint, settings.choice_at(choice, number))
+        pricing = settings.pricing_at(number)
+        yield _ask(f"fallback {number}" if number else "model", endpoint, settings.choice_at(choice, number), pricing)
 
 
-def _ask(part: str, endpoint: Endpoint, choice: ModelChoice) -> Finding:
+def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -> Finding:
     where, names, key = endpoint_name(endpoint.base_url), endpoint.names, endpoint.key.get_secret_value()
     is_dummy = not can_be_secret(key)
     if is_dummy and where in ("OpenAI", "api.openai.com"):
@@ -59,15 +64,26 @@ def _ask(part: str, endpoint: Endpoint, choice: ModelChoice) -> Finding:
         return Finding(part, "fails", f"{where} does not answer", f"check {names.address}, and that the server runs")
     if answer.status_code == 401:
         return Finding(part, "fails", f"{where} refuses the key", f"check {names.key}")
+    listed: dict[str, object] = {}
     try:
-        known = [str(one["id"]) for one in answer.raise_for_status().json()["data"]]
+        listed = {str(one["id"]): one for one in answer.raise_for_status().json()["data"]}
+        known = list(listed)
     except (httpx2.HTTPError, ValueError, LookupError, TypeError):  # not every server lists its models
-        return Finding(part, "ok", f"{about} (it lists no models: status {answer.status_code})")
-    if missing := [name for name in choice.models if known and name not in known]:
-        return Finding(
-            part, "warning", f"{where} does not list {', '.join(missing)}", f"it has {', '.join(known[:10])}"
-        )
-    return Finding(part, "ok", about)
+        known, about = [], f"{about} (it lists no models: status {answer.status_code})"
+    trial = try_model(part, about, endpoint, pricing, _context(listed.get(choice.model_for("coder"))))
+    missing = [name for name in choice.models if known and name not in known]
+    if missing and trial.status != "fails":
+        fix = f"it has {', '.join(known[:10])}"
+        return Finding(part, "warning", f"{where} does not list {', '.join(missing)}; {trial.found}", fix)
+    return trial
+
+
+def _context(entry: object) -> int | None:
+    """Return the tokens that a model takes by its entry in a list of models; each server has a name of its own."""
+    fields = entry if isinstance(entry, dict) else {}
+    meta = fields.get("meta")
+    values = [fields.get(name) for name in _CONTEXT_FIELDS] + [meta.get("n_ctx") if isinstance(meta, dict) else None]
+    return next((value for value in values if isinstance(value, int) and value > 0), None)
 
 
 def check_coders(sections: Mapping[str, CoderSection], chosen: Iterable[str] = ()) -> Iterator[Finding]:

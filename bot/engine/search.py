@@ -19,7 +19,7 @@ from bot.engine.sealed import SealedRuns
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
 from bot.engine.tree import APART, BASELINE, Tree
-from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
+from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable, ModelUseless
 from state.labs import close_lab, labs
 from state.progress import create_node, end_node, restart_node
 from state.store import Transaction
@@ -375,6 +375,10 @@ class Search:
                 self.stop(str(error))
             except ModelMisconfigured as error:
                 self.misconfigured = True
+                self.stop(str(error))
+            except ModelUseless as error:
+                # What was answered stays: a run that is resumed asks again.
+                self._broken = True
                 self.stop(str(error))
             except Exception as error:  # the worker's supervision boundary: a traceback is kept as an event
                 if may_pass(error) and await patience.wait_to_retry(error):

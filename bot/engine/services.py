@@ -40,6 +40,7 @@ from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
 from bot.models.recorded import RecordingWriter
 from bot.models.settings import ModelSettings
+from bot.models.usefulness import Usefulness
 from bot.notebooks.limits import NotebookLimits
 from bot.weights.folder import WeightsFolder, weights_line
 from sandbox import Sandbox
@@ -144,6 +145,7 @@ async def open_context(
                 builtin=lambda: machinery.builtin.model(settings.seed),
                 max_cost=settings.caps.money,
                 on_change=record_change(store, plan.id, say),
+                say=lambda line: say(f"model: {line}"),
             )
         )
         asker = Asker(
@@ -159,6 +161,9 @@ async def open_context(
             recorder=RecordingWriter(settings.record) if settings.record else None,
             ageless=frozenset((ITEM,) if settings.knowledge == "all" else ()),
             timed=lambda: stopwatch.measure("model"),
+            usefulness=None
+            if choice.kind == "builtin"
+            else Usefulness(store, plan.id, one_model=len(choice.models) == 1),
         )
         stack.push_async_callback(asker.settle)
         executor = Executor(

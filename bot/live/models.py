@@ -62,7 +62,9 @@ async def open_reader(shared: Shared, slug: str, own: CompetitionSettings) -> As
     builtin = lambda: shared.machinery.builtin.model(own.seed)  # noqa: E731
     spending = open_run(shared.day, shared.settings.budget, own, shared.store, run_id, slug)
     models = shared.machinery.models
-    async with open_model(choice, models, shared.clock, builtin=builtin, max_cost=None, on_change=change) as opened:
+    async with open_model(
+        choice, models, shared.clock, builtin=builtin, max_cost=None, on_change=change, say=say
+    ) as opened:
         asker = Asker(
             opened.model,
             shared.store,

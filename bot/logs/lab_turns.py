@@ -27,9 +27,13 @@ def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[T
         .order_by(col(Step.attempt))
     )
     turns = session.exec(seen).all()
-    names = [f"turn:{step.attempt}" for step in turns]
+    # A turn that the model refused was asked for again, under its name with a plus for each time.
+    names = [f"turn:{step.attempt}{again}" for step in turns for again in ("", "+", "++")]
     asked = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
-    replies = {step.name: (step.result or {}).get("text", "") for step in session.exec(asked).all()}
+    replies = {
+        step.name.rstrip("+"): (step.result or {}).get("text", "")
+        for step in session.exec(asked.order_by(col(Step.name))).all()
+    }
     return [
         TurnText(
             step.attempt,

@@ -43,6 +43,7 @@ _SENTENCES = {
     "lab.closed": "lab {lab} closes after {turns} turns: {reason}",
     "draft.added": "draft {draft}: {title}",
     "report.added": "report {report}: score {score}",
+    "model.used": "the first usable answer of the model, as {role}",
     "model.changed": "{after} answers in place of {before}: {why}",
     "submission.added": "submission {submission} of node {node} is made",
     "submission.updated": "submission {submission} is {status}, score {score}",

@@ -12,12 +12,14 @@ from bot.budgets.levels import Level
 from bot.models import CallLimits, Completion, Model, Prompt, Totals, Usage
 from bot.models.bounds import Bound, Estimate, free
 from bot.models.calls import CALLS_IN_FLIGHT, Attempt, Calls, Outcome
+from bot.models.completion import parsed
 from bot.models.recorded import RecordedCall, RecordingWriter, step_key
 from bot.models.repair import Continuation, Repair
 from bot.models.tools import tool_of
+from bot.models.usefulness import Usefulness, why_unusable
 from bot.models.without_secrets import without_secrets
 from state.clock import Clock
-from state.errors import ModelRefused, Unparsable
+from state.errors import ModelError, ModelRefused, Unparsable
 from state.steps import Key, Kind, Steps
 from state.store import Store
 from state.tables import ModelCall
@@ -73,6 +75,7 @@ class Asker:
         recorder: RecordingWriter | None = None,
         ageless: frozenset[str] = frozenset(),
         timed: Callable[[], AbstractContextManager[None]] = nullcontext,
+        usefulness: Usefulness | None = None,
     ) -> None:
         """Begin or resume the calls of a run; what it spent before counts.
 
@@ -85,6 +88,7 @@ class Asker:
             in_flight: most calls at once in the run; further ones wait.
             ageless: kinds of items that prompts may hold though they are newer than the clock.
             timed: a context that is opened around each call, for a stopwatch.
+            usefulness: counts answers that cannot be used, which end the model's part; None: they are not counted.
         """
         self.calls = Calls(
             model,
@@ -99,6 +103,7 @@ class Asker:
             timed=timed,
         )
         self.steps = steps
+        self.usefulness = usefulness
         self._store = store
         self._run_id = run_id
         self._recorder = recorder
@@ -145,21 +150,26 @@ class Asker:
             ModelRefused: no answer to this prompt, or none that can be read.
             ModelUnavailable: no answer for now.
             ModelMisconfigured: no answer to any prompt.
+            ModelUseless: too many answers in a row could not be used.
         """
         prompt = without_secrets(prompt, self._store.redactor)
         question: Prompt[AnswerT] = prompt
         repairs = continuations = attempt = 0
         while True:
-            result = await self._step(question, role, name, node, attempt)
+            result = await self._judged(question, role, name, node, attempt)
             attempt += 1
             if result.refused is not None:
+                self._note(role, result.refused)
                 raise ModelRefused(result.refused)
             text, fault = result.text, result.fault
             if fault is None:
                 try:
-                    return question.parse(text)
+                    answer = parsed(question, text)
                 except Unparsable as error:
                     fault = str(error)
+                else:
+                    self._note(role, why_unusable(prompt, text))
+                    return answer
             if isinstance(question, Continuation):
                 text = question.whole(text)
             goes_on = result.cut and text.strip() and tool_of(prompt) is None
@@ -167,10 +177,26 @@ class Asker:
                 continuations += 1
                 question = Continuation(prompt, text)
                 continue
+            self._note(role, fault)
             if repairs == MOST_REPAIRS:
                 raise ModelRefused(f"no answer to {prompt.name} could be read in {attempt} attempts: {fault}")
             repairs += 1
             question = Repair(prompt, text, fault)
+
+    async def _judged(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> CallResult:
+        """Return the outcome of an attempt, unless the role's answers cannot be used any more."""
+        if self.usefulness is None:
+            return await self._step(prompt, role, name, node, attempt)
+        self.usefulness.ensure(role)
+        try:
+            return await self._step(prompt, role, name, node, attempt)
+        except ModelError as error:
+            self.usefulness.note_failure(str(error))
+            raise
+
+    def _note(self, role: str, why: str | None) -> None:
+        if self.usefulness is not None:
+            self.usefulness.note(role, why)
 
     async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> CallResult:
         """Return the outcome of an attempt: the stored one, or that of a call made now."""

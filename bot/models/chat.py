@@ -24,6 +24,8 @@ _REFUSED_WITH = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 _REFUSING = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
 """What a refusal with a server's error says; a stream that only broke must not end streaming for good."""
 _ABOUT_STREAMS = re.compile(r"\bstream(ing|ed|s)?\b|\bstream_options\b|include_usage", re.IGNORECASE)
+_EVENTS = (b"data:", b"event:", b": ")
+"""How a stream begins."""
 _AFTER_END, _AFTER_ALL = 10.0, 0.2
 """Seconds that an answer's tokens have to come after its text has ended; and the connection's end after all of it."""
 
@@ -46,8 +48,13 @@ class ChatClient:
         self._redactor = redactor
         self._ways: dict[str, int] = {}
         """The way in which each model was last answered."""
+        self._streamed_last: dict[str, bool] = {}
         self._given_up: dict[bytes, float] = {}
         """Requests of which nothing had come when they were given up: until when (loop's clock) they may be answered."""
+
+    def streams(self, model: str) -> bool:
+        """Return whether a model's last answer came as a stream."""
+        return self._streamed_last.get(model, False)
 
     async def post(self, payload: dict[str, Any], *, seconds: float) -> bytes:
         """Return the body of an answer with status 200, UTF-8; a streamed one is put together as if it had come whole.
@@ -92,9 +99,16 @@ class ChatClient:
         headers = {"Authorization": f"Bearer {self._key.get_secret_value()}", "Accept-Encoding": CODING}
         content, model = json.dumps(payload, allow_nan=False).encode(), payload["model"]
         async with self._connection.post("/chat/completions", headers, content, model=model, seconds=seconds) as answer:
-            if answer.headers.get("content-type", "").partition(";")[0].strip().lower() == STREAM:
+            kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+            self._streamed_last[model] = kind == STREAM
+            if kind == STREAM:
                 return await self._streamed(answer, model, seconds)
-            return self._connection.text(await receive(answer, MOST_BYTES)).encode()
+            body = self._connection.text(await receive(answer, MOST_BYTES)).encode()
+            if not body.lstrip().startswith(_EVENTS):
+                return body
+            # A gateway named another content type.
+            self._streamed_last[model] = True
+            return await self._streamed(Response(200, content=body, request=answer.request), model, seconds)
 
     async def _streamed(self, response: Response, model: str, seconds: float) -> bytes:
         """Put a stream together; one that has come to its own end is an answer, whatever happens after that."""

@@ -4,14 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.models.parsing import without_reasoning
-
 _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t\r]*$")
 _SHELLS = ("sh", "bash", "shell")
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?P<quote>['\"]?)\\?(?P<word>\w+)(?P=quote)")
 _CARRIAGE = re.compile(r"\r+(?=\n|\Z)")
 _BACKTICKS = re.compile(r"`{3,}")
-_OPEN_REASONING = re.compile(r"\A\s*<think(?:ing)?>")
 
 
 @dataclass(frozen=True)
@@ -32,18 +29,18 @@ def command_in(text: str) -> str | None:
     Returns:
         None if there is no closed block.
     """
-    lines = without_reasoning(text).split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     found = ["\n".join(lines[b.opened + 1 : b.end]) for b in _blocks(lines) if b.shell and b.end is not None]
     return "\n".join(found) if found else None
 
 
 def prose_and_command(text: str) -> tuple[str, str] | None:
-    """Return the text around a reply's only shell block, without reasoning, and the block's command.
+    """Return the text around a reply's only shell block, and the block's command.
 
     Returns:
         None unless there is exactly one shell block, and it is closed.
     """
-    lines = without_reasoning(text).split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     shells = [block for block in _blocks(lines) if block.shell]
     if len(shells) != 1 or shells[0].end is None:
         return None
@@ -62,14 +59,9 @@ def with_command(prose: str, command: str) -> str:
 
 def without_command(prose: str) -> str:
     """Return prose whose shell blocks are unmarked and all closed, so that `command_in` finds no command."""
-    prose = _CARRIAGE.sub("", prose)
-    answer = without_reasoning(prose)
-    reasoning = prose.removesuffix(answer)
-    if not reasoning and _OPEN_REASONING.match(answer):
-        reasoning, answer = f"{answer}</think>", ""
-    lines = [_plain(line) for line in answer.split("\n")]
+    lines = [_plain(line) for line in _CARRIAGE.sub("", prose).split("\n")]
     still_open = [block.fence for block in _blocks(lines) if block.end is None]
-    return reasoning + "\n".join([*lines, *still_open])
+    return "\n".join([*lines, *still_open])
 
 
 def _plain(line: str) -> str:

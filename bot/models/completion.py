@@ -3,6 +3,9 @@
 from typing import TypeVar
 
 from bot.models import Completion, Prompt, Usage
+from bot.models.conventions import answer_of
+from bot.models.repair import Continuation
+from bot.models.tools import tool_of
 from state.errors import Unparsable
 
 AnswerT = TypeVar("AnswerT")
@@ -25,11 +28,25 @@ def completed(
         Unparsable: the text does not parse; `reply` is a `Completion[None]` with its text, usage and cost.
     """
     try:
-        answer = prompt.parse(text)
+        answer = parsed(prompt, text)
     except Unparsable as error:
         error.reply = Completion(None, text, usage, model, cost_usd, cut)
         raise
     return Completion(answer, text, usage, model, cost_usd, cut)
+
+
+def parsed(prompt: Prompt[AnswerT], text: str) -> AnswerT:
+    """Return the answer in a reply's text: of all parts of one that was continued, and without reasoning.
+
+    Reasoning can end in a later part than it began in, so that parts are joined as they came. What answers a prompt with a
+    tool is never continued: its reasoning was left out when it was read.
+
+    Raises:
+        Unparsable: the answer cannot be read.
+    """
+    if tool_of(prompt) is not None:
+        return prompt.parse(text)
+    return prompt.parse(answer_of(prompt.whole(text) if isinstance(prompt, Continuation) else text))
 
 
 def estimated_tokens(text: str) -> int:

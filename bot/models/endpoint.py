@@ -1,8 +1,10 @@
 """Models behind any OpenAI-compatible endpoint: chat completions only, with retries, time-outs and errors by class."""
 
 import asyncio
+import json
 import re
 import secrets
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self, TypeVar
@@ -13,6 +15,7 @@ from bot.models import CallLimits, Completion, Message, Prompt, Usage
 from bot.models.chat import ChatClient, Unfinished
 from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
+from bot.models.context import LEAST_PROMPT, ContextRefusal, Window, shortened
 from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words
 from bot.models.passing import Passed, PassingClient
 from bot.models.pricing import Pricing
@@ -35,16 +38,27 @@ from state.redaction import Redactor
 AnswerT = TypeVar("AnswerT")
 
 CUT_OFF = "your answer was cut off before its end because it was too long"
+CUT_OFF_REASONING = "your answer was cut off because your reasoning was too long: think briefly, then answer"
 _TOO_MANY = re.compile(
     r"too (large|high|many)|at most|maximum|valid range|less than or equal|greater than|exceed", re.I
 )
 """How endpoints word that a token limit is above the model's own."""
 _FEWEST_TOKENS = 1_000
+_MOST_TRIES = 16
+"""Requests until one has a form that the endpoint takes."""
 _EMPTY = "its answer was empty"
+_REASONING_ALONE = "its answer was reasoning alone"
+_SHORTENED = "the endpoint takes at most {limit:,} tokens in a request to {model}: longer prompts lose their middle"
+_CUT_SILENTLY = (
+    "the endpoint read {read:,} tokens of a prompt of about {sent:,} for {model}: it cuts prompts without a word. Raise its "
+    "context length (Ollama: num_ctx in the Modelfile, or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size; LM Studio: in the "
+    "model's settings)"
+)
 _NOBODY = "nobody waited for another answer after an empty one"
 _FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 """Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
+_WITHOUT_DIGITS = str.maketrans("", "", "0123456789,")
 _LIMIT_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
@@ -94,9 +108,9 @@ class Endpoint:
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Question:
-    """The messages to send, and the prompt's tool."""
+    """The messages to send, which may be shortened, and the prompt's tool."""
 
     messages: list[Message]
     tool: Tool | None
@@ -109,12 +123,32 @@ class _Question:
         """Return the request's fields for native tool calls."""
         return {"messages": native_messages(self.messages, tool), "tools": [tool.definition()]}
 
+    @property
+    def characters(self) -> int:
+        """The length of all messages."""
+        return sum(len(message.content) for message in self.messages)
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a model at an endpoint has shown."""
+
+    streams: bool
+    calls_tools: bool
+    """Whether its last answer to a prompt with a tool held a native call of it."""
+    context: int | None
+    """Tokens of prompt and answer together; None: it has refused none for its length."""
+
 
 class OpenAIModel:
     """A `Model`; belongs to one event loop, and is closed with `aclose`."""
 
-    def __init__(self, endpoint: Endpoint, pricing: Pricing, clock: Clock) -> None:
+    def __init__(
+        self, endpoint: Endpoint, pricing: Pricing, clock: Clock, say: Callable[[str], None] = lambda line: None
+    ) -> None:
+        """Set the endpoint; `say` is told once of each way in which it keeps prompts from being read whole."""
         self._endpoint = endpoint
+        self._say = say
         self._pricing = pricing
         self._clock = clock
         keys = {endpoint.names.key: endpoint.key, **endpoint.other_keys}
@@ -128,6 +162,11 @@ class OpenAIModel:
         """Each model's token limit, if the endpoint has refused a higher one."""
         self._without_tools: set[str] = set()
         """Models for which the endpoint refused native tool calls, and answered without."""
+        self._windows: defaultdict[str, Window] = defaultdict(Window)
+        """What each model takes in one request."""
+        self._called: dict[str, bool] = {}
+        """Whether each model's last answer to a prompt with a tool held a native call."""
+        self._said: set[str] = set()
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -136,6 +175,11 @@ class OpenAIModel:
     def estimate(self, role: str, usage: Usage) -> float | None:
         """Return the cost (USD) of tokens at the role's model; None where its price is unknown."""
         return self._pricing.cost(self._endpoint.model_for(role), usage)
+
+    def abilities(self, role: str) -> Abilities:
+        """Return what the role's model has shown since the start."""
+        model = self._endpoint.model_for(role)
+        return Abilities(self._client.streams(model), self._called.get(model, False), self._windows[model].limit)
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Answer one prompt; the errors are those of `Model`.
@@ -160,8 +204,9 @@ class OpenAIModel:
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
         if cut and question.tool is None:
-            unfinished = CutOff(CUT_OFF)
-            unfinished.reply = charged
+            unfinished = CutOff(CUT_OFF_REASONING if reply.blank and reply.reasoned else CUT_OFF)
+            # What is no answer is not continued.
+            unfinished.reply = replace(charged, text="") if reply.blank else charged
             raise unfinished
         _ensure_answered(reply, charged)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost, cut=cut)
@@ -207,7 +252,7 @@ class OpenAIModel:
                 return await request.take(answer)
 
         async def ask() -> Reply:
-            return await self._within_limit(payload, send)
+            return await self._within_limit(payload, None, send)
 
         reply = await self._reply(ask, model, deadline)
         cost = self._pricing.cost(model, reply.usage)
@@ -260,8 +305,10 @@ class OpenAIModel:
             payload.pop("tools")
             payload.update(question.plain())
             reply = await self._answer(payload, question)
-        if question.tool is not None and "tools" not in payload:
-            self._without_tools.add(payload["model"])
+        if question.tool is not None:
+            self._called[payload["model"]] = reply.called
+            if "tools" not in payload:
+                self._without_tools.add(payload["model"])
         return reply
 
     async def _answer(self, payload: dict[str, Any], question: _Question) -> Reply:
@@ -269,27 +316,40 @@ class OpenAIModel:
             names = self._endpoint.names
             return read_reply(body, question.messages, model=payload["model"], tool=question.tool, names=names)
 
-        try:
-            return read(await self._post(payload))
-        except Unfinished as part:
-            reply = read(part.body)
-            # Tokens that were reported last were counted before the rest came.
-            got = max(reply.usage.completion_tokens, estimated_tokens(reply.text))
-            return replace(reply, usage=replace(reply.usage, completion_tokens=got), broken=str(part))
+        async def send() -> Reply:
+            try:
+                return read(await self._client.post(payload, seconds=self._endpoint.timeout))
+            except Unfinished as part:
+                reply = read(part.body)
+                # Tokens that were reported last were counted before the rest came.
+                got = max(reply.usage.completion_tokens, estimated_tokens(reply.text))
+                return replace(reply, usage=replace(reply.usage, completion_tokens=got), broken=str(part))
 
-    async def _post(self, payload: dict[str, Any]) -> bytes:
-        async def send() -> bytes:
-            return await self._client.post(payload, seconds=self._endpoint.timeout)
+        self._fit(payload, question, refused=False)
+        reply = await self._within_limit(payload, question, send)
+        model, sent, tokens = payload["model"], question.characters, reply.usage.prompt_tokens
+        if reply.broken is None and self._windows[model].is_cut(sent, tokens):
+            self._say_once(_CUT_SILENTLY.format(read=tokens, sent=sent // 4, model=model))
+        return reply
 
-        return await self._within_limit(payload, send)
+    async def _within_limit(
+        self, payload: dict[str, Any], question: _Question | None, send: Callable[[], Awaitable[AnswerT]]
+    ) -> AnswerT:
+        """Send one request, again in another form while one is refused for its length or the name of its limit.
 
-    async def _within_limit(self, payload: dict[str, Any], send: Callable[[], Awaitable[AnswerT]]) -> AnswerT:
-        """Send one request; again with half the token limit if that is too high, or under the limit's other name."""
+        `question` is what may be shortened; None: nothing may.
+        """
         renamed = False
-        while True:
+        for _ in range(_MOST_TRIES):
             try:
                 return await send()
             except Rejected as answer:
+                refusal = ContextRefusal.read(answer.status, answer.body)
+                if refusal is not None:
+                    self._windows[payload["model"]].learn(refusal, _length(payload, question))
+                    if self._fit(payload, question, refused=True):
+                        continue
+                    raise
                 name = next((n for n in _LIMIT_NAMES if n in payload), None)
                 message = endpoint_words(answer.body)
                 if name is None or answer.status != 400 or not any(one in message for one in _LIMIT_NAMES):
@@ -301,6 +361,35 @@ class OpenAIModel:
                     payload[self._limit_name] = payload.pop(name)
                 else:
                     raise
+        return await send()
+
+    def _fit(self, payload: dict[str, Any], question: _Question | None, *, refused: bool) -> bool:
+        """Shorten a request to what the model takes, its answer first; return whether it is shorter now."""
+        model, name = payload["model"], next((n for n in _LIMIT_NAMES if n in payload), None)
+        window, asked = self._windows[model], payload[name] if name else None
+        sent = _length(payload, question)
+        answer, characters = window.room(sent, asked, refused=refused)
+        if characters is not None and (question is None or window.tokens(characters) < LEAST_PROMPT):
+            return False
+        if name is not None and answer is not None:
+            payload[name] = answer
+            if window.limit is None:
+                self._most_tokens[model] = answer
+        if characters is not None and question is not None:
+            question.messages = shortened(question.messages, characters)
+            payload.update(question.native(question.tool) if question.tool and "tools" in payload else question.plain())
+            self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
+        return answer is not None or characters is not None
+
+    def _say_once(self, line: str) -> None:
+        if (kind := line.partition(":")[0].translate(_WITHOUT_DIGITS)) not in self._said:
+            self._said.add(kind)
+            self._say(line)
+
+
+def _length(payload: Mapping[str, Any], question: _Question | None) -> int:
+    """Return the characters of a request's prompt; a foreign program's as it sends it."""
+    return len(json.dumps(payload)) if question is None else question.characters
 
 
 def _wait(attempt: int, asked: float | None) -> float:
@@ -312,7 +401,7 @@ def _wait(attempt: int, asked: float | None) -> float:
 
 
 def _is_empty(reply: Reply) -> bool:
-    return not reply.text.strip() and not reply.refusal and reply.finish not in ("length", "content_filter")
+    return reply.blank and not reply.refusal and reply.finish not in ("length", "content_filter")
 
 
 def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
@@ -326,10 +415,10 @@ def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
         why = "its content filter withheld the answer"
     elif reply.refusal:
         why = f"it refused: {endpoint_words(reply.refusal)}"
-    elif not reply.text.strip() and not charged.cut:
-        why = _EMPTY
+    elif reply.blank and not charged.cut:
+        why = _REASONING_ALONE if reply.reasoned else _EMPTY
     if why is not None:
-        kind = EmptyAnswer if why == _EMPTY else ModelRefused
+        kind = EmptyAnswer if why in (_EMPTY, _REASONING_ALONE) else ModelRefused
         refused = kind(f"{charged.model} will not answer this prompt: {why}")
         refused.reply = charged
         raise refused

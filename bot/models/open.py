@@ -33,12 +33,14 @@ async def open_model(
     builtin: Callable[[], Model],
     max_cost: float | None,
     on_change: OnChange = lambda change: None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> AsyncIterator[OpenedModel]:
     """Open the chosen model for one run, with its fallbacks, and close it afterwards.
 
     Args:
         max_cost: cap in USD of the run; with one, every price must be known.
         on_change: called when another model answers than before (`record_change` stores it with the run).
+        say: told once what keeps an endpoint from reading prompts whole.
 
     Raises:
         UsageError: an endpoint has no key, or a price is unknown under a money cap.
@@ -51,7 +53,7 @@ async def open_model(
             keys = {endpoint.names.key: endpoint.key for _, endpoint, _ in endpoints}
             answerers = []
             for name, endpoint, pricing in endpoints:
-                model = OpenAIModel(replace(endpoint, other_keys=keys), pricing, clock)
+                model = OpenAIModel(replace(endpoint, other_keys=keys), pricing, clock, say)
                 answerers.append(Answerer(name, await stack.enter_async_context(aclosing(model)), model.estimate))
             if settings.section.builtin_last:
                 answerers.append(Answerer("builtin", LastResort(builtin()), free, instant=True))
@@ -83,8 +85,7 @@ def _endpoints(
     for number in range(len(section.fallback) + 1):
         endpoint = Endpoint.configured(settings, choice, number)
         models = settings.choice_at(choice, number)
-        own = section.fallback[number - 1].prices if number else {}
-        pricing = Pricing({**section.prices, **own}, base_url=endpoint.base_url)
+        pricing = settings.pricing_at(number)
         pricing.ensure_price_known(models.models, max_cost)
         named = f"{models.name} at {endpoint_name(endpoint.base_url)}"
         yield (f"fallback {number} ({named})" if number else named), endpoint, pricing

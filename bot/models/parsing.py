@@ -1,4 +1,4 @@
-"""Reading replies: the one code block, or the JSON object, within a model's prose."""
+"""Reading answers: the one code block, or the JSON object, within a model's prose."""
 
 import io
 import json
@@ -15,7 +15,6 @@ from state.errors import Unparsable
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t]*$")
-_REASONING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OBJECT_START = re.compile(r"\{(?=\s*(?:[\"'}]|\w+\s*:))")
 _PYTHON = ("python", "py", "python3")
 _MOST_OBJECTS = 100
@@ -45,7 +44,7 @@ def one_code_block(text: str) -> str:
 
 def code_blocks(text: str) -> list[str]:
     """Return all Python scripts of a reply, in order, by the rules of `one_code_block`; raises Unparsable as that does."""
-    blocks = [b for b in _blocks(without_reasoning(text)) if b.language in (*_PYTHON, "")]
+    blocks = [b for b in _blocks(text.replace("\r\n", "\n")) if b.language in (*_PYTHON, "")]
     marked = [b for b in blocks if b.language in _PYTHON]
     if not blocks:
         raise Unparsable(
@@ -64,7 +63,7 @@ def json_answer(text: str, model: type[ModelT]) -> ModelT:
         Unparsable: no object, or none that fits; the text names each field that is wrong.
     """
     fault: str | None = None
-    for value in _objects(without_reasoning(text)):
+    for value in _objects(text):
         try:
             return model.model_validate(value)
         except ValidationError as error:
@@ -72,11 +71,6 @@ def json_answer(text: str, model: type[ModelT]) -> ModelT:
     if fault is None:
         raise Unparsable("your answer held no JSON object: answer with one, as described")
     raise Unparsable(f"the JSON object does not fit: {fault}")
-
-
-def without_reasoning(text: str) -> str:
-    """Return the reply without the reasoning that some endpoints leave in front of it."""
-    return _REASONING.sub("", text.replace("\r\n", "\n"), count=1)
 
 
 def _blocks(text: str) -> Iterator[_Block]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bot.models import Item, Message, Prompt
+from bot.models.conventions import answer_of
 from bot.models.fingerprint import stable_messages
 from bot.models.quoting import clean
 from bot.models.tools import Tool, tool_of
@@ -73,7 +74,7 @@ class Repair(_Again[AnswerT]):
 
     def _exchange(self) -> tuple[Message, Message]:
         asked = f"Your answer cannot be used: {self.fault}. Answer again, in full and in the form that was asked for."
-        return Message("assistant", _bounded(clean(self.reply))), Message("user", asked)
+        return Message("assistant", _bounded(clean(answer_of(self.reply)))), Message("user", asked)
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,14 @@ class Continuation(_Again[AnswerT]):
     """Asks for the rest of a reply that was cut off; `reply` is all that was written so far."""
 
     def parse(self, text: str) -> AnswerT:
-        """Read all parts together as the original does."""
-        return self.original.parse(self.whole(text))
+        """Read all parts together (`whole`) as the original does."""
+        return self.original.parse(text)
 
     def whole(self, text: str) -> str:
         """Return the reply with its next part appended, less what that repeats: an opening fence, or an overlap."""
+        if answer_of(self.reply).strip() not in ("", self.reply.strip()):
+            # Its reasoning has ended, so that a part that reasons does so anew.
+            text = answer_of(text)
         if self.reply.count("```") % 2:
             text = _OPENING.sub("", text, count=1)
         longest = min(len(text), len(self.reply), _OVERLAP)

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.models import Message, Usage
+from bot.models.commands import command_in
 from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
+from bot.models.conventions import REASONING_FIELDS, REASONING_PARTS, answer_of, calls_in
 from bot.models.failures import FIRST_ENDPOINT, Names, endpoint_words
 from bot.models.tools import Tool, text_of_calls
 from scrapers.http.responses import read_json
@@ -30,6 +32,12 @@ class Reply:
     finish: str
     usage: Usage
     refusal: str | None = None
+    blank: bool = False
+    """Whether it holds nothing but reasoning, or not even that."""
+    reasoned: bool = False
+    """Whether it shows reasoning."""
+    called: bool = False
+    """Whether it holds native tool calls."""
     broken: str | None = None
     """Why it broke off midway: then the text is a part of it, and its tokens are estimated."""
 
@@ -41,16 +49,23 @@ class _Foreign(BaseModel):
 
 
 class _Message(_Foreign):
+    model_config = ConfigDict(extra="allow")
+
     content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: object = None
-    reasoning_content: object = None
-    reasoning: object = None
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """The parts of its content."""
+        return self.content if isinstance(self.content, list) else [{"text": self.content}]
 
     @property
     def thoughts(self) -> str:
         """What it thought, as far as the endpoint shows it: it is paid for, too."""
-        return next((one for one in (self.reasoning_content, self.reasoning) if isinstance(one, str)), "")
+        fields = (getattr(self, name, None) for name in REASONING_FIELDS)
+        apart = [str(part) for part in self.parts if part.get("type") in REASONING_PARTS]
+        return next((one for one in fields if isinstance(one, str) and one), "") + "".join(apart)
 
 
 class _Choice(_Foreign):
@@ -119,17 +134,28 @@ def read_reply(
     choice = parsed.choices[0]
     if choice.error or choice.finish_reason == "error":
         raise Rejected(status_inside(choice.error), {"error": choice.error}, {})
-    text, calls = _text(choice.message), choice.message.tool_calls
-    if tool is not None and isinstance(calls, list) and calls:
-        text = text_of_calls(text, calls, tool)
-    usage, _ = read_usage(parsed.usage, messages, text + choice.message.thoughts)
-    return Reply(text, choice.finish_reason or "stop", usage, choice.message.refusal)
+    text, thoughts = _text(choice.message), choice.message.thoughts
+    usage, _ = read_usage(parsed.usage, messages, text + thoughts)
+    answer = answer_of(text)
+    reasoned = bool(thoughts.strip()) or answer.strip() != text.strip()
+    native = tool is not None and isinstance(choice.message.tool_calls, list) and bool(choice.message.tool_calls)
+    if tool is not None:
+        # Parts of other answers are joined before reasoning is left out (`completion.parsed`).
+        text = answer = _with_commands(answer, choice.message.tool_calls if native else None, tool)
+    finish = choice.finish_reason or "stop"
+    return Reply(text, finish, usage, choice.message.refusal, not answer.strip(), reasoned, native)
+
+
+def _with_commands(answer: str, native: object, tool: Tool) -> str:
+    """Return an answer with its tool calls as text: native ones, else those in its text, unless that has a shell block."""
+    if isinstance(native, list):
+        return text_of_calls(answer, native, tool)
+    prose, calls = calls_in(answer)
+    return text_of_calls(prose, calls, tool) if calls and command_in(prose) is None else answer
 
 
 def _text(message: _Message) -> str:
-    if isinstance(message.content, list):
-        return "".join(str(part.get("text") or "") for part in message.content)
-    return message.content or ""
+    return "".join(str(part.get("text") or "") for part in message.parts if part.get("type") not in REASONING_PARTS)
 
 
 def _reported(usage: object) -> _Usage | None:

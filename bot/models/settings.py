@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot.models.pricing import Pricing
 from bot.models.sections import Address, ModelsSection, is_almost_built_in
 from state.errors import UsageError
 from state.words import did_you_mean
@@ -147,6 +148,12 @@ class ModelSettings:
         if own.model is None:
             return ModelChoice("openai", choice.name, {**(choice.roles or {}), **own.roles})
         return ModelChoice("openai", own.model, dict(own.roles))
+
+    def pricing_at(self, number: int) -> Pricing:
+        """Return the prices at the first endpoint (0), or at the n-th fallback."""
+        own = self.section.fallback[number - 1] if number else None
+        address = self.base_url if own is None or own.base_url is None else own.base_url
+        return Pricing({**self.section.prices, **(own.prices if own else {})}, base_url=address)
 
     def key_at(self, number: int) -> SecretStr:
         """Return the key of the first endpoint (0), or of the n-th fallback.

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bot.models.conventions import REASONING_FIELDS, REASONING_PARTS
+
 Json = dict[str, Any]
 
 
@@ -65,11 +67,15 @@ class StreamedAnswer:
     def _add(self, choice: Json) -> None:
         self._chosen = True
         self.error = choice.get("error") or self.error
-        delta = _dict(choice.get("delta"))
+        # Some gateways send one event with the whole answer.
+        delta = _dict(choice.get("delta") or choice.get("message"))
         content = delta.get("content")
-        parts = [one.get("text") for one in _dicts(content)] if isinstance(content, list) else [content]
+        whole = content if isinstance(content, list) else [{"text": content}]
+        parts = [one.get("text") for one in _dicts(whole) if one.get("type") not in REASONING_PARTS]
         self._content += map(_text, parts)
-        self._thoughts.append(_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")))
+        # Some servers send the same under both names.
+        self._thoughts.append(next(filter(None, (_text(delta.get(name)) for name in REASONING_FIELDS)), ""))
+        self._thoughts += [str(one) for one in _dicts(whole) if one.get("type") in REASONING_PARTS]
         self._refusal.append(_text(delta.get("refusal")))
         for piece in _dicts(delta.get("tool_calls")):
             self._call(piece).add(piece)

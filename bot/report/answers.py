@@ -116,6 +116,8 @@ def _next_steps(data: ReportData) -> Iterator[str]:
         return
     if result.misconfigured:
         yield "Correct the model's key or name, and run again: `bot doctor` checks both."
+    elif result.no_answer:
+        yield "Try the model out with `bot doctor`: no answer of it could be used."
     elif result.status != "finished":
         yield "Go on with `bot resume` and this run's folder: what is done is not done again."
     if any(one.verdict == "suspicious" for one in result.doubts):

@@ -181,6 +181,8 @@ class RunResult(LiveGrade):
     run goes on, and this is what is known so far."""
     stopped_by: str | None = None
     misconfigured: bool = False
+    no_answer: str | None = None
+    """Why no answer of the model could be used; None: one could, none was asked for, or the built-in model answered."""
 
     chosen_node: int | None
     handed_in: str | None

@@ -162,6 +162,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         status=ended.status,
         stopped_by=ended.stopped_by,
         misconfigured=ended.misconfigured,
+        no_answer=None if context.asker.usefulness is None else context.asker.usefulness.none_used,
         chosen_node=node,
         handed_in=handed.how,
         handed_in_note=handed.note,

@@ -275,6 +275,8 @@ def cautions(result: RunResult, split: str | None) -> list[str]:
             "Validation scores are self-reported: only what scripts print counts, and nobody checks it. "
             f"No labels could be withheld: {result.self_reported}"
         )
+    if result.no_answer:
+        found.append(f"No answer of the model could be used: {result.no_answer}. What was made is the bot's own.")
     if result.misconfigured:
         found.append("The model was misconfigured: the run ended early and its result means little.")
     if result.stopped_by:

@@ -13,7 +13,7 @@ from bot.engine.strategy import ActionKind
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item
-from bot.models.parsing import json_answer, one_code_block, without_reasoning
+from bot.models.parsing import json_answer, one_code_block
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
@@ -50,7 +50,7 @@ class PlanSolution(TemplatePrompt[str]):
 
     def parse(self, text: str) -> str:
         """Return the plan; raises Unparsable where there is none."""
-        plan = without_reasoning(text).strip()
+        plan = text.strip()
         if not plan:
             raise Unparsable("there is no plan: answer in prose")
         return plan[:PLAN_CHARACTERS]

@@ -10,7 +10,7 @@ from bot.community.reading.documents import Document
 from bot.engine.strategy import ActionKind
 from bot.execution.task import TaskText
 from bot.models import Item
-from bot.models.parsing import json_answer, without_reasoning
+from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
@@ -83,7 +83,7 @@ class SummarisePost(TemplatePrompt[str]):
 
     def parse(self, text: str) -> str:
         """Return the prose; raises Unparsable where there is none."""
-        summary = without_reasoning(text).strip()
+        summary = text.strip()
         if not summary:
             raise Unparsable("there is no summary: answer in prose")
         return summary[:_SUMMARY_CHARACTERS]

@@ -46,6 +46,7 @@ class Exchanges:
         """Set the lab's number, and the model's name for exchanges that were lost."""
         self._steps = asker.steps
         self._calls: Calls = asker.calls
+        self._usefulness = asker.usefulness
         self._node = node
         self._model = model
         self._last = max(self._booked(), default=0)
@@ -55,6 +56,7 @@ class Exchanges:
 
         Raises:
             BudgetExceeded: it does not fit; nothing was sent.
+            ModelUseless: too many answers in a row could not be used; nothing was sent.
             BotError: the agent may have read something newer than the clock; nothing was sent.
         """
         self._last += 1
@@ -66,7 +68,16 @@ class Exchanges:
         async def book(bound: Bound) -> None:
             await patiently(self._calls.store, lambda tx: self._book(tx, asked, number, bound.usage))
 
+        if self._usefulness is not None:
+            self._usefulness.ensure(_ROLE)
         outcome = await self._calls.make(exchange, asked, own, book)
+        if self._usefulness is not None:
+            if outcome.error is not None:
+                self._usefulness.note_failure(str(outcome.error))
+            else:
+                self._usefulness.note(
+                    _ROLE, outcome.refused or (None if outcome.reply.text.strip() else "it was empty")
+                )
         if exchange.estimated:
             with self._calls.store.write() as tx:
                 tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=asked.step)

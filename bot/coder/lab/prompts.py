@@ -9,7 +9,6 @@ from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item, Message
 from bot.models.commands import command_in
-from bot.models.parsing import without_reasoning
 from bot.models.template import TemplatePrompt
 from bot.models.tools import Tool
 
@@ -132,7 +131,6 @@ class LabTurn:
 
     def parse(self, text: str) -> LabReply:
         """Read the command of a reply, if it has one."""
-        text = without_reasoning(text)
         return LabReply(text.strip() or "(no answer)", command_in(text))
 
     def items(self) -> Sequence[Item]:

@@ -37,6 +37,8 @@ from state.steps import Key
 
 _MOST_PROSE, _MOST_PROSE_ALONE = 10, 3
 """Replies without a command in a row that close a lab."""
+_MOST_REFUSED = 3
+"""Times that a turn is asked for where the model gives no usable answer, one being no reason to end the work."""
 _MOUNTED = ("community", "knowledge", "TASK.md", "folds.csv", "folds.json", "classes.json")
 """What of its folder a coder finds read-only, as far as it is there."""
 _TOLD = 5.0
@@ -224,7 +226,7 @@ class Work:
 
     async def _converse(self) -> str:
         """Take turns until something ends the lab; return the reason."""
-        context, conversation, prose = self.context, self.conversation, 0
+        context, conversation, prose, refused = self.context, self.conversation, 0, 0
         while True:
             turn = conversation.length + 1
             if self.commands.done:
@@ -243,12 +245,16 @@ class Work:
             try:
                 async with asyncio.timeout(max(1.0, left)):
                     reply = await context.asker.ask(
-                        conversation.prompt(), role="coder", name=f"turn:{turn}", node=self.number
+                        conversation.prompt(), role="coder", name=f"turn:{turn}{'+' * refused}", node=self.number
                     )
             except TimeoutError:
                 return "its time was used up"
             except ModelRefused as error:
-                return f"the model gave no answer: {error}"
+                refused += 1
+                if refused == _MOST_REFUSED:
+                    return f"the model gave no answer: {error}"
+                continue
+            refused = 0
             self.assignment.replied()
             self.thought = time.monotonic() - asked
             seen = await self._observe(turn, reply)

@@ -1,5 +1,6 @@
 """`bot doctor`: one line a part, how to fix what fails, and an exit status."""
 
+import asyncio
 import json
 import os
 import threading
@@ -16,11 +17,14 @@ from bot.configuration import read_settings
 from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
 from bot.doctor.machine import check_database, check_disk, check_leases
 from bot.doctor.models import check_models
+from bot.doctor.trial import Trial, attempt
 from bot.execution.disk_space import DiskSettings
-from bot.models.settings import Environment, ModelSettings
+from bot.models.endpoint import Endpoint
+from bot.models.settings import Environment, ModelChoice, ModelSettings
 from sandbox.gpu import Gpus
 from tests import needs
 from tests.sandbox.fake_nvml import FakeGpu, FakeNvml
+from tests.scripted_endpoint import Reply, ScriptedEndpoint
 
 KAGGLES = ("KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_CONFIG_DIR", "CREDENTIALS_DIRECTORY")
 
@@ -45,11 +49,21 @@ def model_settings(path: Path | None = None) -> ModelSettings:
 
 
 @contextmanager
-def models_server(status: int, *names: str) -> Iterator[str]:
+def models_server(status: int, *names: str, answer: str | None = "```sh\necho alike\n```") -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = json.dumps({"object": "list", "data": [{"id": name, "object": "model"} for name in names]}).encode()
             self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            usage = {"prompt_tokens": 3000, "completion_tokens": 120}
+            body = json.dumps({"choices": [{"message": {"content": answer}}], "usage": usage}).encode()
+            self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -165,6 +179,34 @@ def test_the_built_in_rules_are_fine_where_every_table_names_them(monkeypatch: p
         names: next(check_models(model_settings(), names)).status for names in (("builtin",), ("builtin", None), ())
     }
     assert found == {("builtin",): "ok", ("builtin", None): "warning", (): "warning"}
+
+
+def test_a_model_is_tried_with_one_short_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    call = {"function": {"name": "sh", "arguments": '{"command": "echo alike"}'}}
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+    (tmp_path / "bot.toml").write_text("[models.prices]\ngpt-x = { input = 1.0, output = 10.0 }\n")
+    with ScriptedEndpoint([Reply(calls=[call], prompt_tokens=3000, completion_tokens=150, delay=0.2)]) as endpoint:
+        trial = asyncio.run(attempt_at(endpoint.url, tmp_path / "bot.toml"))
+    (request,) = endpoint.requests
+    assert request.body["max_tokens"] <= 200
+    assert 9_000 <= sum(len(message["content"]) for message in request.body["messages"]) <= 15_000
+    assert 0 < trial.tokens_per_second <= 150 / 0.2
+    assert trial.cost_of_hour == pytest.approx((3000 * 1.0 + 150 * 10.0) / 1e6 * 3600 * trial.tokens_per_second / 150)
+    assert (trial.abilities.streams, trial.abilities.calls_tools, trial.notices) == (True, True, ())
+
+
+async def attempt_at(url: str, file: Path) -> Trial:
+    settings = ModelSettings(Environment(openai_base_url=url), read_settings(file).models)
+    endpoint = Endpoint.configured(settings, ModelChoice("openai", "gpt-x"))
+    return await attempt(endpoint, settings.pricing_at(0), "coder")
+
+
+@pytest.mark.parametrize("answer", [None, "", "<think>hm"])
+def test_a_model_without_a_usable_answer_fails(monkeypatch: pytest.MonkeyPatch, answer: str | None) -> None:
+    monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
+    with models_server(200, "gpt-x", answer=answer) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        assert next(check_models(model_settings())).status == "fails"
 
 
 def test_an_endpoint_that_nobody_serves_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,10 +102,11 @@ def model_at(
     timeout: float = 30.0,
     max_tokens: int | None = None,
     pricing: Pricing | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> "aclosing[OpenAIModel]":
     """Open a model at an endpoint; by default only gpt-x has a price."""
     endpoint = Endpoint(SecretStr(key), lambda role: name, url, timeout, max_tokens, retries)
-    return aclosing(OpenAIModel(endpoint, pricing or Pricing(PRICES, base_url=url), clock or HurriedClock()))
+    return aclosing(OpenAIModel(endpoint, pricing or Pricing(PRICES, base_url=url), clock or HurriedClock(), say))
 
 
 def open_run(folder: Path) -> AbstractContextManager[Store]:

@@ -59,7 +59,6 @@ def test_written_text_holds_one_command_alone(prose: str, command: str) -> None:
         ("```sh\ncat <<EOF\nno end\n```", "cat <<EOF\nno end"),
         ("```sh\necho $((1<<2)); cat <<<word\n```\nso\n```\nx\n```", "echo $((1<<2)); cat <<<word"),
         ("```python\nprint('```sh')\n```", None),
-        ("<think>```sh\nrm -r .\n```</think>\n```sh\nls\n```", "ls"),
         ("```sh\nls\n```\n```sh\ncat > a.py <<EOF", "ls"),
         ("```sh\ncat > train.py <<EOF\nimport", None),
         ("no command", None),
@@ -71,8 +70,8 @@ def test_commands_are_closed_shell_blocks(text: str, command: str | None) -> Non
     assert command_in(text) == command
 
 
-def test_what_is_said_around_a_block_is_all_kept_but_for_the_reasoning() -> None:
-    text = "<think>hm</think>I look.\n\n```sh\nls\n```\nThen I read."
+def test_what_is_said_around_a_block_is_all_kept() -> None:
+    text = "I look.\n\n```sh\nls\n```\nThen I read."
     assert prose_and_command(text) == ("I look.\n\nThen I read.", "ls")
 
 

@@ -26,7 +26,6 @@ class Idea(BaseModel):
         ("```\nsome long output that is no code at all\n```\n```python\nx = 1\n```", "x = 1\n"),
         ("```python\nx = 1\n```\nand all of it:\n```python\nx = 1\ny = 2\n```", "x = 1\ny = 2\n"),
         ("```python\nx = 1\n```\nprints\n```\n1\n```\n", "x = 1\n"),
-        ("<think>```python\nno = 1\n```</think>\n```python\nx = 1\n```", "x = 1\n"),
     ],
 )
 def test_block_is_found(text: str, code: str) -> None:
@@ -75,7 +74,6 @@ def test_reply_without_a_whole_block_is_unparsable(text: str, fault: str) -> Non
         '{"title": "a", // the title\n "novelty": 7}',
         'Use {placeholders} or {"other": 1}: {"title": "a", "novelty": 7}',
         '[{"title": "a", "novelty": 7}, {"title": "b", "novelty": 1}]',
-        '<think>{"title": "no", "novelty": 1}</think>{"title": "a", "novelty": 7}',
         '{"title": "a", "novelty": 7, "tags": ["x", ]}\n```',
     ],
 )

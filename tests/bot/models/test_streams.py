@@ -259,3 +259,24 @@ async def test_a_key_is_cut_out_though_it_comes_in_pieces() -> None:
     got = await said(*(chunk({"content": letter}) for letter in text), chunk({}, "stop"), DONE)
     assert got.answer.value == 7
     assert KEY not in got.text
+
+
+async def test_a_stream_under_another_content_type_is_read() -> None:
+    events = [*HALF, chunk({"content": GOOD[20:]}, "stop")]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + DONE
+    with ScriptedEndpoint([Reply(body=body)]) as endpoint:
+        assert (await ask(endpoint)).text == GOOD
+
+
+async def test_a_stream_of_one_whole_answer_is_read() -> None:
+    whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": GOOD}, "finish_reason": "stop"}]}
+    assert (await said(whole, DONE)).text == GOOD
+
+
+async def test_an_endpoint_that_only_streams_is_asked_for_streams_alone() -> None:
+    def script(request: Request) -> Reply:
+        return Reply(GOOD) if request.body.get("stream") else failure(400, "This model only support stream mode")
+
+    with ScriptedEndpoint(script) as endpoint:
+        assert (await ask(endpoint)).text == GOOD
+        assert len(endpoint.requests) == 1

@@ -19,7 +19,7 @@ from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.models import CallLimits, Completion, Prompt
 from bot.report.data import lab_stories
-from state.errors import BudgetExceeded
+from state.errors import BudgetExceeded, EmptyAnswer
 from state.labs import labs
 from tests import needs
 from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, lived, logged, sh, turns
@@ -286,3 +286,30 @@ async def test_solo_hands_in_what_it_left_though_its_model_is_silent_when_the_ti
         assert context.executor.submission_of(2, "holdout").is_file()
         assert load_tree(context)[2].state == "valid"
     assert row.reason == "its time was used up"
+
+
+class Hesitant(Scripted):
+    """A scripted model that gives no answer the first few times."""
+
+    def __init__(self, replies: Sequence[str], times: int) -> None:
+        super().__init__(replies)
+        self.times = times
+
+    async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
+        if self.times:
+            self.times -= 1
+            raise EmptyAnswer("its answer was empty")
+        return await super().complete(prompt, role=role, limits=limits)
+
+
+@pytest.mark.parametrize(("times", "turns_taken"), [(2, 2), (3, 0)])
+async def test_a_turn_without_an_answer_is_asked_for_again_before_the_lab_is_closed(
+    tmp_path: Path, times: int, turns_taken: int
+) -> None:
+    tmp_path.chmod(0o755)
+    async with lived(tmp_path / "run", Hesitant([sh("ls")], times)) as context:
+        (row,) = labs(context.store, RUN)
+        with context.store.read() as session:
+            (story,) = lab_stories(session, RUN)
+    assert row.ended_at is not None
+    assert [turn.reply for turn in story.turns[:1]] == ([sh("ls")] if turns_taken else [])

@@ -1,0 +1,171 @@
+"""How much an endpoint takes in one request: what refusals say of it, and prompts cut to it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from bot.models import Message
+from bot.models.failures import endpoint_words
+
+LEAST_ANSWER = 1_000
+"""Tokens of an answer below which the prompt is shortened instead; a quarter of a small context."""
+LEAST_PROMPT = 256
+"""Tokens below which no prompt is cut."""
+_PER_TOKEN = 4.0
+"""Characters of a token, until an endpoint has said how many there are."""
+_MOST_PER_TOKEN = 7.0
+"""Characters of a token, more than which no text of some length has."""
+_SURELY_CUT, _COMPARED_FROM = 5.5, 8_000
+"""Characters of a token below which nothing is taken for cut, and of a prompt from which on it is looked at."""
+_SHARE = 15 / 16
+"""Of a context that is used, as tokens are estimated."""
+
+_ABOUT = re.compile(
+    r"context[ _-]?(length|window|size|limit)|exceed_context|maximum (model|prompt|input|sequence) length|max_model_len"
+    r"|\b(prompt|input|request|messages?|inputs)\b.{0,80}\b(too (long|large|many)|longer than)|too many (input )?tokens"
+    r"|input (token count|length|tokens exceed)|tokens to keep|reduce the length|max_new_tokens|number of tokens allowed"
+    r"|(tokens|max_tokens) must be at least 1, got -|`?inputs`? must have less than",
+    re.IGNORECASE | re.DOTALL,
+)
+"""OpenAI, vLLM, SGLang, llama.cpp, LM Studio, Ollama, OpenRouter, Anthropic, Gemini, Mistral, TGI, xAI."""
+_ABOUT_RATES = re.compile(r"per (minute|day|hour)|\b[TR]P[MD]\b|rate.?limit", re.IGNORECASE)
+_NEVER = frozenset({401, 402, 403, 404, 429})
+_NUMBER = r"(\d[\d,]*\d)"
+_LIMITS = tuple(
+    re.compile(form.replace("N", _NUMBER), re.IGNORECASE)
+    for form in (
+        r"> ?N",
+        r"<= ?N",
+        r"N maximum context",
+        r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b(?:(?! by )[^\d]){0,60}?N",
+        r"(?:prompt|sequence) length[^\d]{0,40}?N",
+        r"limit (?:of |is )?N",
+        r"allowed \(N",
+        r"(?:less|fewer) than N",
+        r"(?:cannot|must not) exceed N",
+    )
+)
+_PROMPTS = tuple(
+    re.compile(form.replace("N", _NUMBER), re.IGNORECASE)
+    for form in (
+        r"N in the messages",
+        r"N (?:input tokens|of text input|tokens from the input)",
+        r"resulted in N",
+        r"(?:request|input|prompt|count|input length) \((?:length )?N",
+        r"too long: N",
+        r"limit: N \+",
+        r"first N tokens",
+        r"contains (?:at least )?N",
+        r"given: N",
+    )
+)
+
+
+@dataclass(frozen=True)
+class ContextRefusal:
+    """A request that does not fit, with the tokens that the endpoint names."""
+
+    limit: int | None
+    """Of prompt and answer together."""
+    prompt: int | None
+
+    @classmethod
+    def read(cls, status: int, body: object) -> Self | None:
+        """Return what an error says of the context; None if it is about something else."""
+        words = endpoint_words(body)
+        error = body.get("error", body) if isinstance(body, dict) else body
+        fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
+        code = f"{fields.get('code')} {fields.get('type')}"
+        if status in _NEVER or _ABOUT_RATES.search(f"{words} {code}") or not _ABOUT.search(f"{words} {code}"):
+            return None
+        limit, prompt = fields.get("n_ctx"), fields.get("n_prompt_tokens")  # llama.cpp's
+        return cls(
+            limit if isinstance(limit, int) else _first(_LIMITS, words),
+            prompt if isinstance(prompt, int) else _first(_PROMPTS, words),
+        )
+
+
+def _first(forms: Sequence[re.Pattern[str]], words: str) -> int | None:
+    found = next((match for form in forms if (match := form.search(words))), None)
+    return None if found is None else int(found[1].replace(",", ""))
+
+
+@dataclass
+class Window:
+    """What one model at one endpoint has shown to take."""
+
+    limit: int | None = None
+    """Tokens of prompt and answer together; None: it has refused none for its length."""
+    per_token: float | None = None
+    """Characters of a prompt's token; None: not known yet."""
+
+    def learn(self, refusal: ContextRefusal, characters: int) -> None:
+        """Take in a refusal of a prompt with so many characters."""
+        self.limit = refusal.limit or self.limit
+        if refusal.prompt:
+            # vLLM counts no further than it has to, and says "at least".
+            self.per_token = min(self.per_token or _PER_TOKEN, max(1.0, characters / refusal.prompt))
+
+    def tokens(self, characters: float) -> int:
+        """Return the tokens that a prompt probably has."""
+        return int(characters / (self.per_token or _PER_TOKEN))
+
+    def room(self, characters: int, asked: int | None, *, refused: bool) -> tuple[int | None, int | None]:
+        """Return the tokens to ask for, and the characters to cut the prompt to; None for what stays as it is.
+
+        A shorter answer goes before a shorter prompt. `refused`: as it is it was refused, so that one of them becomes shorter.
+        """
+        prompt = self.tokens(characters)
+        if self.limit is None:
+            if not refused:
+                return None, None
+            if asked is not None and asked > LEAST_ANSWER:
+                return max(LEAST_ANSWER, asked // 2), None
+            self.limit = prompt
+        usable = int(self.limit * _SHARE)
+        least = min(asked or LEAST_ANSWER, LEAST_ANSWER, max(1, self.limit // 4))
+        if asked is not None and asked > least:
+            answer = min(asked, usable - prompt)
+            answer = asked // 2 if refused and answer == asked else answer
+            if answer >= least:
+                return (None if answer == asked else answer), None
+        if usable - least < prompt:
+            return (None if asked is None else least), int((usable - least) * (self.per_token or _PER_TOKEN))
+        if not refused:
+            return None, None
+        # Its tokens are shorter than they were taken for.
+        self.per_token = 0.75 * (self.per_token or _PER_TOKEN)
+        return (None if asked is None else least), int(0.75 * characters)
+
+    def is_cut(self, characters: int, reported: int) -> bool:
+        """Return whether an endpoint has read far less of a prompt than was sent, by the tokens that it reports."""
+        if characters < _COMPARED_FROM or reported <= 0:
+            return False
+        ratio = characters / reported
+        most = _MOST_PER_TOKEN if self.per_token is None else min(_MOST_PER_TOKEN, 2 * self.per_token)
+        if ratio > max(most, _SURELY_CUT):
+            return True
+        self.per_token = max(1.0, ratio)
+        return False
+
+
+def shortened(messages: Sequence[Message], characters: int) -> list[Message]:
+    """Return messages with so many characters together: the longest ones lose their middle, all to the same length."""
+    lengths = sorted(len(message.content) for message in messages)
+    most, left = characters, characters
+    for position, length in enumerate(lengths):
+        most = left // (len(lengths) - position)
+        if length > most:
+            break
+        left -= length
+    return [replace(message, content=_cut(message.content, max(0, most))) for message in messages]
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    mark = f"\n[{len(text) - most:,} characters left out: the model takes no longer prompt]\n"
+    kept = max(0, most - len(mark))
+    tail = 2 * kept // 5
+    return text[: kept - tail] + mark + (text[-tail:] if tail else "")

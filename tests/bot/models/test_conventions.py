@@ -1,0 +1,157 @@
+"""Answers as open models write them where a server leaves them as they came: one recorded shape for each convention."""
+
+import json
+
+import pytest
+
+from bot.models import Message
+from bot.models.commands import command_in
+from bot.models.completion import parsed
+from bot.models.conventions import answer_of, calls_in
+from bot.models.repair import Continuation
+from bot.models.reply import read_reply
+from bot.models.tools import Tool
+from tests.bot.models.parts import BASH, Question, Value
+
+REJECTED = "First I try:\n\n```sh\nrm -rf work\n```\n\nNo, that deletes my work."
+ANSWER = "I look.\n\n```sh\nls\n```"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{REJECTED}\n</think>\n\n{ANSWER}",
+        f"```sh\nrm -rf work\nno end of it\n</think>\n\n{ANSWER}",
+        f"```sh\nrm -rf work\n``` no.</think>{ANSWER}",
+        f'I would say "so"</think>\n{ANSWER}',
+        f"a</think>\nb\n</think>\n{ANSWER}",
+        f"<think>\n{REJECTED}\n</think>\n\n{ANSWER}",
+        f"<think>a</think>\n\n{REJECTED}\n</think>\n{ANSWER}",
+        f"<think>a <think> b</think> c</think>{ANSWER}",
+        f"<thought>\n{REJECTED}\n</thought>\n{ANSWER}",
+        f"<seed:think>{REJECTED}</seed:think>{ANSWER}",
+        f"[THINK]{REJECTED}[/THINK]{ANSWER}",
+        f"◁think▷{REJECTED}◁/think▷{ANSWER}",
+        f"<|START_THINKING|>{REJECTED}<|END_THINKING|><|START_RESPONSE|>{ANSWER}<|END_RESPONSE|>",
+        f"<|channel>thought\n{REJECTED}<channel|>{ANSWER}<turn|>",
+        f"<think>{REJECTED}</think><answer>{ANSWER}\n</answer>",
+        f"{REJECTED}</think>\n<|begin_of_box|>{ANSWER}<|end_of_box|>",
+        f"<|channel|>analysis<|message|>{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|return|>",
+        f"{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}",
+        f"analysis{REJECTED}assistantfinal{ANSWER}",
+    ],
+)
+def test_what_is_reasoning_is_no_part_of_the_answer(text: str) -> None:
+    assert answer_of(text).strip() == ANSWER
+    assert command_in(answer_of(text)) == "ls"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>\n{REJECTED}",
+        f"[THINK]{REJECTED}",
+        f"{REJECTED}</think>",
+        f"<|channel|>analysis<|message|>{REJECTED}",
+        f"analysis{REJECTED}",
+        "",
+    ],
+)
+def test_reasoning_alone_is_no_answer(text: str) -> None:
+    assert answer_of(text).strip() == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ANSWER,
+        'I cut at `</think>`:\n\n```python\nanswer = text.split("</think>")[-1]\n```',
+        '```python\nfound = re.sub(r"<think>(.*?)</think>\\s*", "", text)\n```',
+        '```python\nPROMPT = """\n<think>\n{thoughts}\n</think>\n{answer}"""\n```',
+        '```python\nprompt += "\\n</think>\\n" + f"{thoughts}</think>"\n```',
+        "Models write <think> before they answer.",
+        "```python\nx = 1\n```\n~~~\n```\n~~~\nanalysis of it",
+    ],
+)
+def test_an_answer_that_speaks_of_tags_stays_whole(text: str) -> None:
+    assert answer_of(text) == text
+
+
+CALLS = {
+    "hermes": '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}}\n</tool_call>',
+    "qwen3-coder": "<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>",
+    "llama-function": '<function=bash>{"command": "ls"}</function>',
+    "llama-python-tag": '<|python_tag|>{"name": "bash", "parameters": {"command": "ls"}}<|eom_id|>',
+    "glm": "<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>",
+    "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>"
+    '{"command": "ls"}<|tool_call_end|><|tool_calls_section_end|>',
+    "deepseek-r1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>bash\n```json\n"
+    '{"command": "ls"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "deepseek-v3.1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>bash<｜tool▁sep｜>"
+    '{"command": "ls"}<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>',
+    "mistral": '[TOOL_CALLS][{"name": "bash", "arguments": {"command": "ls"}}]</s>',
+    "mistral-newer": '[TOOL_CALLS]bash[ARGS]{"command": "ls"}',
+    "minimax": '<minimax:tool_call>\n<invoke name="bash">\n<parameter name="command">ls</parameter>\n</invoke>\n'
+    "</minimax:tool_call>",
+    "gemma": '```tool_code\nprint(default_api.bash(command="ls"))\n```',
+    "gemma-4": '<|tool_call>call:bash{command:<|"|>ls<|"|>}<tool_call|>',
+    "gpt-oss": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.bash "
+    '<|constrain|>json<|message|>{"command": "ls"}<|call|>',
+    "gpt-oss-role": "<|start|>assistant to=functions.bash<|channel|>commentary json<|message|>"
+    '{"command": "ls"}<|call|>',
+    "gpt-oss-without-tokens": 'analysisI look.assistantcommentary to=functions.bash json{"command": "ls"}',
+}
+
+
+def read(content: object, tool: Tool | None = BASH, **fields: object) -> str:
+    message = {"role": "assistant", "content": content, **fields}
+    body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": None}
+    return read_reply(json.dumps(body).encode(), [Message("user", "Go on.")], model="x", tool=tool).text
+
+
+@pytest.mark.parametrize("text", CALLS.values(), ids=CALLS)
+def test_a_call_in_the_text_is_a_command(text: str) -> None:
+    assert command_in(read(text)) == "ls"
+
+
+@pytest.mark.parametrize("text", CALLS.values(), ids=CALLS)
+def test_a_call_that_was_rejected_is_none(text: str) -> None:
+    assert command_in(read(f"<think>{text}\nNo, I write a note.\n</think>\n\n```sh\necho note\n```")) == "echo note"
+
+
+def test_calls_keep_their_order_and_the_prose_before_them() -> None:
+    text = (
+        "I look.\n" + CALLS["hermes"] + '\n<tool_call>\n{"name": "bash", "arguments": {"command": "pwd"}}\n</tool_call>'
+    )
+    prose, calls = calls_in(text)
+    assert (prose, [call["function"]["arguments"]["command"] for call in calls]) == ("I look.", ["ls", "pwd"])
+
+
+def test_a_call_that_is_cut_off_is_no_command() -> None:
+    assert command_in(read('<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf /tm')) is None
+
+
+def test_a_command_that_only_speaks_of_calls_stays_as_it_is() -> None:
+    assert command_in(read("```sh\ngrep '<function=a>x</function>' log\n```")) == "grep '<function=a>x</function>' log"
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_fields_of_reasoning_are_no_part_of_the_answer(field: str) -> None:
+    assert command_in(read(ANSWER, **{field: REJECTED})) == "ls"
+    assert read(None, **{field: ANSWER}) == ""
+
+
+def test_parts_of_reasoning_are_no_part_of_the_answer() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": REJECTED}]}
+    also = {"type": "reasoning", "text": REJECTED}
+    assert read([thinking, also, {"type": "text", "text": ANSWER}], tool=None) == ANSWER
+
+
+def test_reasoning_that_ends_in_a_later_part_is_left_out_of_the_whole() -> None:
+    question = Continuation(Question(), 'I might say {"value": 1}')
+    assert parsed(question, ' but no.\n</think>\n{"value": 7}') == Value(value=7)
+
+
+def test_a_part_that_reasons_anew_continues_the_answer() -> None:
+    question = Continuation(Question(), 'So.</think>\n{"value":')
+    assert parsed(question, "I go on with 7.</think> 7}") == Value(value=7)
