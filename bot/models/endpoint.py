@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from pydantic import SecretStr
@@ -14,7 +15,7 @@ from bot.models.chat import ChatClient, Unfinished
 from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words
-from bot.models.passing import Passed, PassingClient
+from bot.models.passing import PROBE, Passed, PassingClient
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
@@ -27,6 +28,7 @@ from state.errors import (
     EmptyAnswer,
     EndpointSilent,
     ModelError,
+    ModelMisconfigured,
     ModelRefused,
     ModelUnavailable,
 )
@@ -156,7 +158,16 @@ class OpenAIModel:
         async def ask() -> Reply:
             return await self._with_or_without_tools(payload, question)
 
-        reply = await self._of_two(ask, model, limits)
+        async def ask_plainly() -> Reply:
+            plain = _Question([Message("user", PROBE)], None)
+            return await self._with_or_without_tools(self._payload(model, plain, limits), plain)
+
+        try:
+            reply = await self._of_two(ask, model, limits)
+        except ModelMisconfigured as error:
+            if not self._has_answered:
+                raise
+            raise await self._whose_fault(error, ask_plainly, model, limits) from None
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
         if cut and question.tool is None:
@@ -198,20 +209,45 @@ class OpenAIModel:
     ) -> Completion[AnswerT]:
         """Pass a foreign program's request on; it is tried again until something of an answer was passed back."""
         model = self._endpoint.model_for(role)
-        payload = request.body(model, self._most(model, limits))
         deadline = asyncio.get_running_loop().time() + limits.seconds
 
-        async def send() -> Reply:
-            key, silence = self._endpoint.key, self._endpoint.timeout
-            async with self._passing.send(request, payload, key, deadline, seconds=silence) as answer:
-                return await request.take(answer)
+        def asks(request: Passed) -> Callable[[], Awaitable[Reply]]:
+            payload = request.body(model, self._most(model, limits))
 
-        async def ask() -> Reply:
-            return await self._within_limit(payload, send)
+            async def send() -> Reply:
+                key, silence = self._endpoint.key, self._endpoint.timeout
+                async with self._passing.send(request, payload, key, deadline, seconds=silence) as answer:
+                    return await request.take(answer)
 
-        reply = await self._reply(ask, model, deadline)
+            return partial(self._within_limit, payload, send)
+
+        try:
+            reply = await self._reply(asks(request), model, deadline)
+        except ModelMisconfigured as error:
+            raise await self._whose_fault(error, asks(request.probe()), model, limits) from None
         cost = self._pricing.cost(model, reply.usage)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
+
+    async def _whose_fault(
+        self, error: ModelMisconfigured, ask_plainly: Callable[[], Awaitable[Reply]], model: str, limits: CallLimits
+    ) -> ModelError:
+        """Return what an error about the configuration means, as some endpoints answer so to what a request holds.
+
+        `ask_plainly` asks without a word of others: if that is answered, or refused as a prompt, only the request before it
+        is at fault, and ModelRefused carries the cost of the answer.
+        """
+        usage = Usage()
+        try:
+            usage = (await self._reply(ask_plainly, model, asyncio.get_running_loop().time() + limits.seconds)).usage
+        except ModelRefused:
+            pass
+        except ModelUnavailable as failed:
+            return ModelUnavailable(f"{error}; whether that is so is not known: {failed}")
+        except ModelError:
+            return error
+        refused = ModelRefused(f"{error}; but another request was answered, so that this one alone is refused")
+        refused.reply = Completion(None, "", usage, model, self._pricing.cost(model, usage))
+        return refused
 
     def _payload(self, model: str, question: _Question, limits: CallLimits) -> dict[str, Any]:
         tool = None if model in self._without_tools else question.tool
@@ -284,21 +320,30 @@ class OpenAIModel:
         return await self._within_limit(payload, send)
 
     async def _within_limit(self, payload: dict[str, Any], send: Callable[[], Awaitable[AnswerT]]) -> AnswerT:
-        """Send one request; again with half the token limit if that is too high, or under the limit's other name."""
-        renamed = False
+        """Send one request; again with half the token limit if that is too high, or under the limit's other name.
+
+        What was answered counts for later requests too; an error alone may only repeat what a request says.
+        """
+        renamed = lowered = False
         while True:
             try:
-                return await send()
-            except Rejected as answer:
+                answer = await send()
                 name = next((n for n in _LIMIT_NAMES if n in payload), None)
-                message = endpoint_words(answer.body)
-                if name is None or answer.status != 400 or not any(one in message for one in _LIMIT_NAMES):
+                if name is not None and renamed:
+                    self._limit_name = name
+                if name is not None and lowered:
+                    self._most_tokens[payload["model"]] = payload[name]
+                return answer
+            except Rejected as rejected:
+                name = next((n for n in _LIMIT_NAMES if n in payload), None)
+                message = endpoint_words(rejected.body)
+                if name is None or rejected.status != 400 or not any(one in message for one in _LIMIT_NAMES):
                     raise
                 if _TOO_MANY.search(message) and payload[name] > _FEWEST_TOKENS:
-                    self._most_tokens[payload["model"]] = payload[name] = max(_FEWEST_TOKENS, payload[name] // 2)
+                    lowered, payload[name] = True, max(_FEWEST_TOKENS, payload[name] // 2)
                 elif _LIMIT_NAMES[name] in message and not renamed:
-                    renamed, self._limit_name = True, _LIMIT_NAMES[name]
-                    payload[self._limit_name] = payload.pop(name)
+                    renamed = True
+                    payload[_LIMIT_NAMES[name]] = payload.pop(name)
                 else:
                     raise
 
