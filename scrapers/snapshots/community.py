@@ -41,7 +41,6 @@ TIERS = {
 """Kaggle's numbers of tiers, and their names."""
 
 
-
 def _of_strangers(reserved: str, value: str) -> str:
     """Return a value that does not begin as one that the bot gives to the owner's notes; raises ValueError."""
     if unicodedata.normalize("NFKC", clean(value)).strip().casefold().startswith(reserved.casefold()):

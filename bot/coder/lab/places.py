@@ -128,8 +128,10 @@ def _unmarked(post: Post) -> Post:
     """Return a stranger's post whose words do not claim to be the owner's."""
     if post.tier == TEAM:
         return post
-    texts = {name: getattr(post, name) for name in ("title", "author", "text")}
-    return replace(post, **{name: text and _CLAIM.sub("a stranger's words", text) for name, text in texts.items()})
+    title, text, author = (
+        _CLAIM.sub("a stranger's words", words) for words in (post.title, post.text, post.author or "")
+    )
+    return replace(post, title=title, text=text, author=author or None)
 
 
 def _summary(summaries: Mapping[str, str], item: str) -> str:
