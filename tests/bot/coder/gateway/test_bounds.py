@@ -10,12 +10,16 @@ import pytest
 import sqlalchemy as sa
 
 from bot.coder.gateway import DialectName
+from bot.models.bounds import free
+from bot.models.endpoint import OpenAIModel
+from bot.models.fallback import Answerer, FallbackModel
+from bot.models.recorded import RecordedModel
 from bot.report.export import calls
 from state.errors import ModelMisconfigured
 from state.store import Store
 from tests.bot.coder.gateway.answers import answering
 from tests.bot.coder.gateway.parts import PATHS, Came, Wire, good, http, scene
-from tests.bot.models.parts import RUN
+from tests.bot.models.parts import RUN, HurriedClock
 
 ALL: tuple[DialectName, ...] = get_args(DialectName)
 MARK = "Incorrect API key"
@@ -76,6 +80,24 @@ async def test_an_endpoint_that_fails_meanwhile_says_nothing_of_the_configuratio
     async with scene(tmp_path, script) as it:
         assert (await it.ask(saying(MARK, "chat"))).status == 503
         assert it.gateway.over is None
+
+
+async def test_an_endpoint_before_others_is_not_given_up_for_what_an_agent_provokes(tmp_path: Path) -> None:
+    async def script(came: Came, wire: Wire) -> None:
+        if MARK in str(came.body):
+            await wire.answer({"error": {"message": "no"}}, status=404)
+        else:
+            await answering(came, wire)
+
+    changes: list[object] = []
+
+    def with_another(first: OpenAIModel) -> FallbackModel:
+        answerers = [Answerer("first", first, first.estimate), Answerer("second", RecordedModel(tmp_path), free)]
+        return FallbackModel(answerers, HurriedClock(), changes.append)
+
+    async with scene(tmp_path, script, wrap=with_another) as it:
+        assert (await it.ask(saying(MARK, "chat"))).status == 400
+        assert (await it.ask()).status == 200 and changes == []
 
 
 async def test_several_refusals_in_a_row_end_the_lab_and_not_the_run(tmp_path: Path) -> None:
