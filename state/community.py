@@ -18,7 +18,9 @@ from state.visibility import PostTable, version_order
 PostKind = Literal["topic", "message", "kernel"]
 Signals = Literal["asof", "collected"]
 TEAM = "TEAM"
-"""The tier of whoever wrote a note of the owner's folder."""
+"""The tier of whoever wrote a note of the owner's folder; no data brings it along."""
+NOTE = "note-"
+"""How the ids of such notes begin."""
 _BATCH = 500
 """Ids in one query."""
 

@@ -16,6 +16,7 @@ LIMITS = {
     # Notebooks as cells, with IPython's syntax; what public kernels lack, by reason; competitions of agents and models.
     # Conventions of answers, contexts that are learned, answers that cannot be used, a trial of the model by `bot doctor`.
     "lines of bot": 75_900,
+    # Walls of the gateway: keys and bounds of all settings, turns, what is kept, requests of the engine's own.
     "lines of sandbox": 9_670,
     "lines of scrapers": 12_970,
     "lines of state": 5_070,

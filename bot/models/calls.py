@@ -46,6 +46,8 @@ class Attempt:
     items: Sequence[Item]
     hash: str
     as_of: datetime
+    logged: Sequence[Message] | None = None
+    """What the log keeps of the messages; None: all."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ class Calls:
         same: dict[str, Any] = {"role": asked.role, "model": reply.model, "node": asked.node, **took}
 
         def write(tx: Transaction) -> None:
-            messages = json.dumps([asdict(message) for message in asked.messages], ensure_ascii=False)
+            messages = json.dumps([asdict(message) for message in asked.logged or asked.messages], ensure_ascii=False)
             row = ModelCall(
                 run_id=self.run_id,
                 seq=0,

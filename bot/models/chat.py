@@ -133,7 +133,7 @@ class ChatClient:
             why = str(self._connection.failure(error, model, seconds))
             if not answer.begun:
                 raise
-        except (ValueError, RecursionError):
+        except ValueError:
             why = "a part of it cannot be read"
         except asyncio.CancelledError:
             why = "nobody waited for it any more"

@@ -108,5 +108,5 @@ def _decoded(text: str) -> object:
     """Return the value of a JSON text; any other text as it is."""
     try:
         return read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return text

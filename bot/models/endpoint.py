@@ -1,12 +1,12 @@
 """Models behind any OpenAI-compatible endpoint: chat completions only, with retries, time-outs and errors by class."""
 
 import asyncio
-import json
 import re
 import secrets
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from pydantic import SecretStr
@@ -17,7 +17,7 @@ from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.context import LEAST_PROMPT, ContextRefusal, Window, shortened
 from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words
-from bot.models.passing import Passed, PassingClient
+from bot.models.passing import PROBE, Passed, PassingClient
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
@@ -30,6 +30,7 @@ from state.errors import (
     EmptyAnswer,
     EndpointSilent,
     ModelError,
+    ModelMisconfigured,
     ModelRefused,
     ModelUnavailable,
 )
@@ -200,7 +201,16 @@ class OpenAIModel:
         async def ask() -> Reply:
             return await self._with_or_without_tools(payload, question)
 
-        reply = await self._of_two(ask, model, limits)
+        async def ask_plainly() -> Reply:
+            plain = _Question([Message("user", PROBE)], None)
+            return await self._with_or_without_tools(self._payload(model, plain, limits), plain)
+
+        try:
+            reply = await self._of_two(ask, model, limits)
+        except ModelMisconfigured as error:
+            if not self._has_answered:
+                raise
+            raise await self._whose_fault(error, ask_plainly, model, limits) from None
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
         if cut and question.tool is None:
@@ -243,20 +253,45 @@ class OpenAIModel:
     ) -> Completion[AnswerT]:
         """Pass a foreign program's request on; it is tried again until something of an answer was passed back."""
         model = self._endpoint.model_for(role)
-        payload = request.body(model, self._most(model, limits))
         deadline = asyncio.get_running_loop().time() + limits.seconds
 
-        async def send() -> Reply:
-            key, silence = self._endpoint.key, self._endpoint.timeout
-            async with self._passing.send(request, payload, key, deadline, seconds=silence) as answer:
-                return await request.take(answer)
+        def asks(request: Passed) -> Callable[[], Awaitable[Reply]]:
+            payload = request.body(model, self._most(model, limits))
 
-        async def ask() -> Reply:
-            return await self._within_limit(payload, None, send)
+            async def send() -> Reply:
+                key, silence = self._endpoint.key, self._endpoint.timeout
+                async with self._passing.send(request, payload, key, deadline, seconds=silence) as answer:
+                    return await request.take(answer)
 
-        reply = await self._reply(ask, model, deadline)
+            return partial(self._within_limit, payload, None, send)
+
+        try:
+            reply = await self._reply(asks(request), model, deadline)
+        except ModelMisconfigured as error:
+            raise await self._whose_fault(error, asks(request.probe()), model, limits) from None
         cost = self._pricing.cost(model, reply.usage)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
+
+    async def _whose_fault(
+        self, error: ModelMisconfigured, ask_plainly: Callable[[], Awaitable[Reply]], model: str, limits: CallLimits
+    ) -> ModelError:
+        """Return what an error about the configuration means, as some endpoints answer so to what a request holds.
+
+        `ask_plainly` asks without a word of others: if that is answered, or refused as a prompt, only the request before it
+        is at fault, and ModelRefused carries the cost of the answer.
+        """
+        usage = Usage()
+        try:
+            usage = (await self._reply(ask_plainly, model, asyncio.get_running_loop().time() + limits.seconds)).usage
+        except ModelRefused:
+            pass
+        except ModelUnavailable as failed:
+            return ModelUnavailable(f"{error}; whether that is so is not known: {failed}")
+        except ModelError:
+            return error
+        refused = ModelRefused(f"{error}; but another request was answered, so that this one alone is refused")
+        refused.reply = Completion(None, "", usage, model, self._pricing.cost(model, usage))
+        return refused
 
     def _payload(self, model: str, question: _Question, limits: CallLimits) -> dict[str, Any]:
         tool = None if model in self._without_tools else question.tool
@@ -337,45 +372,54 @@ class OpenAIModel:
     ) -> AnswerT:
         """Send one request, again in another form while one is refused for its length or the name of its limit.
 
-        `question` is what may be shortened; None: nothing may.
+        `question` is what may be shortened; None: nothing may, and what its errors say of a context is not believed, as they may
+        repeat its words. What was answered counts for later requests too.
         """
-        renamed = False
+        renamed = lowered = False
         for _ in range(_MOST_TRIES):
             try:
-                return await send()
-            except Rejected as answer:
-                refusal = ContextRefusal.read(answer.status, answer.body)
-                if refusal is not None:
-                    self._windows[payload["model"]].learn(refusal, _length(payload, question))
+                answer = await send()
+            except Rejected as rejected:
+                refusal = ContextRefusal.read(rejected.status, rejected.body)
+                if refusal is not None and question is not None:
+                    self._windows[payload["model"]].learn(refusal, question.characters)
                     if self._fit(payload, question, refused=True):
                         continue
                     raise
                 name = next((n for n in _LIMIT_NAMES if n in payload), None)
-                message = endpoint_words(answer.body)
-                if name is None or answer.status != 400 or not any(one in message for one in _LIMIT_NAMES):
+                message = endpoint_words(rejected.body)
+                of_limit = rejected.status == 400 and any(limit in message for limit in _LIMIT_NAMES)
+                if name is None or not (of_limit or refusal):
                     raise
-                if _TOO_MANY.search(message) and payload[name] > _FEWEST_TOKENS:
-                    self._most_tokens[payload["model"]] = payload[name] = max(_FEWEST_TOKENS, payload[name] // 2)
+                if (refusal or _TOO_MANY.search(message)) and payload[name] > _FEWEST_TOKENS:
+                    lowered, payload[name] = True, max(_FEWEST_TOKENS, payload[name] // 2)
                 elif _LIMIT_NAMES[name] in message and not renamed:
-                    renamed, self._limit_name = True, _LIMIT_NAMES[name]
-                    payload[self._limit_name] = payload.pop(name)
+                    renamed = True
+                    payload[_LIMIT_NAMES[name]] = payload.pop(name)
                 else:
                     raise
+                continue
+            name = next((n for n in _LIMIT_NAMES if n in payload), None)
+            if name is not None and renamed:
+                self._limit_name = name
+            if name is not None and lowered:
+                self._most_tokens[payload["model"]] = payload[name]
+            return answer
         return await send()
 
-    def _fit(self, payload: dict[str, Any], question: _Question | None, *, refused: bool) -> bool:
+    def _fit(self, payload: dict[str, Any], question: _Question, *, refused: bool) -> bool:
         """Shorten a request to what the model takes, its answer first; return whether it is shorter now."""
         model, name = payload["model"], next((n for n in _LIMIT_NAMES if n in payload), None)
         window, asked = self._windows[model], payload[name] if name else None
-        sent = _length(payload, question)
+        sent = question.characters
         answer, characters = window.room(sent, asked, refused=refused)
-        if characters is not None and (question is None or window.tokens(characters) < LEAST_PROMPT):
+        if characters is not None and window.tokens(characters) < LEAST_PROMPT:
             return False
         if name is not None and answer is not None:
             payload[name] = answer
             if window.limit is None:
                 self._most_tokens[model] = answer
-        if characters is not None and question is not None:
+        if characters is not None:
             question.messages = shortened(question.messages, characters)
             payload.update(question.native(question.tool) if question.tool and "tools" in payload else question.plain())
             self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
@@ -385,11 +429,6 @@ class OpenAIModel:
         if (kind := line.partition(":")[0].translate(_WITHOUT_DIGITS)) not in self._said:
             self._said.add(kind)
             self._say(line)
-
-
-def _length(payload: Mapping[str, Any], question: _Question | None) -> int:
-    """Return the characters of a request's prompt; a foreign program's as it sends it."""
-    return len(json.dumps(payload)) if question is None else question.characters
 
 
 def _wait(attempt: int, asked: float | None) -> float:

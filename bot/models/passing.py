@@ -16,6 +16,9 @@ from bot.models.reply import Reply
 from state.errors import ModelUnavailable
 from state.redaction import RedactedStream, Redactor
 
+PROBE = "Answer with one word: yes."
+"""What is asked to see whether an endpoint answers at all."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -42,6 +45,10 @@ class Passed(Protocol):
 
     def headers(self, key: str) -> Mapping[str, str]:
         """Return the request's headers with the key."""
+        ...
+
+    def probe(self) -> "Passed":
+        """Return a request of ours in the same dialect, which holds nothing of this one; its answer goes nowhere."""
         ...
 
     async def take(self, answer: Answer) -> Reply:

@@ -159,7 +159,7 @@ class AppriseNotifier:
             apprise.add(plugin)
             sent = apprise.notify(
                 title=letter.title,
-                body=f"{letter.body}\n\n[{neutral(letter.key)}]",
+                body=f"{letter.body}\n\n[{letter.kind}{neutral(letter.key.removeprefix(letter.kind))}]",
                 notify_type=NotifyType.WARNING if letter.urgent else NotifyType.INFO,
                 body_format=NotifyFormat.TEXT,
             )

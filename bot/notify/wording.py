@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from bot.models.quoting import clean
+from bot.models.quoting import clean, line
 from bot.notify import Notice, kinds
 from state.words import moment, plural
 
@@ -17,13 +17,29 @@ _TITLE = 200
 """Characters; a subject line is short, so the rest is cut."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40
-_CALLING = (
-    *(("<", "‹"), (">", "›"), ("@", "@\u200b"), ("!", "!\u200b")),
-    *(("://", ":\u200b//"), ("](", "]\u200b("), ("www.", "www\u200b.")),
+_LOOKALIKES = str.maketrans("<>＜＞", "‹›‹›")
+_FILES = (
+    "py|csv|tsv|json|jsonl|toml|yaml|yml|html|txt|log|ipynb|parquet|npy|npz|pkl|pdf|png|jpg|gz|example|test|invalid"
 )
-"""What begins HTML, a mention, a link or an image in any service, and what it becomes."""
-_HIDING = re.compile(r"([|~`])(?=\1)")
-"""Marks that would strike out or hide the words after them, or show them as code."""
+"""What follows a dot, and is no domain that a service would link."""
+_CALLING = re.compile(
+    "|".join(
+        (
+            "[@＠!#＃]",  # mentions, images, channels, tags
+            r":(?=//)",
+            "www(?=[.])",
+            # evil.com: many services link it as it stands
+            rf"(?<=[^\W_])[.．。｡](?!(?:{_FILES})\b)(?=[^\W\d_]{{2}})",
+            r"\b(?:mailto|tel|sms|xmpp|javascript|vbscript|data|magnet|tg|slack|skype|callto|facetime):(?=\S)",
+            r"\](?=\s?[(\[:])",  # [text](address), [text][name] and [name]: address
+            r"~(?=\w)|\$(?=\[)",  # channels of Mattermost, functions of Misskey
+            r"&(?=#?\w{1,31};)",  # &lt;
+            r"([|~`])(?=\1)",  # marks that would strike out or hide the words after them, or show them as code
+        )
+    ),
+    re.IGNORECASE,
+)
+"""What begins HTML, a mention, a link or an image in any service; a space of no width after it ends that."""
 
 
 def render(notice: Notice) -> tuple[str, str]:
@@ -44,12 +60,10 @@ def neutral(text: str) -> str:
     """Return foreign text so that every service shows it as text, whether it reads Markdown, HTML or its own marks.
 
     Control, invisible and direction-changing characters are left out. Services differ in what escapes a mark, so that
-    lookalikes, and spaces of no width, take the place of what would begin HTML, a mention, a link or an image.
+    lookalikes take the place of angle brackets, and a space of no width stands within what would begin a mention, a link
+    or an image.
     """
-    text = clean(text)
-    for mark, harmless in _CALLING:
-        text = text.replace(mark, harmless)
-    return _HIDING.sub("\\1\u200b", text)
+    return _CALLING.sub("\\g<0>\u200b", clean(text).translate(_LOOKALIKES))
 
 
 def cut(text: str, characters: int = 1_500) -> str:
@@ -73,7 +87,15 @@ def environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {"cut": cut, "figure": _figure, "link": _link, "moment": moment, "plural": plural, "sparkline": sparkline}
+    filters = {
+        "cut": cut,
+        "figure": _figure,
+        "line": line,
+        "link": _link,
+        "moment": moment,
+        "plural": plural,
+        "sparkline": sparkline,
+    }
     found.filters.update(filters)
     return found
 

@@ -24,6 +24,12 @@ AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _MOST_CONTAINERS = 200_000
 _MOST_VALUES = 2_000_000
 """Lists and objects, and commas, in a JSON text: more would block the loop for seconds and take gigabytes."""
+MOST_LEVELS = 100
+"""Lists and objects within one another in a JSON text: whatever walks through a value may call itself so often."""
+
+
+class NoJson(ValueError):
+    """A text is not JSON."""
 
 
 class Interrupted(Exception):
@@ -87,12 +93,25 @@ def read_json(text: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is not JSON, or it has more lists, objects or values than any honest answer.
-        RecursionError: it is nested deeper than any answer.
+        NoJson: it is not JSON.
+        ValueError: it has more lists, objects, values or levels than any honest answer.
     """
     if text.count("[") + text.count("{") > _MOST_CONTAINERS or text.count(",") > _MOST_VALUES:
         raise ValueError("it has too many parts")
-    return json.loads(text)
+    too_deep = ValueError(f"it is nested more than {MOST_LEVELS} levels deep")
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise too_deep from None
+    except ValueError as error:
+        raise NoJson(str(error)) from None
+    containers = [value]
+    for _ in range(MOST_LEVELS):
+        inner = (one.values() if isinstance(one, dict) else one for one in containers if isinstance(one, dict | list))
+        containers = [one for values in inner for one in values if isinstance(one, dict | list)]
+        if not containers:
+            return value
+    raise too_deep
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:

@@ -55,7 +55,7 @@ class Reading:
     def _decoded(self, text: str) -> Any:
         try:
             content = read_json(text or "{}")
-        except (ValueError, RecursionError):
+        except ValueError:
             raise SiteUnavailable(
                 f"Kaggle answered {self.method} with {code_and_words(text)[1][:120]!r}, no data"
             ) from None

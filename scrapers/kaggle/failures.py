@@ -35,7 +35,7 @@ def code_and_words(body: str) -> tuple[int | None, str]:
     """
     try:
         content: Any = read_json(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None, _plain(body)
     if not isinstance(content, dict):
         return None, _plain(body)

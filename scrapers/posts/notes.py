@@ -17,7 +17,7 @@ from scrapers.posts.cleaning import clean
 from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import notebook_language, parse_notebook
 from scrapers.posts.sources import Change
-from state.community import TEAM
+from state.community import NOTE, TEAM
 from state.tables import KernelVersion, Message, Observation, Topic
 
 LARGEST = 20_000_000
@@ -240,7 +240,7 @@ def _time(value: object) -> datetime | None:
 def _id(key: str) -> str:
     """Return a post's id: readable, and safe in a prompt and as a file's name."""
     plain = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")[:50]
-    return f"note-{hashlib.sha256(key.encode()).hexdigest()[:8]}-{plain}".rstrip("-")
+    return f"{NOTE}{hashlib.sha256(key.encode()).hexdigest()[:8]}-{plain}".rstrip("-")
 
 
 def _line(text: str) -> str:

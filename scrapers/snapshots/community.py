@@ -4,8 +4,10 @@ A field must be there, `null` where it is not known; only what says where a row 
 readings of an observation may be left out. Fields that the format does not name are ignored.
 """
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,6 +20,7 @@ from scrapers.posts.kernel_text import language_of_file
 from scrapers.snapshots.fields import Identifier, UtcTime, sentences
 from scrapers.snapshots.files import resolve_inside
 from scrapers.snapshots.problems import Problems, json_object
+from state.community import NOTE, TEAM
 from state.tables import KernelVersion, Message, Observation, Topic
 
 COMMUNITY = "community"
@@ -37,7 +40,18 @@ TIERS = {
 }
 """Kaggle's numbers of tiers, and their names."""
 
+
+def _of_strangers(reserved: str, value: str) -> str:
+    """Return a value that does not begin as one that the bot gives to the owner's notes; raises ValueError."""
+    if unicodedata.normalize("NFKC", clean(value)).strip().casefold().startswith(reserved.casefold()):
+        raise ValueError(f"{value[:40]!r} is kept for the owner's own notes, which come from their folder alone")
+    return value
+
+
 Text = Annotated[str, AfterValidator(clean)]
+Tier = Annotated[Text, AfterValidator(partial(_of_strangers, TEAM))]
+PostId = Annotated[Identifier, AfterValidator(partial(_of_strangers, NOTE))]
+Ref = Annotated[Text, Field(min_length=1), AfterValidator(partial(_of_strangers, f"notes/{NOTE}"))]
 Score = Annotated[float, Field(allow_inf_nan=False)]
 Votes = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
@@ -49,10 +63,10 @@ class _Row(BaseModel):
 class TopicRow(_Row):
     """One line of `topics.jsonl`."""
 
-    id: Identifier
+    id: PostId
     title: Text | None
     author: Text | None
-    tier: Text | None
+    tier: Tier | None
     posted_at: UtcTime | None
     votes: Votes | None
     url: Text | None = None
@@ -67,11 +81,11 @@ class TopicRow(_Row):
 class MessageRow(_Row):
     """One line of `messages.jsonl`."""
 
-    id: Identifier
+    id: PostId
     topic_id: Identifier
     parent_id: Identifier | None
     author: Text | None
-    tier: Text | None
+    tier: Tier | None
     posted_at: UtcTime | None
     edited_at: UtcTime | None
     votes: Votes | None
@@ -88,12 +102,12 @@ class MessageRow(_Row):
 class KernelRow(_Row):
     """One line of `kernels.jsonl`: a kernel version; `path` and `output` are relative to `community/`."""
 
-    id: Identifier
-    ref: Annotated[Text, Field(min_length=1)]
+    id: PostId
+    ref: Ref
     version: int | None
     title: Text | None
     author: Text | None
-    tier: Text | None
+    tier: Tier | None
     created_at: UtcTime | None
     votes: Votes | None
     public_score: Score | None
@@ -122,7 +136,7 @@ class ObservationRow(_Row):
     at: UtcTime
     votes: Votes | None = None
     public_score: Score | None = None
-    tier: Text | None = None
+    tier: Tier | None = None
 
     def table_row(self, competition: str) -> Observation:
         """Return the row that the database holds."""

@@ -23,6 +23,8 @@ from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnav
 __all__ = ["DialectName", "Gateway"]
 
 _CONNECTIONS, _AT_A_TIME = 16, 4
+_MOST_REFUSED = 5
+"""Requests in a row that the endpoint refuses, after which the lab ends."""
 _HOSTS = ("127.0.0.1", "localhost")
 _QUERIES = ("", "beta=true")
 """The second is Claude Code's, which means what its headers say as well."""
@@ -43,6 +45,7 @@ class Gateway:
         model: str,
         node: int,
         say: Callable[[str], None],
+        turns: int | None = None,
         also: Sequence[str] = (),
         items: Callable[[], Sequence[Item]] = tuple,
         notice: Callable[[], str | None] = lambda: None,
@@ -56,6 +59,7 @@ class Gateway:
             model: the model's name that the agent asks for: what the run has configured for the role `coder`.
             node: the lab's number.
             say: shows one line of progress.
+            turns: most requests of the lab to its model; None: as many as it likes.
             also: further names that it may ask for; the configured model answers all the same.
             items: returns what the agent can have read so far.
             notice: returns a text that is added to the agent's next request, as if its user had said it.
@@ -63,18 +67,24 @@ class Gateway:
         self.exchanges = 0
         """Answers that were passed on in this start of the bot."""
         self.over: BotError | None = None
-        """Why nothing more will be answered."""
+        """Why nothing more will be answered in this run."""
+        self.closed: str | None = None
+        """Why nothing more will be answered in this lab."""
         self.ended = asyncio.Event()
-        """Set once there is such a reason."""
+        """Set once there is one of these reasons."""
         self._listener = Listener(path, self._serve, most=_CONNECTIONS)
         self._exchanges = Exchanges(asker, node, model)
+        self._turns = turns
+        self.turns_taken = self._exchanges.booked
+        """Requests to the model, whatever came of them."""
+        self._refused_in_a_row = 0
         self._redactor = asker.calls.store.redactor
         self._dialect = DIALECTS[dialect]
         self._models = (model, *also)
         self._say = say
         self._items = items
         self._notice = notice
-        self._turns = asyncio.Semaphore(_AT_A_TIME)
+        self._under_way = asyncio.Semaphore(_AT_A_TIME)
         self._checking = asyncio.Lock()
         self._open: dict[Exchange, asyncio.Event] = {}
         """The exchanges under way, each with what is set at its end."""
@@ -118,7 +128,9 @@ class Gateway:
         connection = Connection(accepted)
         try:
             request = await connection.request()
-            async with self._turns:
+            async with self._under_way:
+                if request.method == "POST" and request.path == f"/v1{self._dialect.path}":
+                    self._take_turn()
                 # In a thread, and one after the other: large ones take a while, in which the run's other work goes on.
                 async with self._checking:
                     body, headers = await asyncio.to_thread(self._checked, request)
@@ -128,6 +140,14 @@ class Gateway:
                 await self._pass_on(await asyncio.to_thread(Exchange, self._dialect, body, headers, items, connection))
         except Refused as refused:
             await self._refuse(connection, refused)
+
+    def _take_turn(self) -> None:
+        """Count a request before anything is done for it; raises Refused where there is no turn left."""
+        if self.closed is None and self.turns_taken == self._turns:
+            self._close(f"its {self._turns} requests were used up")
+        if self.closed is not None:
+            raise Refused(403, f"no more requests of this lab are answered: {self.closed}", "insufficient_quota")
+        self.turns_taken += 1
 
     def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
         """Return the body and the headers that may be passed on; raises Refused."""
@@ -159,11 +179,16 @@ class Gateway:
             self._say_once("the endpoint does not report all tokens of a coding agent's answers: they are estimated")
         if exchange.begun:
             self.exchanges += 1
+            self._refused_in_a_row = 0
         elif outcome.error is not None:
+            # A request of the engine's own failed likewise, or a refusal would have come in its place.
             if isinstance(outcome.error, ModelMisconfigured):
                 self._end(outcome.error)
             raise _refusal(outcome.error)
         else:
+            self._refused_in_a_row += 1
+            if self._refused_in_a_row == _MOST_REFUSED:
+                self._close(f"the endpoint refused {_MOST_REFUSED} of its requests in a row")
             raise Refused(400, outcome.refused or "no model that can answer a coding agent is configured")
 
     async def _refuse(self, connection: Connection, refused: Refused) -> None:
@@ -174,6 +199,10 @@ class Gateway:
 
     def _end(self, error: BotError) -> None:
         self.over = self.over or error
+        self.ended.set()
+
+    def _close(self, reason: str) -> None:
+        self.closed = self.closed or reason
         self.ended.set()
 
     def _say_once(self, text: str) -> None:

@@ -3,16 +3,20 @@
 import json
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
+from pydantic import ValidationError
+
 from bot.coder.gateway.dialects import Dialect, Json
+from bot.coder.gateway.settings import MOST_TOKENS
 from bot.models.quoting import line
-from scrapers.http.responses import read_json
+from scrapers.http.responses import NoJson, read_json
+from scrapers.snapshots.fields import sentences
 
 _ADDRESSES = ("url", "uri", "file_id", "container_id")
 """How keys end of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
 _HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
-_MOST_TOKENS = 10_000_000
 
 
 class Refused(Exception):
@@ -38,7 +42,8 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
     try:
         body = read_json(content.decode())
         json.dumps(body, allow_nan=False)
-    except (ValueError, RecursionError) as error:
+        _check_arguments(body)
+    except ValueError as error:
         raise Refused(400, f"the request is not JSON that can be passed on: {line(error)}") from None
     if not isinstance(body, dict):
         raise Refused(400, "the request is no JSON object")
@@ -54,8 +59,26 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
         raise Refused(400, "n is not passed on: one answer is given to a request")
     _check_limits(body, dialect)
     _check_conversation(body, dialect)
-    passed = {name: body[name] for name in (*dialect.conversation, *dialect.limits, *dialect.settings) if name in body}
-    return _without_foreign_tools(passed, dialect)
+    try:
+        settings = dialect.settings.model_validate(_without_foreign_tools(body, dialect))
+    except ValidationError as error:
+        raise Refused(400, f"the request is not passed on: {line(next(sentences(error)))}") from None
+    passed = {name: body[name] for name in (*dialect.conversation, *dialect.limits) if name in body}
+    return {**passed, **settings.model_dump(exclude_unset=True, by_alias=True)}
+
+
+def _check_arguments(value: Any) -> None:
+    """Raise ValueError if tools are called with JSON that is nested too deep, which endpoints read."""
+    if isinstance(value, list):
+        for one in value:
+            _check_arguments(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key == "arguments" and isinstance(one, str):
+                with suppress(NoJson):
+                    read_json(one)
+            else:
+                _check_arguments(one)
 
 
 def checked_header(value: str) -> str | None:
@@ -66,10 +89,8 @@ def checked_header(value: str) -> str | None:
 def _check_limits(body: Json, dialect: Dialect) -> None:
     for name in dialect.limits:
         most = body.get(name)
-        if most is not None and (type(most) is not int or not 0 < most <= _MOST_TOKENS):
+        if most is not None and (type(most) is not int or not 0 < most <= MOST_TOKENS):
             raise Refused(400, f"{name} is no number of tokens")
-    if type(body.get("stream", False)) is not bool:
-        raise Refused(400, "stream is neither true nor false")
 
 
 def _check_conversation(body: Json, dialect: Dialect) -> None:

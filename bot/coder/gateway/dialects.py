@@ -6,20 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from bot.coder.gateway.settings import MOST_TOKENS, ChatSettings, Fields, MessagesSettings, ResponsesSettings
 from bot.models import Message
+from bot.models.passing import PROBE
 
 Name = Literal["chat", "responses", "messages"]
 Json = dict[str, Any]
 
 _FEWEST_THOUGHTS = 1024
 """Tokens; Anthropic takes no smaller budget for thinking."""
+_THOUGHTS = (("reasoning", "max_tokens"), ("thinking", "budget_tokens"), ("chat_template_kwargs", "thinking_budget"))
+"""Where a request bounds the tokens of thoughts, which are a part of its answer."""
+_PROBE_TOKENS = 64
 _SYSTEM = ("system", "developer")
 _TEXTS = (None, "text", "input_text", "output_text", "message")
 """Types of parts that are nothing but their text."""
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Dialect(ABC):
     """Below `/v1`."""
     conversation: ClassVar[tuple[str, ...]]
     """The fields that hold texts of the conversation."""
-    settings: ClassVar[frozenset[str]]
+    settings: ClassVar[type[Fields]]
     """Further fields that are passed on; all others are left out."""
     limits: ClassVar[tuple[str, ...]]
     """The fields that bound an answer's tokens; the last one is set where none is and one is needed."""
@@ -68,16 +69,25 @@ class Dialect(ABC):
         return [Message("system", json.dumps(rest, ensure_ascii=False)), *self._turns(body)]
 
     def bounded(self, body: Json, most: int | None) -> Json:
-        """Return a request whose answer may have so many tokens at the most."""
-        if most is None:
-            return body
-        given = [name for name in self.limits if isinstance(body.get(name), int)]
-        bounds = {name: min(body[name], most) for name in given} or {self.limits[-1]: most}
-        return {**body, **bounds}
+        """Return a request whose answer may have so many tokens at the most, thoughts included."""
+        given = {name: one for name in self.limits if isinstance(one := body.get(name), int)}
+        if most is not None:
+            given = {name: min(one, most) for name, one in given.items()} or {self.limits[-1]: most}
+        bounded, room = {**body, **given}, min(given.values(), default=MOST_TOKENS)
+        for field_name, name in _THOUGHTS:
+            settings = _dict(body.get(field_name))
+            if isinstance(thoughts := settings.get(name), int) and thoughts >= room:
+                bounded[field_name] = {**settings, name: min(thoughts, max(_FEWEST_THOUGHTS, room // 2))}
+        return bounded
 
     def asked_tokens(self, body: Json) -> int | None:
         """Return the most tokens of an answer that a request asks for; None where it does not say."""
         return min((one for name in self.limits if isinstance(one := body.get(name), int)), default=None)
+
+    def probe(self) -> Json:
+        """Return a short request of ours."""
+        said = [{"role": "user", "content": PROBE}]
+        return {"model": "", self.conversation[-1]: said, self.limits[-1]: _PROBE_TOKENS}
 
     def prepared(self, body: Json) -> Json:
         """Return a request with what the engine sets itself."""
@@ -125,11 +135,7 @@ class Chat(Dialect):
 
     path = "/chat/completions"
     conversation = ("messages",)
-    settings = _names(
-        "model tools tool_choice parallel_tool_calls functions function_call temperature top_p top_k min_p stop "
-        "seed frequency_penalty presence_penalty repetition_penalty response_format reasoning reasoning_effort "
-        "thinking chat_template_kwargs verbosity stream stream_options prompt_cache_key"
-    )
+    settings = ChatSettings
     limits = ("max_completion_tokens", "max_tokens")
     own_tools = ("function", "custom")
 
@@ -181,10 +187,7 @@ class Responses(Dialect):
 
     path = "/responses"
     conversation = ("instructions", "input")
-    settings = _names(
-        "model tools tool_choice parallel_tool_calls temperature top_p reasoning text truncation include stream "
-        "prompt_cache_key store"
-    )
+    settings = ResponsesSettings
     limits = ("max_output_tokens",)
     stored = ("previous_response_id", "conversation", "prompt")
     own_tools = ("function", "custom", "local_shell", "namespace")
@@ -246,20 +249,9 @@ class Messages(Dialect):
 
     path = "/messages"
     conversation = ("system", "messages")
-    settings = _names(
-        "model tools tool_choice temperature top_p top_k stop_sequences stream thinking context_management "
-        "output_config output_format cache_control"
-    )
+    settings = MessagesSettings
     limits = ("max_tokens",)
     own_tools = ("custom", "bash_", "text_editor_", "memory_", "computer_")
-
-    def bounded(self, body: Json, most: int | None) -> Json:
-        """Return a request whose answer may have so many tokens at the most, thoughts included."""
-        bounded, thinking = super().bounded(body, most), _dict(body.get("thinking"))
-        thoughts, room = thinking.get("budget_tokens"), bounded.get("max_tokens")
-        if isinstance(thoughts, int) and isinstance(room, int) and thoughts >= room and room != body.get("max_tokens"):
-            bounded["thinking"] = {**thinking, "budget_tokens": max(_FEWEST_THOUGHTS, room // 2)}
-        return bounded
 
     def headers(self, key: str, asked: Mapping[str, str]) -> Json:
         """Return the headers of a request that carry its key, and what of the agent's goes on."""

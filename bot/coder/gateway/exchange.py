@@ -4,9 +4,9 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from typing import Protocol
 
 from bot.coder.gateway.dialects import Dialect, Heard, Json
-from bot.coder.gateway.http import Connection
 from bot.models import Item, Message
 from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
@@ -25,6 +25,32 @@ _SLACK = 1.5
 """How much longer than its limit a text may seem before it is ended: tokens of a text under way are counted roughly."""
 
 
+class Client(Protocol):
+    """Whoever takes an answer: its status and kind, its parts, and its end."""
+
+    async def begin(self, status: int, kind: str) -> None:
+        """Begin the answer."""
+
+    async def send(self, content: bytes) -> None:
+        """Send a part of the answer."""
+
+    async def end(self) -> None:
+        """End the answer."""
+
+
+class _Nobody:
+    """Takes the answers to requests of ours."""
+
+    async def begin(self, status: int, kind: str) -> None:
+        """Take nothing."""
+
+    async def send(self, content: bytes) -> None:
+        """Take nothing."""
+
+    async def end(self) -> None:
+        """Take nothing."""
+
+
 class Exchange:
     """A `Passed` prompt."""
 
@@ -36,10 +62,12 @@ class Exchange:
         request: Json,
         headers: Mapping[str, str],
         items: Sequence[Item],
-        connection: Connection,
+        connection: Client,
     ) -> None:
         """Take a checked request, its headers that may go on, what the agent may have read, and where the answer goes."""
         self.path = dialect.path
+        self.kept_characters: int | None = None
+        """Most characters of the answer that are kept; None: all."""
         self.begun = False
         """Whether something of an answer was passed on."""
         self.estimated = False
@@ -82,6 +110,10 @@ class Exchange:
         kind = STREAM if self._request.get("stream") else "application/json"
         return {"Accept": kind, **self._dialect.headers(key, self._headers)}
 
+    def probe(self) -> "Exchange":
+        """Return a request of ours in the same dialect, which holds nothing of this one; its answer goes nowhere."""
+        return Exchange(self._dialect, self._dialect.probe(), self._headers, (), _Nobody())
+
     def stop(self) -> None:
         """End a stream now: what came is what is charged."""
         if self._limit is not None:
@@ -122,7 +154,7 @@ class Exchange:
             raise ModelUnavailable(_LATE) from None
         try:
             body = read_json(content.decode())
-        except (ValueError, RecursionError):
+        except ValueError:
             if content.lstrip()[:1] in (b"{", b""):
                 raise ModelUnavailable("the endpoint's answer was cut off on the way") from None
             body = None
@@ -169,7 +201,16 @@ class Exchange:
             # What was counted last was counted before the rest came.
             got = max(usage.completion_tokens, estimated_tokens(heard.text))
             usage, self.estimated = type(usage)(usage.prompt_tokens, got, usage.cached_tokens), True
-        return Reply(heard.text, "stop" if heard.ended else "error", usage)
+        text = heard.text if self.kept_characters is None else both_ends(heard.text, self.kept_characters)
+        return Reply(text, "stop" if heard.ended else "error", usage)
+
+
+def both_ends(text: str, most: int) -> str:
+    """Return a text, or its two ends of together so many characters and how many lay between them."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}[{len(text) - 2 * half} characters are not kept]{text[len(text) - half :]}"
 
 
 async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
@@ -198,7 +239,7 @@ def _data(event: bytes) -> Json | None:
     text = "\n".join(one[5:].removeprefix(" ") for one in lines if one.startswith("data:"))
     try:
         data = read_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return data if isinstance(data, dict) else None
 

@@ -1,13 +1,13 @@
 """The exchanges of one lab in the run's ledger: booked before anything is sent, settled by the answer, or by what was booked."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlmodel import select
 
-from bot.coder.gateway.exchange import NAME, Exchange
+from bot.coder.gateway.exchange import NAME, Exchange, both_ends
 from bot.models import CallLimits, Item, Message, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import Bound
@@ -19,6 +19,10 @@ from state.store import Transaction, put_blob
 from state.tables import ModelCall
 
 _ROLE = "coder"
+_MOST_WHOLE, _MOST_KEPT = 1_000_000, 16_000_000
+"""Characters of one exchange, and of all of a lab in one start of the bot, up to which they are kept whole."""
+_ENDS = 16_000
+"""Characters that are kept of others: mostly their end, which is what is new in a conversation."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,9 @@ class Exchanges:
         self._usefulness = asker.usefulness
         self._node = node
         self._model = model
-        self._last = max(self._booked(), default=0)
+        self.booked = self._last = max(self._booked(), default=0)
+        """How many exchanges were booked in earlier starts of the bot."""
+        self._kept = 0
 
     async def make(self, exchange: Exchange) -> Outcome:
         """Pass a request on and its answer back, logged and charged.
@@ -62,6 +68,12 @@ class Exchanges:
         self._last += 1
         number, limits = self._last, self._calls.limits
         asked = self._calls.attempt(exchange, step_key(NAME, self._node, number), _ROLE, self._node)
+        size = sum(len(one.content) for one in asked.messages)
+        if self._kept_whole(size):
+            exchange.kept_characters = _MOST_WHOLE
+        else:
+            exchange.kept_characters = _ENDS
+            asked = replace(asked, logged=_end_of(asked.messages))
         bounds = [one for one in (exchange.most, limits.max_tokens) if one is not None]
         own: CallLimits = replace(limits, max_tokens=min(bounds, default=None))
 
@@ -78,6 +90,7 @@ class Exchanges:
                 self._usefulness.note(
                     _ROLE, outcome.refused or (None if outcome.reply.text.strip() else "it was empty")
                 )
+        self._kept += len(outcome.reply.text)
         if exchange.estimated:
             with self._calls.store.write() as tx:
                 tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=asked.step)
@@ -98,12 +111,18 @@ class Exchanges:
                 usage = Usage(booked.prompt_tokens, booked.completion_tokens)
                 await self._calls.charge_lost(self._read(step, booked), usage, self._model)
 
+    def _kept_whole(self, size: int) -> bool:
+        """Return whether an exchange is kept whole, and count it."""
+        whole = size <= _MOST_WHOLE and self._kept + size <= _MOST_KEPT
+        self._kept += min(size, size if whole else _ENDS)
+        return whole
+
     def _booked(self) -> Mapping[int, _Booked]:
         return {key.attempt: booked for key, booked in self._steps.all(_BOOKED, self._node).items()}
 
     def _book(self, tx: Transaction, asked: Attempt, number: int, usage: Usage) -> None:
         run_id = self._calls.run_id
-        texts = [{"role": one.role, "content": one.content} for one in asked.messages]
+        texts = [{"role": one.role, "content": one.content} for one in asked.logged or asked.messages]
         sent = put_blob(tx, json.dumps(texts, ensure_ascii=False))
         used, items = (usage.prompt_tokens, usage.completion_tokens), tuple(asked.items)
         key = Key(self._node, attempt=number)
@@ -113,3 +132,16 @@ class Exchanges:
     def _read(self, step: str, booked: _Booked) -> Attempt:
         messages = [Message(**one) for one in json.loads(self._calls.store.blob(booked.messages))]
         return Attempt(step, _ROLE, self._node, NAME, messages, booked.items, booked.hash, booked.as_of)
+
+
+def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return what is kept of a conversation that is too long to be kept whole."""
+    kept: list[Message] = []
+    left = _ENDS
+    for message in reversed(messages):
+        if left <= 0:
+            kept.append(Message("system", f"[{len(messages) - len(kept)} earlier messages are not kept]"))
+            break
+        kept.append(Message(message.role, both_ends(message.content, left)))
+        left -= len(message.content)
+    return tuple(reversed(kept))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.coder.lab.cards import measured
@@ -22,6 +22,8 @@ MOST_BYTES = 400_000
 _BEST_MEASURED, _BEST_KERNELS, _MOST_VOTED = 3, 2, 8
 _MOST_FILES = 2_000
 """Of a lab's work that its child begins with."""
+_MARK = "a note of our team's"
+_CLAIM = re.compile(r"\bnotes?\s+of\s+our\s+team\b(?:['\u2019]s)?", re.IGNORECASE)
 _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 
@@ -44,7 +46,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
     view = context.community
     if view is None:
         return Community()
-    posts = view.posts()
+    posts = [_unmarked(post) for post in view.posts()]
     summaries = {one.id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
     kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
@@ -119,7 +121,17 @@ def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:
 def _facts(post: Post) -> str:
     score = [] if post.public_score is None else [f"score {post.public_score:g}"]
     votes = [] if post.votes is None else [f"{post.votes} votes"]
-    return ", ".join([*(["a note of our team's"] if post.tier == TEAM else []), *score, *votes]) or "no votes known"
+    return ", ".join([*([_MARK] if post.tier == TEAM else []), *score, *votes]) or "no votes known"
+
+
+def _unmarked(post: Post) -> Post:
+    """Return a stranger's post whose words do not claim to be the owner's."""
+    if post.tier == TEAM:
+        return post
+    title, text, author = (
+        _CLAIM.sub("a stranger's words", words) for words in (post.title, post.text, post.author or "")
+    )
+    return replace(post, title=title, text=text, author=author or None)
 
 
 def _summary(summaries: Mapping[str, str], item: str) -> str:

@@ -64,8 +64,6 @@ class Session:
     updates: LabNews
     left: Callable[[], float]
     """Returns the seconds that are left."""
-    most: int
-    """Requests to its model in one start."""
     warning: Callable[[float], str | None]
     """Returns the warning for so many seconds that are left; None: it is too early for one."""
     look: Callable[[], Coroutine[Any, Any, None]]
@@ -137,12 +135,12 @@ class Session:
         if interrupted and row is not None and row.report:
             reason = _DONE
         elif not interrupted:
-            asked = gateway.exchanges
+            asked = gateway.turns_taken
             result, reason = await self._run(turn, before, box, gateway, lease)
             if gateway.over is not None and not isinstance(gateway.over, BudgetExceeded):
                 raise gateway.over
             if result is not None and reason is None:
-                reason, why = self._ended(result, gateway.exchanges - asked)
+                reason, why = self._ended(result, gateway, gateway.turns_taken - asked)
         with self.context.store.write() as tx:
             facts = {"seconds": round(time.monotonic() - started, 3), "exit": result.exit_code if result else None}
             end_turn(tx, self.context.run_id, self.number, turn, command=self.coder.name, **facts)
@@ -182,14 +180,14 @@ class Session:
             return _DONE if time.monotonic() > self._done_at + _GRACE else None
         if gateway.over is not None:
             return str(gateway.over)
-        if self.left() <= 0:
-            return "its time was used up"
-        return f"its {self.most} requests were used up" if gateway.exchanges > self.most else None
+        return "its time was used up" if self.left() <= 0 else gateway.closed
 
-    def _ended(self, result: CommandResult, asked: int) -> tuple[str | None, str]:
+    def _ended(self, result: CommandResult, gateway: Gateway, asked: int) -> tuple[str | None, str]:
         """Return why the lab is over, its agent having ended by itself; else how it failed."""
         if self.commands.done:
             return _DONE, ""
+        if gateway.closed is not None:
+            return gateway.closed, ""
         if result.exit_code == 0:
             return "its coder ended by itself", ""
         last = line(result.output.strip().rpartition("\n")[2], _WHY)

@@ -189,7 +189,6 @@ class Work:
             self.commands,
             self.news,
             self._left,
-            self.settings.turns,
             self._warning,
             look,
             list(self.conversation.known),
@@ -208,6 +207,7 @@ class Work:
             items=session.take_fresh,
             notice=session.notice,
             say=context.say,
+            turns=self.settings.turns,
         )
 
     # time
@@ -218,7 +218,7 @@ class Work:
         return max(0.0, min(self.opened.ends_at - context.budget.elapsed.wall(), context.budget.usable(None)))
 
     def _turns_left(self) -> str:
-        used = self.conversation.length if self.gateway is None else self.gateway.exchanges
+        used = self.conversation.length if self.gateway is None else self.gateway.turns_taken
         what = "replies" if self.gateway is None else "requests to your model"
         return f"{max(0, self.settings.turns - used)} {what}"
 

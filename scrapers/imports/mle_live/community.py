@@ -49,7 +49,8 @@ class _Open:
 
     def closed(self) -> ThreadMessage:
         name, tier = (self.found["name"], self.found["tier"].strip()) if self.found else (None, "")
-        known = None if tier.upper() in ("", "N/A", "NONE") else TIERS.get(tier, tier.upper())
+        named = TIERS.get(tier, tier.upper())
+        known = named if named in TIERS.values() else None
         return ThreadMessage(title_of(name), known, "\n".join(self.lines).strip("\n"), self.parent)
 
 

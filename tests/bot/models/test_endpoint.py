@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import partial
 
 import pytest
 
@@ -181,6 +182,44 @@ async def test_wrong_settings_stop_the_run_with_the_endpoints_words(reply: Reply
         assert len(endpoint.requests) == 1
     if isinstance(reply.body, dict) and "error" in reply.body:
         assert reply.body["error"]["message"] in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+async def test_a_prompt_that_is_answered_as_if_the_key_were_wrong_is_refused_where_others_are_answered(
+    status: int,
+) -> None:
+    script = [Reply(GOOD), failure(status, "no: 'Incorrect API key'"), Reply("Yes."), Reply(GOOD)]
+    with ScriptedEndpoint(script) as endpoint:
+        async with model_at(endpoint.url) as model:
+            ask_it = partial(model.complete, Question("Incorrect API key"), role="coder", limits=CallLimits())
+            await ask_it()
+            with pytest.raises(ModelRefused) as caught:
+                await ask_it()
+            assert (await ask_it()).answer.value == 7
+        asked = [str(one.body["messages"]) for one in endpoint.requests]
+    assert ["Incorrect API key" in text for text in asked] == [True, True, False, True]
+    assert isinstance(caught.value.reply, Completion) and caught.value.reply.usage == Usage(100, 20)
+
+
+async def test_a_key_that_is_withdrawn_meanwhile_stops_the_run() -> None:
+    with ScriptedEndpoint([Reply(GOOD), failure(401, "Incorrect API key provided")]) as endpoint:
+        async with model_at(endpoint.url) as model:
+            ask_it = partial(model.complete, Question(), role="coder", limits=CallLimits())
+            await ask_it()
+            with pytest.raises(ModelMisconfigured, match="check OPENAI_API_KEY"):
+                await ask_it()
+
+
+async def test_an_error_that_repeats_the_prompt_lowers_no_token_limit() -> None:
+    echo = failure(400, "no: 'max_tokens is too large'")
+    with ScriptedEndpoint([echo, echo, echo, echo, Reply(GOOD)]) as endpoint:
+        async with model_at(endpoint.url) as model:
+            limits = CallLimits(max_tokens=4_000)
+            with pytest.raises(ModelRefused):
+                await model.complete(Question(), role="coder", limits=limits)
+            sent = len(endpoint.requests)
+            await model.complete(Question(), role="coder", limits=limits)
+        assert endpoint.requests[sent].body["max_tokens"] == 4_000
 
 
 @pytest.mark.parametrize(

@@ -297,3 +297,16 @@ async def test_a_slack_web_hook_gets_what_slack_wants_and_a_strangers_words_call
     assert attachment["text"].startswith("Kaggle refused wine-1-a (node 7)")
     assert attachment["text"].count("‹!\u200bchannel› ‹http:\u200b//evil.example|here› *x* @\u200ball &amp; so") == 2
     assert "<" not in attachment["text"]
+
+
+@pytest.mark.parametrize(
+    "address", ["mmost://127.0.0.1:{port}/abcdefghijklmnopqrstuvwx", "misskey://token@127.0.0.1:{port}"]
+)
+async def test_a_chat_that_shows_markdown_gets_no_mention_and_no_link_in_strangers_words(address: str) -> None:
+    words = "@channel @all @**all** @ann@evil.com [x](http://evil.com/) ![y](//evil.com/a.png) evil.com"
+    title, body = render(Notice("submission.failed", "wine", {"tag": "wine-1-a", "node": 7, "reason": words}))
+    with HookSite() as site:
+        await AppriseNotifier("CHAT", SecretStr(address.format(port=site.port))).send(letter("k", title, body))
+    (got,) = site.took
+    assert not any(call in got["text"] for call in ("@channel", "@all", "@*", "@ann", "](", "://", "evil.com"))
+    assert words in got["text"].replace("\u200b", "")

@@ -1,7 +1,10 @@
 """Wording: sparklines, and foreign text that stays text in every service."""
 
 import math
+import re
+from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +24,53 @@ def test_foreign_text_holds_nothing_that_begins_html_a_mention_a_link_or_an_imag
     shown = neutral(text)
     assert not any(mark in shown for mark in ("<", ">", "://", "](", "www.", "||", "~~", "``", "\u202e"))
     assert all(shown[i + 1 : i + 2] == "\u200b" for i, sign in enumerate(shown) if sign in "@!")
+
+
+CALLS = {
+    "Slack": "<!channel> <!here|here> <@U012AB> <#C01|x> <http://evil.com|prize>",
+    "Discord": "@everyone @here <@123> <@&4> [x](<http://evil.com>) ||hidden||",
+    "Mattermost": "@all @channel ~town-square #tag ![x](http://evil.com/a.png)",
+    "Zulip": "@**all** @_**Ann|7** @*group* #**stream>topic** [x](/user_uploads/1)",
+    "Markdown": "[a][b] [b]: //evil.com [b] : evil.com [a] (http://evil.com) ~~x~~ ```x```",
+    "bare addresses": "evil.com/x kaggle.com.evil.io EVIL.ZIP xn--e1afmkfd.xn--p1ai пример.рф a。com ann@evil.com WWW.evil.com",
+    "schemes": "mailto:a@b.com tel:+1234567 javascript:alert(1) TG://resolve data:text/html,x magnet:?xt=1",
+    "Mastodon and Misskey": "@ann @ann@evil.social ＠ann #win ＃win $[x2 big] ?[silent](http://evil.com)",
+    "HTML": "<a href=//evil.com>x</a> <img src=x> &lt;img&gt; &#60;b&#62; &#x3c;b ＜b＞ <!-- x -->",
+}
+_BEGINNINGS = re.compile(
+    r"[<>＜＞]|[@＠#＃!~]\w|[@!#][*_\[]|://|\]\s?[(\[:]|\w[.。](?:com|io|zip|social|рф|xn)|www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``",
+    re.IGNORECASE,
+)
+INVISIBLE = str.maketrans({"\u200b": None, "‹": "<", "›": ">"})
+
+
+@pytest.mark.parametrize("service", CALLS)
+def test_what_calls_or_links_in_a_service_is_text_that_reads_as_before(service: str) -> None:
+    words = CALLS[service]
+    assert _BEGINNINGS.search(words), "it would"
+    shown = neutral(words)
+    assert _BEGINNINGS.search(shown) is None
+    assert shown.translate(INVISIBLE) == words.translate(str.maketrans("＜＞", "<>"))
+
+
+def test_a_name_cannot_add_a_line_to_a_notice() -> None:
+    facts = {
+        "rank": 5,
+        "earlier": 3,
+        "teams": 9,
+        "at": datetime(2026, 1, 2, tzinfo=UTC),
+        "private": False,
+        "score": 0.5,
+    }
+    _, text = render(
+        Notice("leaderboard.rank", "wine", {**facts, "passed": 1, "passed_by": ["x\n\nTo send it: bot approve 4"]})
+    )
+    assert "Passed by x To send it: bot approve 4.\n" in text
+
+
+def test_figures_times_and_names_of_files_stay_as_they_are() -> None:
+    words = '/runs/wine/report.html, submission.csv of 2026-01-02T03:04:00Z: 0.25 (was 0.5); kind = "csv"; metric: auc'
+    assert neutral(words) == words
 
 
 def test_only_an_address_is_a_link() -> None:

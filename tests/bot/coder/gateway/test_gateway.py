@@ -14,6 +14,7 @@ from bot.budgets.settings import Caps
 from bot.coder.gateway import DialectName
 from bot.models import Item, Usage
 from bot.report.export import calls
+from state.errors import ModelMisconfigured
 from state.tables import ModelCall
 from tests.bot.coder.gateway.answers import PIECES, TEXT, USAGE, answering, begin, dialect_of, end, piece, whole
 from tests.bot.coder.gateway.parts import MODEL, NODE, PATHS, Came, Wire, connected, good, http, read, scene
@@ -271,7 +272,9 @@ async def test_a_wrong_key_ends_it_for_good(tmp_path: Path) -> None:
         got = await it.ask()
         again = await it.ask()
         assert got.status == again.status == 403 and "check OPENAI_API_KEY" in got.error
-        assert len(it.upstream.came) == 1 and it.gateway.ended.is_set()
+        assert it.gateway.ended.is_set() and isinstance(it.gateway.over, ModelMisconfigured)
+    (first, own) = it.upstream.came
+    assert "Which number?" in str(first.body) and "Which number?" not in str(own.body), "its own failed likewise"
 
 
 async def test_a_price_is_that_of_the_configured_model(tmp_path: Path) -> None:

@@ -132,7 +132,36 @@ async def test_requests_are_bounded_as_turns_are(tmp_path: Path) -> None:
     few = partial(strategy, settings=LabSettings(turns=3))
     async with worked(tmp_path / "run", tiny(), model, few) as context:
         assert only_lab(context).reason == "its 3 requests were used up"
-    assert 3 < len(model.requests) < 100
+    assert len(model.requests) == 3
+
+
+class Picky(ScriptedModel):
+    """Answers a conversation in which a word stands as if the key were wrong."""
+
+    def answer(self, path: str, body: bytes) -> tuple[str, bytes]:
+        """Return an error in place of some answers."""
+        if b"a bad word" in body:
+            return "application/json", b'{"error": {"code": 404, "message": "no such model"}}'
+        return super().answer(path, body)
+
+
+async def test_a_request_that_is_refused_as_if_the_key_were_wrong_ends_no_run(tmp_path: Path) -> None:
+    model = Picky([logged("one", 0.5), "echo a bad word", "true"])
+    async with worked(tmp_path / "run", tiny(), model) as context:
+        row, tree = only_lab(context), load_tree(context)
+    assert (row.reason or "").startswith("its coder failed 3 times") and row.turns == 3
+    assert tree[2].valid, "what it logged stays"
+
+
+async def test_refusals_in_a_row_close_the_lab(tmp_path: Path) -> None:
+    ask = (
+        "python3 -c 'import os, json, urllib.request as u; "
+        'body = {"model": os.environ["CODER_MODEL"], "messages": [{"role": "user", "content": "a bad word"}]}; '
+        'u.urlopen(u.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode()))\''
+    )
+    command = f"for i in 1 2 3 4 5 6 7; do {ask} 2>/dev/null; done; sleep 300"
+    async with worked(tmp_path / "run", tiny(command=command), Picky([])) as context:
+        assert only_lab(context).reason == "the endpoint refused 5 of its requests in a row"
 
 
 async def test_a_cap_closes_the_lab_and_ends_the_run(tmp_path: Path) -> None:
