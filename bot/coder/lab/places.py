@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.coder.lab.cards import measured
@@ -10,7 +10,7 @@ from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.knowledge.retrieval import Found, entry_text
 from bot.models import Item
-from bot.models.quoting import clean, line
+from bot.models.quoting import clean, in_quotes, line, quoted
 from sandbox.collect import collect
 from sandbox.lab.remains import KEPT_BYTES
 from state.community import TEAM, Post
@@ -23,7 +23,6 @@ _BEST_MEASURED, _BEST_KERNELS, _MOST_VOTED = 3, 2, 8
 _MOST_FILES = 2_000
 """Of a lab's work that its child begins with."""
 _MARK = "a note of our team's"
-_CLAIM = re.compile(r"\bnotes?\s+of\s+our\s+team\b(?:['\u2019]s)?", re.IGNORECASE)
 _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 
@@ -46,7 +45,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
     view = context.community
     if view is None:
         return Community()
-    posts = [_unmarked(post) for post in view.posts()]
+    posts = list(view.posts())
     summaries = {one.id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
     kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
@@ -62,7 +61,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         suffix = "md" if "\n```" in text else _SUFFIX.get((post.language or "").lower(), "txt")
         name = f"kernels/{_plain(post.id)}.{suffix}"
         (folder / name).write_text(text, encoding="utf-8")
-        about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {line(post.title, 120)}"
+        about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {in_quotes(post.title, 120)}"
         row = tried.get(post.item)
         if row is None:
             best.append(f"/lab/community/{about}")
@@ -79,12 +78,12 @@ def write_community(context: RunContext, folder: Path) -> Community:
     ranked = [pair for n, pair in enumerate(ranked) if n < MOST_TOPICS or pair[1][0].tier == TEAM]
     for topic, messages in ranked:
         name = f"topics/{_plain(topic)}.md"
-        text = _bounded(
-            "\n\n".join(f"## {line(p.author or 'somebody', 60)}, {_facts(p)}\n\n{p.text}" for p in messages)
-        )
-        (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
+        text = _bounded("\n\n".join(map(_message, messages)))
+        (folder / name).write_text(f"# {in_quotes(messages[0].title)}\n\n{text}", encoding="utf-8")
         votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
-        about = f"{len(messages)} messages · {votes} votes on them · {size:.0f} kB · {line(messages[0].title, 120)}"
+        about = (
+            f"{len(messages)} messages · {votes} votes on them · {size:.0f} kB · {in_quotes(messages[0].title, 120)}"
+        )
         index.append(f"- {name} · {about}{_summary(summaries, f'topic/{topic}')}")
         most.append(f"/lab/community/{name} · {about}")
     if ran:
@@ -118,20 +117,16 @@ def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:
     )
 
 
+def _message(post: Post) -> str:
+    """Return a message of a topic under its heading; only the owner's notes stand outside a fence."""
+    text = post.text if post.tier == TEAM else quoted(post.text, post.item)
+    return f"## {in_quotes(post.author or 'somebody', 60)}, {_facts(post)}\n\n{text}"
+
+
 def _facts(post: Post) -> str:
     score = [] if post.public_score is None else [f"score {post.public_score:g}"]
     votes = [] if post.votes is None else [f"{post.votes} votes"]
     return ", ".join([*([_MARK] if post.tier == TEAM else []), *score, *votes]) or "no votes known"
-
-
-def _unmarked(post: Post) -> Post:
-    """Return a stranger's post whose words do not claim to be the owner's."""
-    if post.tier == TEAM:
-        return post
-    title, text, author = (
-        _CLAIM.sub("a stranger's words", words) for words in (post.title, post.text, post.author or "")
-    )
-    return replace(post, title=title, text=text, author=author or None)
 
 
 def _summary(summaries: Mapping[str, str], item: str) -> str:
