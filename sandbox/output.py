@@ -10,8 +10,13 @@ from state.redaction import Redactor
 _LOG_EVERY = 2.0
 """Seconds between two versions of a log."""
 _PLACE = "a script's output"
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]"
+)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+OURS = "\x1e"
+"""Stands before a line of ours in a result; no output has it, as `plain_text` takes it out."""
 
 
 def plain_text(text: str) -> str:

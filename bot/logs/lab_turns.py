@@ -43,3 +43,10 @@ def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[T
         )
         for step in turns
     ]
+
+
+def lab_mark(session: Session, run_id: str, lab: int) -> str:
+    """Return what begins the engine's lines in what a lab's coder saw; empty where the lab has not opened."""
+    opened = select(Step).where(Step.run_id == run_id, Step.node == lab, Step.name == "lab.open")
+    step = session.exec(opened).first()
+    return str((step.result or {}).get("mark", "")) if step else ""

@@ -15,29 +15,49 @@ _ATTRIBUTE_LENGTH = 80
 _WORTH_CUTTING = 40
 """Characters beyond a limit that stay: the note on a cut is as long."""
 _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
-_SPECIAL_TOKEN = re.compile(r"<(?:[|｜]([^|｜<>\n]{1,40})[|｜]|(/?s|(?:start|end)_of_turn))>|\[(/?INST)\]")
+# Tokens and tags by which servers part messages, reasoning and tool calls, of the families of models that are common.
+_SPECIAL_TOKEN = re.compile(
+    r"<[|｜]([^|｜<>\[\]\n]{1,40})[|｜]>|<(/?s|(?:start|end)_of_turn)>|<<\s*(/?SYS)\s*>>"
+    r"|\[((?-i:/?(?:INST|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|SYSTEM_PROMPT|MODEL_SETTINGS|THINK|gMASK)))\]"
+    r"|\[[|｜](\w{1,40})[|｜]\]",
+    re.IGNORECASE,
+)
+_SPECIAL_OPENING = re.compile(
+    # Half a token, such as `<|turn>`, `<turn|>` and `<｜DSML｜invoke name=...>`; then `]~b]` and `[e~[`.
+    r"<(?=/?[|｜][\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)"
+    r"|<(?=/?(?:\w{1,20}:)?(?:(?:"
+    r"think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|tools?|tool_(?:calls?|responses?|results?|outputs?|use)"
+    r"|function_(?:calls?|responses?|results?)|invoke|arg_(?:key|value)|system(?:[_-](?:prompt|reminder))?|user|assistant|human"
+    r"|developer|im_(?:start|end|sep)|(?:start|end)_of_\w{1,20}|begin_of_text|endoftext|eot(?:_id)?|eo[mpsd]|[bs]o[sp]"
+    r"|[be]os_token)(?=[\s/>]|\Z)|(?:function|parameter)(?:=|(?<=/function)>|(?<=/parameter)>)))",
+    re.IGNORECASE,
+)
 # Joiners, selectors and fillers: emoji and scripts need one or two in a row; more can spell out a text that nobody sees.
 _UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]"
 _UNSEEN_RUN = re.compile(f"({_UNSEEN}{{2}}){_UNSEEN}+")
+_UNSEEN_IN_ASCII = re.compile(f"(?<![^\\x00-\\x7f]){_UNSEEN}+(?![^\\x00-\\x7f])")
+_IGNORABLE = "\u2065\u2800\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
+"""Characters that are shown as nothing, of no category that says so."""
 _TAG_LIKE_OURS = re.compile(rf"<(?=\w{{1,40}} [^<>]{{0,400}}\bquote=|/\w{{1,40}} [0-9a-f]{{{_NONCE_LENGTH}}}>)")
 
 
 def clean(text: str) -> str:
     """Return the text without control, invisible and direction-changing characters; newlines and tabs stay.
 
-    Lone surrogates, which no request can carry, become U+FFFD; chat markup such as `<|im_start|>` and `[INST]`, which some
-    servers read as the end of a message, becomes plain words.
+    Lone surrogates, which no request can carry, become U+FFFD; chat markup such as `<|im_start|>`, `[INST]` and `<think>`,
+    which some servers read as a part of the conversation's form, becomes plain words by spaces.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    seen = _UNSEEN_RUN.sub(r"\1", _UNUSUAL.sub(lambda match: _clean_character(match[0]), text))
-    return _SPECIAL_TOKEN.sub(lambda match: f"< {match[1] or match[2] or match[3]} >", seen)
+    seen = _UNUSUAL.sub(lambda match: _clean_character(match[0]), text)
+    seen = _UNSEEN_RUN.sub(r"\1", _UNSEEN_IN_ASCII.sub("", seen))
+    return _SPECIAL_OPENING.sub(r"\g<0> ", _SPECIAL_TOKEN.sub(lambda match: f"< {match[match.lastindex or 0]} >", seen))
 
 
 def _clean_character(character: str) -> str:
     category = unicodedata.category(character)
     if category == "Cs":
         return "\ufffd"
-    if category == "Cc" or "\U000e0100" <= character <= "\U000e01ef":
+    if category == "Cc" or "\U000e0000" <= character <= "\U000e0fff" or character in _IGNORABLE:
         return ""
     # Cf holds direction overrides and the tag block, which no reader sees, and the joiners that scripts and emoji need.
     if category == "Cf" and character not in "\u200c\u200d":
@@ -55,6 +75,11 @@ def line(text: object, limit: int = 200) -> str:
     if (more := len(short) - limit) > _WORTH_CUTTING:
         short = f"{short[:limit]}… [{more} more characters left out]"
     return short.replace("<", "‹").replace("```", "` ` `")
+
+
+def in_quotes(text: object, limit: int = 200) -> str:
+    """Return foreign text, such as a title, as `line` does, in quotation marks that it cannot close; a Jinja filter, too."""
+    return '"' + line(text, limit).replace('"', "'") + '"'
 
 
 def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, **attributes: object) -> str:

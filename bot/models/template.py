@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from bot.models import Item, Message
-from bot.models.quoting import QUOTING_RULE, clean, line, quoted
+from bot.models.quoting import QUOTING_RULE, clean, in_quotes, line, quoted
 from scrapers.posts.cleaning import fenced
 
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
@@ -34,9 +34,9 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
                 return one_code_block(text)
 
     The Jinja file has a block `user` and, optionally, a block `system`; text outside blocks is not sent. Its variables
-    are the fields (or what `context` returns) and `quoting_rule`, its filters `quoted`, `line`, `clean` and `fenced`. The blocks
-    may use imports and macros at the top of the file, and blocks of a file that it extends. The prompt's name is the
-    file's stem, so no field may be called `name`.
+    are the fields (or what `context` returns) and `quoting_rule`, its filters `quoted`, `line`, `in_quotes`, `clean` and
+    `fenced`. The blocks may use imports and macros at the top of the file, and blocks of a file that it extends. The prompt's
+    name is the file's stem, so no field may be called `name`.
     """
 
     template: ClassVar[str]
@@ -108,6 +108,6 @@ def _environment(folder: Path) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(quoted=quoted, clean=clean, line=line, fenced=fenced)
+    environment.filters.update(quoted=quoted, clean=clean, line=line, in_quotes=in_quotes, fenced=fenced)
     environment.globals["quoting_rule"] = QUOTING_RULE
     return environment

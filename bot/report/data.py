@@ -15,7 +15,7 @@ from bot.engine.experiments import Experiment, experiments_in
 from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
-from bot.logs.lab_turns import TurnText, lab_turns
+from bot.logs.lab_turns import TurnText, lab_mark, lab_turns
 from bot.report.credits import PostCredit, read_credits
 from bot.report.knowledge import ALL_TIME, Knowledge, read_knowledge
 from bot.report.nodes import NodeRow, node_rows
@@ -33,8 +33,8 @@ from state.tables import Event, Execution, Lab, Node, Reproduction, Run
 
 LONGEST_CODE = 150_000
 """Most characters of the submitted script on a page."""
-_NEWS = "[news] "
-"""What a line of news begins with, under what a coder sees of a command."""
+_NEWS = " [news] "
+"""What a line of news begins with after the lab's mark, under what a coder sees of a command."""
 
 
 class _Metric(BaseModel):
@@ -196,12 +196,12 @@ def lab_stories(session: Session, run_id: str) -> tuple[LabStory, ...]:
 
 def _story(session: Session, row: Lab, known: Sequence[Experiment]) -> LabStory:
     turns = tuple(lab_turns(session, row.run_id, row.id))
-    news = (line for one in turns for line in one.seen.splitlines() if line.startswith(_NEWS))
+    news = f"{lab_mark(session, row.run_id, row.id)}{_NEWS}"
     return LabStory(
         row=row,
         seconds=None if row.ended_at is None else max(0.0, (row.ended_at - row.started_at).total_seconds()),
         report={heading: str(text) for heading, text in row.report.items() if text},
         experiments=tuple(one for one in known if one.lab == row.id),
-        news=tuple(line.removeprefix(_NEWS) for line in news),
+        news=tuple(line.removeprefix(news) for one in turns for line in one.seen.splitlines() if line.startswith(news)),
         turns=turns,
     )

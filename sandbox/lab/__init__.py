@@ -67,7 +67,8 @@ class CommandResult:
     """What came of a command."""
 
     output: str
-    """stdout and stderr, interleaved, as a terminal would show it; where something was left out, a line says how much."""
+    """stdout and stderr, interleaved, as a terminal would show it; where something was left out, a line after `OURS` says
+    how much."""
     exit_code: int | None
     """As a shell says it; none if the command was ended for its time, for a limit, or with the lab."""
     seconds: float

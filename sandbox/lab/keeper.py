@@ -18,7 +18,7 @@ from sandbox.lab.channel import Exited, Frame, FrameReader, NotUnderstood, order
 from sandbox.lab.layout import DEEP, TMP, limits_of
 from sandbox.lab.log import CommandLog
 from sandbox.memory import oom_kills
-from sandbox.output import CappedOutput
+from sandbox.output import OURS, CappedOutput
 from sandbox.running import Running
 from sandbox.watcher import Watcher
 from state.errors import BotError
@@ -412,7 +412,7 @@ class Keeper:
         none = killed or (command.ended and command.exited.code == _KILLED)
         notice, self._notice = self._notice, None
         result = CommandResult(
-            output=command.log.shown(),
+            output=command.log.shown(OURS),
             exit_code=None if none else command.exited.code,
             seconds=command.seconds,
             timed_out=killed and not command.ended,
@@ -458,7 +458,7 @@ class Keeper:
             log.close()
         if command := self._command:
             seconds = time.monotonic() - command.began
-            command.done.set_result(CommandResult(command.log.shown(), None, seconds, False, why, 0))
+            command.done.set_result(CommandResult(command.log.shown(OURS), None, seconds, False, why, 0))
         while not self._requests.empty():
             _, waiting = self._requests.get()
             if waiting and waiting.set_running_or_notify_cancel():

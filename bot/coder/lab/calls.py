@@ -62,6 +62,8 @@ def _plain(text: str) -> str:
     name = _ODD.sub("-", text).strip("-.")[:_NAME].rstrip("-.")
     if text and not name:
         raise ValueError("a name needs a letter or a digit")
+    if text and not any(map(str.isalpha, name)):
+        raise ValueError("a name without a letter reads as a score; add one")
     if name == "index.csv":
         raise ValueError("index.csv is the list of experiments; take another name")
     return name

@@ -5,7 +5,7 @@ from bot.engine.experiments import Experiment, experiment_name
 from bot.engine.results import BlendSoFar, rounded, shown
 from bot.engine.tree import BASELINE
 from bot.evaluation.answers.experiments import Gain
-from bot.models.quoting import line
+from bot.models.quoting import in_quotes, line
 from state.knowledge import reproductions
 from state.labs import labs
 from state.tables import Reproduction
@@ -30,7 +30,7 @@ def experiment_line(one: Experiment, blend: BlendSoFar | None) -> str:
     missing = "" if result.arrays.test is not None else " · no test predictions yet"
     by = "the engine" if one.lab is None else f"lab {one.lab}"
     weight = "" if blend is None or one.node not in blend.weights else f" · weight {blend.weights[one.node]:.2f}"
-    note = f" · {line(one.note, _REMARK)}" if one.note else ""
+    note = f" · {in_quotes(one.note, _REMARK)}" if one.note else ""
     return f"{one.name} · {one.shown_score}{error}{folds}{missing} · {one.kind} · {by}{weight}{note}"
 
 
@@ -67,9 +67,7 @@ def _script_line(context: RunContext, node: int) -> str:
     result = next(one for one in context.results if one.node == node)
     what = "the engine's baseline" if node == BASELINE else f"script of node {node}"
     error = "" if result.noise is None else f" ± {result.noise:.2g}"
-    return (
-        f"{what} · {shown(result.score or 0.0, result.noise)}{error} on validation rows · {line(result.title, _REMARK)}"
-    )
+    return f"{what} · {shown(result.score or 0.0, result.noise)}{error} on validation rows · {in_quotes(result.title, _REMARK)}"
 
 
 def measured(context: RunContext) -> list[tuple[Reproduction, str]]:
@@ -84,7 +82,7 @@ def measured(context: RunContext) -> list[tuple[Reproduction, str]]:
         noise = "" if row.noise is None else f" ± {row.noise:.2g}"
         score = f"{shown(row.measured or 0.0, row.noise)}{noise} measured here (published: {published})"
         repaired = ", repaired" if row.repaired else ""
-        lines.append(f"{score} · {row.seconds:.0f} s{repaired} · {line(row.title, 120)}")
+        lines.append(f"{score} · {row.seconds:.0f} s{repaired} · {in_quotes(row.title, 120)}")
     return list(zip(ran, lines, strict=True))
 
 
@@ -128,7 +126,9 @@ def answer(context: RunContext, one: Experiment, *, verbose: bool = False, check
     if result.ensemble_gain is not None and not one.fitted_on_others:
         lines.append(f"added to the ensemble: {gain_in_words(result.ensemble_gain)}, approximately")
     if result.arrays.oof and result.columns and (verbose or result.warnings):
-        lines.append("by column: " + ", ".join(f"{name} {score:.5g}" for name, score in result.columns.items()))
+        lines.append(
+            "by column: " + ", ".join(f"{line(name, 80)} {score:.5g}" for name, score in result.columns.items())
+        )
     lines += [f"warning: {text}" for text in result.warnings]
     if checked or result.check == "gains less than its folds promise":
         lines.append(f"check against leaks, on validation rows: {result.check}")

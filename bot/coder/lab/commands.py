@@ -33,6 +33,7 @@ from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmissio
 from state.labs import add_note, keep_report, lab
 
 _MOST_NOTES = 20
+_MOST_ANSWERS = 300
 _LEFT = 30.0
 """Seconds that a coder has left after waiting for fits."""
 
@@ -61,15 +62,22 @@ class Commands:
     news: list[str] = field(default_factory=list)
     """Answers for the next observation, as no client waited for them."""
     _asked_again: bool = False
+    _answers: dict[str, bool] = field(default_factory=dict)
+    """What was answered, as it is printed, and whether it stays true: a score does, what time is left does not."""
 
     async def __call__(self, call: LabCall) -> LabAnswer:
         """Answer a call; every failure is a sentence for the coder."""
         try:
-            return await self._answered(call)
+            answer = await self._answered(call)
         except (Refused, InvalidSubmission, BudgetExceeded) as error:
-            return LabAnswer(1, str(error))
+            answer = LabAnswer(1, _sentence(str(error)))
         except InfrastructureFailure as error:
-            return LabAnswer(1, f"the engine failed; your file may be fine: {error}")
+            answer = LabAnswer(1, _sentence(f"the engine failed; your file may be fine: {error}"))
+        printed = answer.text.rstrip("\n")
+        self._answers[f"lab: {printed}" if answer.status else printed] = isinstance(call.arguments, Log | Score)
+        while len(self._answers) > _MOST_ANSWERS:
+            del self._answers[next(iter(self._answers))]
+        return answer
 
     async def _answered(self, call: LabCall) -> LabAnswer:
         arguments = call.arguments
@@ -205,7 +213,18 @@ class Commands:
         self.news.clear()
         return news
 
+    def take_answers(self) -> list[str]:
+        """Return the answers since the last call, as they are printed, and earlier ones that stay true."""
+        answers = self._answers
+        self._answers = {answer: lasting for answer, lasting in answers.items() if lasting}
+        return list(answers)
+
     def take_shown(self) -> list[Item]:
         """Return the ideas that were shown since the last call."""
         shown, self.shown = self.shown, []
         return shown
+
+
+def _sentence(text: str) -> str:
+    """Return a message, which may repeat what came from a lab, as one line."""
+    return " ".join(text.split())

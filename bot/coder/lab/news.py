@@ -13,7 +13,7 @@ from bot.coder.lab.places import write_community
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.models import Item
-from bot.models.quoting import line
+from bot.models.quoting import in_quotes, line
 from state.community import Post
 from state.knowledge import analyses, ideas, reproductions
 from state.tables import Event
@@ -104,7 +104,9 @@ class LabNews:
                 continue
             before = "" if best is None else f", the best public one before had {best:g}"
             ours = "" if here is None else f", the best here {here:.5g} on the withheld rows"
-            lines.append(f"a new public script has {score:g} on the leaderboard{before}{ours}: {line(post.title, 120)}")
+            lines.append(
+                f"a new public script has {score:g} on the leaderboard{before}{ours}: {in_quotes(post.title, 120)}"
+            )
         return lines[-_MOST:]
 
     def _measured(self, events: list[Event]) -> list[str]:
@@ -113,7 +115,7 @@ class LabNews:
         rows = [r for r in self._known(reproductions) if r.id in new and r.measured is not None]
         self.items += [Item(row.id, row.known_at) for row in rows]
         return [
-            f"the public script {line(row.title, 120)!r} was run here as it is: {row.measured:.5g} on the withheld rows"
+            f"the public script {in_quotes(row.title, 120)} was run here as it is: {row.measured:.5g} on the withheld rows"
             + ("" if row.published is None else f" ({row.published:g} on the leaderboard)")
             + f", {row.seconds:.0f} s; code in /lab/community/measured/"
             for row in rows[:_MOST]

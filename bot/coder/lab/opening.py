@@ -9,6 +9,7 @@ from pathlib import Path
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.cards import board, lab_cards, lab_notes
 from bot.coder.lab.failures import failures
+from bot.coder.lab.marking import draw_mark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.places import Community, copy_work, write_community, write_knowledge
 from bot.coder.lab.prompts import FoldFacts, LabTask
@@ -132,6 +133,7 @@ class Opening:
             blends=context.blender is not None,
             lab=not alone,
             own=self.owned,
+            mark=(mark := draw_mark()),
         )
         head = prompt.messages()
         # The shell coder is sent the rest as its system message; for an agent of the owner's its session writes all of it.
@@ -145,6 +147,7 @@ class Opening:
             ends_at=context.budget.elapsed.wall() + seconds,
             seconds=seconds,
             news=LabNews(context, folder / "community", lab=self.number).begin(),
+            mark=mark,
         )
 
     async def _knowledge(self) -> Found:

@@ -10,7 +10,7 @@ from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.knowledge.retrieval import Found, entry_text
 from bot.models import Item
-from bot.models.quoting import clean, line
+from bot.models.quoting import clean, in_quotes, line, quoted
 from sandbox.collect import collect
 from sandbox.lab.remains import KEPT_BYTES
 from state.community import TEAM, Post
@@ -60,7 +60,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         suffix = "md" if "\n```" in text else _SUFFIX.get((post.language or "").lower(), "txt")
         name = f"kernels/{_plain(post.id)}.{suffix}"
         (folder / name).write_text(text, encoding="utf-8")
-        about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {line(post.title, 120)}"
+        about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {in_quotes(post.title, 120)}"
         row = tried.get(post.item)
         if row is None:
             best.append(f"/lab/community/{about}")
@@ -77,12 +77,12 @@ def write_community(context: RunContext, folder: Path) -> Community:
     ranked = [pair for n, pair in enumerate(ranked) if n < MOST_TOPICS or pair[1][0].tier == TEAM]
     for topic, messages in ranked:
         name = f"topics/{_plain(topic)}.md"
-        text = _bounded(
-            "\n\n".join(f"## {line(p.author or 'somebody', 60)}, {_facts(p)}\n\n{p.text}" for p in messages)
-        )
-        (folder / name).write_text(f"# {line(messages[0].title)}\n\n{text}", encoding="utf-8")
+        text = _bounded("\n\n".join(map(_message, messages)))
+        (folder / name).write_text(f"# {in_quotes(messages[0].title)}\n\n{text}", encoding="utf-8")
         votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
-        about = f"{len(messages)} messages · {votes} votes on them · {size:.0f} kB · {line(messages[0].title, 120)}"
+        about = (
+            f"{len(messages)} messages · {votes} votes on them · {size:.0f} kB · {in_quotes(messages[0].title, 120)}"
+        )
         index.append(f"- {name} · {about}{_summary(summaries, f'topic/{topic}')}")
         most.append(f"/lab/community/{name} · {about}")
     if ran:
@@ -114,6 +114,12 @@ def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:
     return sorted(
         kernels, key=lambda p: (p.public_score is None, sign * (p.public_score or 0.0), -(p.votes or 0), p.time, p.id)
     )
+
+
+def _message(post: Post) -> str:
+    """Return a message of a topic under its heading; only the owner's notes stand outside a fence."""
+    text = post.text if post.tier == TEAM else quoted(post.text, post.item)
+    return f"## {in_quotes(post.author or 'somebody', 60)}, {_facts(post)}\n\n{text}"
 
 
 def _facts(post: Post) -> str:

@@ -87,6 +87,8 @@ class LabTask(TemplatePrompt[None]):
     """Whether there is the command `lab`; a coder alone (`solo`) has none."""
     own: bool = False
     """Whether it is for a coding agent of the owner's, which has its own way to run commands."""
+    mark: str = ""
+    """What begins the engine's lines in what its coder sees."""
 
     def parse(self, text: str) -> None:
         """Return nothing, as it is never sent by itself."""

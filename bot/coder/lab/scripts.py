@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import indent
 
 from bot.coder.lab.cards import gain_in_words
 from bot.engine.attempts import attempt, code, infer_code, load_tree
@@ -17,6 +18,7 @@ from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
 from bot.evaluation.answers.experiments import Gain
+from bot.models.quoting import line
 from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import create_node, end_node, update_node
@@ -200,8 +202,8 @@ class ScoredScripts:
         context = self.context
         done, tree = attempt(context, node), load_tree(context)
         if done.score is None:
-            output = done.output.strip()[-_OUTPUT:]
-            return f"node {node} has no score: {done.error or 'it did not end'}\n{output}".rstrip()
+            output = indent(done.output.strip()[-_OUTPUT:], "| ", lambda _: True)
+            return f"node {node} has no score: {line(done.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
         noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:

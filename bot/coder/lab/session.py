@@ -15,6 +15,7 @@ from bot.coder.lab.box import Box
 from bot.coder.lab.calls import LabAnswer, LabCall
 from bot.coder.lab.commands import Commands
 from bot.coder.lab.leases import LabLease
+from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.steps import TURN, TURN_BEGUN, BegunTurn, TurnResult
 from bot.coder.own import OwnCoder
@@ -62,6 +63,7 @@ class Session:
     alone: bool
     commands: Commands
     updates: LabNews
+    marking: LineMark
     left: Callable[[], float]
     """Returns the seconds that are left."""
     most: int
@@ -86,7 +88,10 @@ class Session:
         lines += [f"[news] {one}" for one in await asyncio.to_thread(self.updates.lines)]
         self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
         lines.append(f"[{self.left():.0f} s left]")
-        return replace(answer, text="\n".join(filter(None, [answer.text, *lines, self.notice()])))
+        text = "\n".join(
+            filter(None, [self.marking.engine(answer.text), self.marking.engine("\n".join(lines)), self.notice()])
+        )
+        return replace(answer, text=text)
 
     def take_fresh(self) -> list[Item]:
         """Return the dated things that it can have read since the last call."""
@@ -95,7 +100,8 @@ class Session:
 
     def notice(self) -> str | None:
         """Return the warning, from its time until `lab done`: an agent that never calls `lab` would else see none."""
-        return None if self.commands.done else self.warning(self.left())
+        warning = None if self.commands.done else self.warning(self.left())
+        return None if warning is None else self.marking.engine(warning)
 
     async def through(self, box: Box, gateway: Gateway, lease: LabLease) -> str:
         """Start the agent, again where it failed or the bot was killed, until the lab is over; return why it is.
@@ -193,7 +199,7 @@ class Session:
         if result.exit_code == 0:
             return "its coder ended by itself", ""
         last = line(result.output.strip().rpartition("\n")[2], _WHY)
-        why = result.ended or f"it ended with status {result.exit_code}: {last}"
+        why = line(result.ended or "", _WHY) or f"it ended with status {result.exit_code}: {last}"
         return (None if asked else f"its coder asked its model nothing: {why}"), why
 
     def _write_task(self, before: str) -> None:

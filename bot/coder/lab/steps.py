@@ -19,6 +19,8 @@ class OpenedLab:
     seconds: float
     news: dict[str, Any]
     """How far the news had come."""
+    mark: str
+    """What begins the engine's lines."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from bot.coder.lab.closing import Closing
 from bot.coder.lab.commands import Commands
 from bot.coder.lab.conversation import COMMAND_SHOWN, Conversation
 from bot.coder.lab.leases import LabLease
+from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.opening import Opening, command_seconds
 from bot.coder.lab.prompts import LabReply
@@ -100,6 +101,7 @@ class Work:
             )
         opening = Opening(context, self.settings, self.assignment, number, self.folder, owned=self.coder is not None)
         self.opened = await context.steps.once(LAB_OPENED, opening.write, Key(number))
+        self.marking = LineMark(self.opened.mark)
         self.conversation = Conversation(self.opened.head, self.opened.known)
         self.news = LabNews(context, self.folder / "community", self.opened.news, lab=number)
         self.scripts = ScoredScripts(
@@ -188,6 +190,7 @@ class Work:
             self.assignment.alone,
             self.commands,
             self.news,
+            self.marking,
             self._left,
             self.settings.turns,
             self._warning,
@@ -275,20 +278,22 @@ class Work:
             self.commands.turn = turn
             begun = await context.steps.once(TURN_BEGUN, begin, key)
             started = time.monotonic()
+            output = ""
             if reply.command is None:
-                text = f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"
+                lines = [f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"]
                 facts: dict[str, Any] = {}
             elif interrupted:
                 told = _INTERRUPTED.format(left="copied back last" if self.lease.elsewhere else "left")
                 logged = self._logged_since(begun.nodes)
-                text = "\n".join([told, *([f"logged by then: {', '.join(logged)}"] if logged else [])])
+                lines = [told, *([f"logged by then: {', '.join(logged)}"] if logged else [])]
                 facts = {"interrupted": True}
             else:
-                text, facts = await self._run(turn, reply.command)
-            lines = [f"[meanwhile] {one}" for one in self.commands.take_news()]
+                output, ended, facts = await self._run(turn, reply.command)
+                lines = [ended]
+            lines += [f"[meanwhile] {one}" for one in self.commands.take_news()]
             if not self.assignment.alone:
                 lines += [f"[news] {one}" for one in await asyncio.to_thread(self.news.lines)]
-            text = "\n".join([text, *lines, self._footer(turn)])
+            text = "\n".join(filter(None, [output, self.marking.engine("\n".join([*lines, self._footer(turn)]))]))
             items = {item.id: item.time for item in (*self.news.take_items(), *self.commands.take_shown())}
             with context.store.write() as tx:
                 end_turn(
@@ -329,28 +334,29 @@ class Work:
             return None
         return f"its last {_STALE_EXPERIMENTS} experiments gained nothing"
 
-    async def _run(self, turn: int, command: str) -> tuple[str, dict[str, Any]]:
-        """Run a command on the lab's lease."""
+    async def _run(self, turn: int, command: str) -> tuple[str, str, dict[str, Any]]:
+        """Run a command on the lab's lease; return its output, a line on its end, and facts."""
         seconds = max(_SHORTEST, min(command_seconds(self.opened.seconds), self._left()))
         async with self.lease.hold() as lease:
             with self.context.executor.stopwatch.measure("commands"):
                 result = await self._in_time(self.box.run(turn, command, seconds, lease))
-        text = self.context.store.redactor.text(result.output).rstrip()
+        redacted, marking = self.context.store.redactor.text, self.marking
+        output = marking.output(redacted(result.output), self.commands.take_answers())
         parts = []
         if result.timed_out:
             parts.append(f"ended at its time limit of {seconds:.0f} s; run what takes longer in the background")
         if result.ended:
-            parts.append(result.ended)
+            parts.append(" ".join(marking.foreign(result.ended).split()))
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
         parts.append(f"{result.seconds:.1f} s")
         if result.jobs:
-            named = ", ".join(" ".join(one.split()) for one in result.running)
+            named = ", ".join(marking.name(redacted(one)) for one in result.running)
             parts.append(
                 f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running"
-                + (f": {self.context.store.redactor.text(named)}" if named else "")
+                + (f": {named}" if named else "")
             )
         facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
-        return f"{text}\n[{'; '.join(parts)}]".lstrip("\n"), facts
+        return output, f"[{'; '.join(parts)}]", facts
 
     async def _in_time(self, running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
         """Return a command's result; it is ended when the lab's time is over."""

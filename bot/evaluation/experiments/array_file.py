@@ -1,10 +1,14 @@
 """Reads arrays that a lab sent: NumPy's format without pickles, what its header claims checked before any data is read."""
 
+import io
 import math
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -17,6 +21,14 @@ MOST_VALUES = 1 << 26
 _WIDEST = 8
 """Bytes of a value."""
 _MOST_SIDES = 3
+_LONGEST_SIDE = 10**18
+_HEADER_BYTES = 1 << 16
+"""Read of a file at the most for its header: NumPy takes less, but believes whatever length it claims."""
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, LookupError, TypeError, ArithmeticError, SyntaxError, tokenize.TokenError),
+    *(MemoryError, RecursionError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error),
+)
+"""What NumPy and zipfile raise over files that are not theirs."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,7 @@ def read_array(path: Path, name: str, check: Callable[[tuple[int, ...]], None]) 
         InvalidSubmission: it is none, or one of something else; the text is a sentence.
     """
     with path.open("rb") as file:
-        header = _header(file, name)
+        header = read_header(file, name)
         check(header.shape)
         file.seek(0, 2)
         expected = math.prod(header.shape) * header.dtype.itemsize
@@ -51,22 +63,33 @@ def read_array(path: Path, name: str, check: Callable[[tuple[int, ...]], None]) 
     return values.reshape(header.shape, order="F" if header.by_column else "C")
 
 
-def _header(file: BinaryIO, name: str) -> Header:
+def read_header(file: IO[bytes], name: str, most_values: int = MOST_VALUES) -> Header:
+    """Return what an array's header claims, of an array that may be read.
+
+    Raises:
+        InvalidSubmission: it is none, or the array is of another type, odd or too large; the text is a sentence.
+    """
     try:
-        version = npy.read_magic(file)
+        begin = io.BytesIO(file.read(_HEADER_BYTES))
+        version = npy.read_magic(begin)
         read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
-        shape, by_column, dtype = read(file)
-    except (ValueError, KeyError, EOFError, OverflowError, MemoryError, RecursionError, TypeError) as error:
+        shape, by_column, dtype = read(begin)
+    except UNREADABLE as error:
         raise InvalidSubmission(f"{name} is no array that numpy.save wrote.") from error
     if dtype.hasobject or dtype.kind not in "fiub" or dtype.itemsize > _WIDEST or dtype.subdtype is not None:
-        raise InvalidSubmission(f"{name} has the type {dtype}; float16 to float64, integers and booleans are taken.")
-    if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _MOST_SIDES:
+        kind = "objects" if dtype.hasobject else f"values of kind {dtype.kind!r} in {dtype.itemsize} bytes"
+        raise InvalidSubmission(f"{name} has {kind}; float16 to float64, integers and booleans are taken.")
+    if len(shape) > _MOST_SIDES:
         raise InvalidSubmission(f"{name} has {len(shape)} dimensions; at most {_MOST_SIDES} are taken.")
-    if math.prod(shape) > MOST_VALUES:
-        raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)}; at most {MOST_VALUES:,} values are taken.")
-    return Header(shape, dtype, by_column, file.tell())
+    if any(type(side) is not int or side < 0 for side in shape):
+        raise InvalidSubmission(f"{name} has a shape that is not of whole numbers from 0.")
+    if math.prod(shape) > most_values or max(shape, default=0) > _LONGEST_SIDE:
+        raise InvalidSubmission(f"{name} has the shape {shown_shape(shape)}; at most {most_values:,} values are taken.")
+    return Header(shape, dtype, by_column, begin.tell())
 
 
 def shown_shape(shape: tuple[int, ...]) -> str:
     """Write a shape for a sentence."""
-    return "(" + ", ".join(f"{side:,}" for side in shape) + ("," if len(shape) == 1 else "") + ")"
+    # Python writes no number of thousands of digits.
+    sides = [f"{side:,}" if side <= _LONGEST_SIDE else f"more than {_LONGEST_SIDE:,}" for side in shape]
+    return "(" + ", ".join(sides) + ("," if len(shape) == 1 else "") + ")"

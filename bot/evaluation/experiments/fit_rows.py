@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from scipy import sparse
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.experiments import FitRows, TargetKind
+from bot.evaluation.experiments.array_file import UNREADABLE, Header, read_header, shown_shape
 from bot.evaluation.experiments.training_rows import validation_rows
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRICS, prediction_kind
@@ -23,6 +25,9 @@ from bot.evaluation.views.folds import read_classes
 from state.errors import InvalidSubmission
 
 _MOST_CLASSES = 500
+_MOST_BYTES = 512_000_000
+"""Of one array of features, once it is unpacked."""
+_MOST_PARTS = 10
 
 
 def write_fit_rows(view: LabelledView, folds: LabelledView, features: Mapping[str, Path], out: Path) -> FitRows:
@@ -93,24 +98,43 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
     """Return the shape of features, dense under the name `x` or as scipy writes a sparse matrix, without reading them."""
     try:
         with zipfile.ZipFile(path) as file:
-            if "shape.npy" in file.namelist():
-                with file.open("shape.npy") as sparse:
-                    return tuple(map(int, np.lib.format.read_array(sparse, allow_pickle=False)))
-            with file.open("x.npy") as dense:
-                version = np.lib.format.read_magic(dense)
-                reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-                return tuple(reader[version](dense)[0])
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            names = file.namelist()
+            if "shape.npy" not in names:
+                return _header(role, file, "x.npy").shape
+            if len(names) > _MOST_PARTS:
+                raise InvalidSubmission(
+                    f"{role} has {len(names)} arrays where a sparse matrix has {_MOST_PARTS} at most."
+                )
+            for name in names:
+                if name != "format.npy":
+                    _header(role, file, name)
+            with file.open("shape.npy") as shape:
+                return tuple(map(int, np.lib.format.read_array(shape, allow_pickle=False)[:3]))
+    except UNREADABLE:
+        raise InvalidSubmission(f"{role} is no .npz file with features `x`, or of scipy.sparse.save_npz.") from None
+
+
+def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
+    """Return what an array's header claims, if its values are there."""
+    packed = file.getinfo(name)
+    if packed.file_size > _MOST_BYTES:
+        raise InvalidSubmission(f"{role} has an array of {packed.file_size:,} bytes, and {_MOST_BYTES:,} are the most.")
+    with file.open(packed) as member:
+        header = read_header(member, role, _MOST_BYTES)
+    if packed.file_size != header.begins + math.prod(header.shape) * header.dtype.itemsize:
         raise InvalidSubmission(
-            f"{role} is no .npz file with features `x`, or of scipy.sparse.save_npz: {error}"
-        ) from None
+            f"{role} holds other values than the shape {shown_shape(header.shape)} of a header takes."
+        )
+    return header
 
 
 def _check_features(shapes: Mapping[str, tuple[int, ...]], rows: Mapping[str, int]) -> None:
     for role, shape in shapes.items():
-        if len(shape) != 2 or shape[0] != rows[role] or shape[1:] != shapes["train"][1:] or not shape[1]:
-            columns = shapes["train"][1] if len(shapes["train"]) == 2 else "columns"
-            raise InvalidSubmission(f"{role} has the shape {shape} where ({rows[role]:,}, {columns}) is expected")
+        if len(shape) != 2 or shape[0] != rows[role] or shape[1:] != shapes["train"][1:] or shape[1] < 1:
+            columns = f"{shapes['train'][1]:,}" if len(shapes["train"]) == 2 else "columns"
+            raise InvalidSubmission(
+                f"{role} has the shape {shown_shape(shape)} where ({rows[role]:,}, {columns}) is expected"
+            )
 
 
 def _kind(cells: list[tuple[str, ...]], metric: str, predictions: str, folds: Path) -> tuple[TargetKind, list[str]]:

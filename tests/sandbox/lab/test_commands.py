@@ -7,6 +7,7 @@ import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.lab import LabRequest
+from sandbox.output import OURS
 from state.redaction import Redactor
 from tests.sandbox.lab.conftest import Shell
 
@@ -121,4 +122,4 @@ async def test_a_log_that_cannot_be_written_is_no_reason_to_end(
     async with bubblewrap.open_lab(lab_request) as lab:
         (lab_request.folder / "logs").rmdir()
         result = await Shell(lab, lab_request).type("echo shown")
-    assert result.output == "shown\n\n[the log could not be written: No such file or directory]"
+    assert result.output == f"shown\n\n{OURS}[the log could not be written: No such file or directory]"

@@ -1,0 +1,51 @@
+"""What a coder sees of its lab: text out of the sandbox, made harmless, and lines of the engine's, which carry a mark."""
+
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.models.quoting import clean
+from sandbox.output import OURS, plain_text
+
+_LETTERS, _LENGTH = "bcdfghjkmnpqrstvwxz", 6
+"""Of a mark: neither a number nor a word, so that no honest output holds it."""
+_NO_MARK = "…"
+
+
+def draw_mark() -> str:
+    """Draw the mark of a lab."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+
+
+@dataclass(frozen=True)
+class LineMark:
+    """The mark that begins each line of the engine's in one lab, and that no other text there keeps."""
+
+    mark: str
+
+    def engine(self, text: str) -> str:
+        """Return text of the engine's with the mark before each of its lines."""
+        return "\n".join(f"{self.mark} {line}" for line in text.split("\n"))
+
+    def foreign(self, text: str) -> str:
+        """Return text out of the sandbox without escapes, hidden characters, chat markup and the mark."""
+        return re.sub(self.mark, _NO_MARK, clean(plain_text(text)), flags=re.IGNORECASE)
+
+    def name(self, text: str) -> str:
+        """Return foreign text, such as a process's command line, within a line of the engine's: in quotation marks."""
+        return '"' + " ".join(self.foreign(text).split()).replace('"', "'") + '"'
+
+    def output(self, text: str, answers: Iterable[str]) -> str:
+        """Return what a command printed.
+
+        Args:
+            text: with what the sandbox says of it after `OURS`.
+            answers: what the engine has answered to `lab`; where one of them stands whole in the output, it is marked.
+        """
+        shown = f"\n{self.mark} ".join(self.foreign(part).removesuffix("\n") for part in text.rstrip().split(OURS))
+        for answer in sorted(map(self.foreign, answers), key=len, reverse=True):
+            if answer and answer in shown:
+                marked = self.engine(answer)
+                shown = re.sub(f"^{re.escape(answer)}$", lambda _, by=marked: by, shown, flags=re.MULTILINE)
+        return shown.lstrip("\n")
