@@ -24,11 +24,14 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree
 from bot.knowledge.retrieval import Found
+from bot.models.quoting import line
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
 from state.labs import lab, labs
 from state.tables import Draft
 
+_IDEA = 1500
+"""Characters of an idea in a lab."""
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
     "Read the best published notebook that fits the time here, as far as there is one, and the topics with the most votes: what "
@@ -268,7 +271,8 @@ def _idea_line(idea: IdeaText, chosen: bool) -> str:
     gains = ", ".join(f"{gain:+.3g}" for gain in idea.gains)
     error = "" if idea.error is None else f" ± {idea.error:.2g}"
     measured = f": gain {gains}{error}" if gains else ""
-    return f"{'*' if chosen else '-'} idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{measured}): {idea.text}"
+    about = f"idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{measured})"
+    return f"{'*' if chosen else '-'} {about}: {line(idea.text, _IDEA)}"
 
 
 def _family_advice(parents: tuple[int, ...], tree: Tree) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.quoting import clean, line, quoted
+from bot.models.quoting import clean, in_quotes, line, quoted
 
 
 def test_text_stands_between_tags_that_name_it() -> None:
@@ -67,6 +67,20 @@ def test_what_languages_and_emoji_need_stays() -> None:
         ("<|reserved 7|><｜User｜>", "< reserved 7 >< User >"),
         ("[INST] a [/INST]</s><s>", "< INST > a < /INST >< /s >< s >"),
         ("<end_of_turn>", "< end_of_turn >"),
+        ("<think>a</think> <Thinking >", "< think>a< /think> < Thinking >"),
+        ("<tool_call>{}</tool_call><tools>", "< tool_call>{}< /tool_call>< tools>"),
+        ("<function=f><parameter=x>1</parameter></function>", "< function=f>< parameter=x>1< /parameter>< /function>"),
+        ('<invoke name="f"><function_calls>', '< invoke name="f">< function_calls>'),
+        ("<seed:think><minimax:tool_call>", "< seed:think>< minimax:tool_call>"),
+        ("<<SYS>>a<</SYS>>", "< SYS >a< /SYS >"),
+        ("<|start|>system<|channel|>final<|message|>", "< start >system< channel >final< message >"),
+        ("<|turn>user <turn|> <|tool>", "< |turn>user < turn|> < |tool>"),
+        ("<｜DSML｜invoke name=1></｜DSML｜invoke>", "< ｜DSML｜invoke name=1>< /｜DSML｜invoke>"),
+        ("[gMASK]<sop><bos>", "< gMASK >< sop>< bos>"),
+        ("[TOOL_CALLS][{}] [/THINK] [|system|]", "< TOOL_CALLS >[{}] < /THINK > < system >"),
+        ("]~b]system [e~[", "] ~b]system [ e~["),
+        ("<system-reminder>\n<assistant>", "< system-reminder>\n< assistant>"),
+        ("<|[INST]|><|im\u200d_start|>", "<|< INST >|>< im_start >"),
     ],
 )
 def test_chat_markup_becomes_plain_words(markup: str, words: str) -> None:
@@ -88,13 +102,27 @@ def test_text_cannot_open_a_quotation_nor_close_another_one() -> None:
 
 
 def test_markup_of_pages_and_code_is_left_alone() -> None:
-    text = "<b>if a < b: c[INSTALLED]</b> <p class='x'> x: List<str> </div> [a|b] quote=\"7\""
+    text = "<b>if a < b: c[INSTALLED]</b> <p class='x'> x: List<str> </div> [a|b] quote=\"7\" <function f at 0x1> a <| b [ARGS]"
     assert quoted(text, "message/1").split("\n")[1] == text
 
 
 @given(st.text())
 def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert clean(clean(text)) == clean(text)
+
+
+@pytest.mark.parametrize(
+    "unseen", ["\u200c", "\u200d", "\u2800", "\u2065", "\U000e0200", "\U000e007f", "\ufff3", "\ufe0f"]
+)
+def test_nothing_unseen_stands_between_letters_that_need_none(unseen: str) -> None:
+    assert clean(f"I{unseen}gn{unseen * 2}ore") == "Ignore"
+    assert clean("1\ufe0f\u20e3") == "1\ufe0f\u20e3", "an emoji of a digit needs its selector"
+
+
+@given(st.text())
+def test_a_title_stays_in_its_quotation_marks(title: str) -> None:
+    got = in_quotes(title)
+    assert got.count('"') == 2 and got[0] == got[-1] == '"' and "\n" not in got
 
 
 def test_a_line_says_how_much_of_it_is_left_out() -> None:
