@@ -1,9 +1,10 @@
 """Tests of what is kept of an output."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.output import CappedOutput
+from sandbox.output import CappedOutput, plain_text
 from state.redaction import MASK, Redactor
 
 
@@ -45,3 +46,22 @@ def test_what_is_kept_of_an_output_holds_no_secret_also_where_it_came_in_two_pie
     for chunk in (b"a hunter2-is", b"-a-s3cret b"):
         output.add(chunk)
     assert output.text() == f"a {MASK} b"
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        "\x1b[31m",
+        "\x1b[?25l",
+        "\x9b1;31m",
+        "\x1b]0;a title\x07",
+        "\x1b]8;;x\x1b\\",
+        "\x9d0;x\x9c",
+        "\x1b(B",
+        "\x1b7",
+        "\x1bc",
+        "\x1e",
+    ],
+)
+def test_escapes_leave_nothing_of_themselves(escape: str) -> None:
+    assert plain_text(f"a{escape}b\n{escape}c") == "ab\nc"

@@ -133,7 +133,7 @@ def _check_features(shapes: Mapping[str, tuple[int, ...]], rows: Mapping[str, in
         if len(shape) != 2 or shape[0] != rows[role] or shape[1:] != shapes["train"][1:] or shape[1] < 1:
             columns = f"{shapes['train'][1]:,}" if len(shapes["train"]) == 2 else "columns"
             raise InvalidSubmission(
-                f"{role} has the shape {shown_shape(shape)} where ({rows[role]:,}, {columns}) is expected"
+                f"{role} has the shape {shown_shape(shape)} where ({rows[role]:,}, {columns}) is expected."
             )
 
 
