@@ -46,6 +46,6 @@ class LineMark:
         shown = f"\n{self.mark} ".join(self.foreign(part).removesuffix("\n") for part in text.rstrip().split(OURS))
         for answer in sorted(map(self.foreign, answers), key=len, reverse=True):
             if answer and answer in shown:
-                marked = self.engine(answer)
-                shown = re.sub(f"^{re.escape(answer)}$", lambda _, by=marked: by, shown, flags=re.MULTILINE)
+                marked = self.engine(answer).replace("\\", r"\\")
+                shown = re.sub(f"^{re.escape(answer)}$", marked, shown, flags=re.MULTILINE)
         return shown.lstrip("\n")

@@ -49,6 +49,7 @@ def test_an_answer_that_was_given_is_marked_line_by_line_where_it_stands_whole()
     answer = "a: log_loss 0.5\nagainst b, paired: +0.1"
     assert MARK.output(f"x\n{answer}\n", [answer, ""]) == f"x\n{MARK.engine(answer)}"
     assert MARK.engine(answer).count("kvzqxw") == 2
+    assert MARK.output(r"a \d \1", [r"a \d \1"]) == r"kvzqxw a \d \1"
     for other in ("a: log_loss 0.4\nagainst b, paired: +0.1", "a: log_loss 0.5\nx", f"> {answer}", answer + "9"):
         assert "kvzqxw" not in MARK.output(other, [answer])
 
