@@ -1,6 +1,8 @@
 """Attacks from a lab on what the engine does with its calls: labels sought by probing, a board made to overflow, floods."""
 
 import json
+import shutil
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from bot.coder.lab.assignment import LabAssignment
+from bot.coder.lab.calls import Fit, LabCall, Log
 from bot.coder.lab.cards import board, gain_in_words, lab_cards, lab_notes
 from bot.coder.lab.opening import Opening
 from bot.coder.lab.prompts import LabTurn
@@ -227,6 +230,32 @@ async def test_a_flood_of_experiments_that_change_nothing_costs_no_node(tmp_path
     async with lived(tmp_path / "run", Scripted([sh(logged("one", 0.5, flood))])) as context:
         assert context.experiments is not None
         assert len(context.experiments.all()) == 1
+
+
+async def test_arrays_and_features_that_claim_what_they_have_not_end_in_a_sentence(tmp_path: Path) -> None:
+    """The shape of a sparse matrix is read as an array of its own, which may claim any length."""
+    claims = [
+        "'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000,)",
+        f"'descr': '<i8', 'fortran_order': True, 'shape': (0x{'f' * 8000},)",
+        "'descr': '<i8', 'fortran_order': False, 'shape': (2",
+        "'descr': '|V1000000000', 'fortran_order': False, 'shape': (1000,)",
+    ]
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, _ = await two_labs(context)
+        for claim in claims:
+            text = f"{{{claim}}}\n".encode()
+            content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + b"few"
+            (array := tmp_path / "validation.npy").write_bytes(content)
+            with zipfile.ZipFile(features := tmp_path / "features.npz", "w") as file:
+                file.writestr("shape.npy", content)
+            parts = {
+                role: shutil.copyfile(features, tmp_path / f"{role}.npz") for role in ("train", "validation", "test")
+            }
+            for call in (LabCall(Log("odd"), {"validation": array}), LabCall(Fit("odd"), parts)):
+                answer = await two(call)
+                assert answer.status == 1 and len(answer.text) < 300 and "\n" not in answer.text
+                assert "the engine failed" not in answer.text and "Traceback" not in answer.text
+        assert (await log(two, "good", 0.5)).status == 0
 
 
 def test_what_a_coder_could_read_is_written_down_once() -> None:
