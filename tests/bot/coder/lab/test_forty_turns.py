@@ -121,7 +121,7 @@ def check_what_was_seen(seen: list[str]) -> None:
         29: ("No command was found",),
         30: ("MemoryError", "exit 1"),
         31: ("exit 1",),
-        32: ("0\n[exit",),
+        32: (" [exit",),
         35: ("has the shape (9,)", "/etc/hostname"),
         36: ("noted", "best experiment: ", "replies left"),
         37: ("typed on",),
@@ -133,7 +133,7 @@ def check_what_was_seen(seen: list[str]) -> None:
             assert part in seen[number - 1], (number, part, seen[number - 1][-1000:])
     assert "x\n" not in seen[2]
     assert "background" not in seen[13]
-    assert "root:x" not in seen[31]
+    assert "root:x" not in seen[31] and seen[31].splitlines()[-3] == "0"
     assert max(map(len, seen)) < 18_000
     assert not [text for text in seen if "\0" in text or "\033" in text]
 
