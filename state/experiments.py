@@ -55,6 +55,15 @@ def replace_result(tx: Transaction, run_id: str, node: int, result: Mapping[str,
     tx.record("experiment.completed", run_id=run_id, node=node, name=row.name)
 
 
+def withdraw_experiment(tx: Transaction, run_id: str, node: int, why: str) -> None:
+    """Take an experiment out of the choice, for a coder's reason; a second time does nothing."""
+    row = tx.session.get_one(ExperimentRow, (run_id, node))
+    if not row.withdrawn:
+        row.withdrawn = True
+        tx.add(row)
+        tx.record("experiment.withdrawn", run_id=run_id, node=node, name=row.name, why=why)
+
+
 def experiments(session: Session, run_id: str) -> list[ExperimentRow]:
     """Return a run's experiments, in the order of their nodes."""
     query = select(ExperimentRow).where(ExperimentRow.run_id == run_id).order_by(col(ExperimentRow.node))

@@ -19,7 +19,7 @@ LIMITS = {
     # Marks on the engine's lines in labs, and sentences on odd headers.
     # Tables as people have them: any encoding, form of numbers, packing; features and labels in two files.
     "lines of bot": 76_000,
-    "lines of sandbox": 9_670,
+    "lines of sandbox": 9_680,
     "lines of scrapers": 13_000,
     "lines of state": 5_070,
     "public names of more than one class": 89,

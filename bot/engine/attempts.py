@@ -7,15 +7,16 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.context import RunContext
+from bot.engine.experiments import experiments_in
 from bot.engine.results import BlendFit
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
 from bot.evaluation.answers.blends import Blended
-from bot.execution.record import EXECUTED, GUARDED, SCORED_EXPERIMENT, Score, kept_execution, last_execution
+from bot.execution.record import EXECUTED, GUARDED, Score, kept_execution, last_execution
 from state.notebooks import notebook_states
 from state.steps import Key, Kind, read_step, read_steps
 from state.store import Store
-from state.tables import Draft, Event, ExperimentRow, Node
+from state.tables import Draft, Event, Node
 
 _LOG = 300
 """Characters of a notebook's log that a prompt shows, its last ones."""
@@ -98,10 +99,8 @@ def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[
 
 
 def _partial(session: Session, run_id: str) -> frozenset[int]:
-    """Return the experiments that leave out folds, or have no predictions of the test rows."""
-    rows = session.exec(select(ExperimentRow.node, ExperimentRow.result).where(ExperimentRow.run_id == run_id))
-    results = ((node, SCORED_EXPERIMENT.validate_python(result)) for node, result in rows)
-    return frozenset(node for node, result in results if result.folds is not None or result.arrays.test is None)
+    """Return the experiments that leave out folds, have no predictions of the test rows, or are withdrawn."""
+    return frozenset(experiment.node for experiment in experiments_in(session, run_id) if not experiment.complete)
 
 
 def _view(row: Node, lower_is_better: bool, score: Score | None) -> NodeView:

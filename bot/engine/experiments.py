@@ -22,7 +22,7 @@ from bot.execution.executor import Executor
 from bot.execution.record import GUARDED, SCORED_EXPERIMENT, experiment_folder
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
-from state.experiments import add_experiment, experiments, replace_result
+from state.experiments import add_experiment, experiments, replace_result, withdraw_experiment
 from state.files import replacing
 from state.progress import create_node, end_node, update_node
 from state.store import Store
@@ -56,12 +56,14 @@ class Experiment:
     """Hashes of the files that made it, by name."""
     retrain: str
     seconds: float | None
+    withdrawn: bool
+    """Whether a coder took it out of the choice."""
     result: ScoredExperiment
 
     @property
     def complete(self) -> bool:
-        """Whether it predicts all folds, the validation rows and the test rows."""
-        return self.result.folds is None and self.result.arrays.test is not None
+        """Whether it may be chosen: it predicts all folds, the validation rows and the test rows, and is not withdrawn."""
+        return self.result.folds is None and self.result.arrays.test is not None and not self.withdrawn
 
     @property
     def shown_score(self) -> str:
@@ -152,6 +154,7 @@ def _of_row(row: ExperimentRow) -> Experiment:
         row.sources,
         row.retrain,
         row.seconds,
+        row.withdrawn,
         SCORED_EXPERIMENT.validate_python(row.result),
     )
 
@@ -209,6 +212,13 @@ class ExperimentLog:
         if name not in known:
             raise InvalidSubmission(f"there is no experiment {name!r}; `lab board --all` lists them")
         return known[name]
+
+    def withdraw(self, name: str, why: str) -> None:
+        """Take an experiment out of the ensemble and the choice of what is handed in; raises as `named`."""
+        experiment = self.named(name)
+        with self.store.write() as tx:
+            withdraw_experiment(tx, self.run_id, experiment.node, why)
+        self.on_logged()
 
     async def log(self, logged: Logged, position: LabPosition, ensemble: PresentEnsemble | None) -> Experiment:
         """Score an experiment, keep it as a node, and lay it out for all labs.

@@ -95,6 +95,8 @@ class ExperimentRow(SQLModel, table=True):
     """A `ScoredExperiment` of the evaluator."""
     seconds: float | None = None
     """That it took, as its coder says."""
+    withdrawn: bool = False
+    """Whether a coder took it out of the choice: it stays on the board, and nothing is made of it."""
     logged_at: datetime
 
 

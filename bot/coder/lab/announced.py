@@ -21,6 +21,7 @@ from bot.coder.lab.calls import (
     Score,
     Status,
     Wait,
+    Withdraw,
 )
 from bot.models.quoting import line
 
@@ -73,6 +74,7 @@ _COMMANDS: dict[str, TypeAdapter[Any]] = {
         "score": Score,
         "ideas": Ideas,
         "note": Note,
+        "withdraw": Withdraw,
         "done": Done,
     }.items()
 }

@@ -165,6 +165,14 @@ class Note:
 
 
 @dataclass(frozen=True, config=_FOREIGN)
+class Withdraw:
+    """Take an experiment out of the ensemble and of the choice of what is handed in."""
+
+    name: Annotated[_Known, AfterValidator(_said)]
+    note: _Remark = ""
+
+
+@dataclass(frozen=True, config=_FOREIGN)
 class Done:
     """Close the lab, with a report whose parts may be empty."""
 
@@ -178,7 +186,7 @@ class Done:
     """Text under no such heading."""
 
 
-Arguments = Status | Board | Log | Fit | Wait | Score | Ideas | Note | Done
+Arguments = Status | Board | Log | Fit | Wait | Score | Ideas | Note | Withdraw | Done
 
 
 @dataclass(frozen=True)

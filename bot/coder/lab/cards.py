@@ -28,10 +28,11 @@ def experiment_line(one: Experiment, blend: BlendSoFar | None) -> str:
     error = "" if result.std_error is None else f" ± {result.std_error:.2g}"
     folds = "" if result.folds is None else f" on folds {', '.join(map(str, result.folds))} only"
     missing = "" if result.arrays.test is not None else " · no test predictions yet"
+    withdrawn = " · withdrawn" if one.withdrawn else ""
     by = "the engine" if one.lab is None else f"lab {one.lab}"
     weight = "" if blend is None or one.node not in blend.weights else f" · weight {blend.weights[one.node]:.2f}"
     note = f" · {in_quotes(one.note, _REMARK)}" if one.note else ""
-    return f"{one.name} · {one.shown_score}{error}{folds}{missing} · {one.kind} · {by}{weight}{note}"
+    return f"{one.name} · {one.shown_score}{error}{folds}{missing}{withdrawn} · {one.kind} · {by}{weight}{note}"
 
 
 def board(context: RunContext, everything: bool = False, with_kernels: bool = False) -> list[str]:

@@ -19,6 +19,7 @@ from bot.coder.lab.calls import (
     Scored,
     Status,
     Wait,
+    Withdraw,
 )
 from bot.coder.lab.cards import answer, board, ensemble_line
 from bot.coder.lab.leases import LabLease
@@ -95,6 +96,8 @@ class Commands:
             return LabAnswer(0, "\n".join(board(self.context, arguments.all, with_kernels=True)))
         if isinstance(arguments, Note):
             return LabAnswer(0, self._note(arguments.text))
+        if isinstance(arguments, Withdraw):
+            return LabAnswer(0, self._withdraw(arguments))
         if isinstance(arguments, Done):
             return LabAnswer(0, self._done(arguments))
         if isinstance(arguments, Fit):
@@ -197,6 +200,12 @@ class Commands:
         with context.store.write() as tx:
             add_note(tx, context.run_id, self.number, text)
         return "noted"
+
+    def _withdraw(self, withdrawn: Withdraw) -> str:
+        if self.context.experiments is None:
+            raise Refused("nothing is logged in this run")
+        self.context.experiments.withdraw(withdrawn.name, withdrawn.note)
+        return f"{withdrawn.name} is withdrawn: it is neither in the ensemble nor handed in"
 
     def _done(self, report: Done) -> str:
         if not self._asked_again and not self.scripts.nodes:

@@ -17,7 +17,7 @@ from .arrays import features, predictions
 from .protocol import Refused, call
 from .sources import named_sources, running_sources
 
-__all__ = ["Refused", "Score", "board", "fit", "log", "note", "status", "wait"]
+__all__ = ["Refused", "Score", "board", "fit", "log", "note", "status", "wait", "withdraw"]
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,11 @@ def board(all: bool = False) -> str:
 def note(text: str) -> str:
     """Leave a line that other labs see."""
     return str(call("note", {"text": text})["text"])
+
+
+def withdraw(name: str, note: str = "") -> str:
+    """Take an experiment out of the ensemble and the final choice, as one whose score is known to be too good."""
+    return str(call("withdraw", {"name": name, "note": note})["text"])
 
 
 def _listed(names: str | Iterable[str]) -> list[str]:

@@ -83,7 +83,7 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="lab",
         description="Ask the engine. Exit status: 0 done, 1 refused, 2 misused.",
-        epilog="In Python: `from lab import log, fit, wait, status, board, note`; where a lab.py of your own hides it, "
+        epilog="In Python: `from lab import log, fit, wait, status, board, note, withdraw`; where a lab.py of your own hides it, "
         "`from lab_engine import ...`.",
         allow_abbrev=False,
     )
@@ -132,7 +132,9 @@ def _parser() -> _Parser:
     command("ideas", "the ideas that others had for this draft")
     note = command("note", "leave a line that other labs see")
     note.add_argument("text", metavar="TEXT", nargs="+", help="the line")
-    for takes_note in (log, fit, score):
+    withdraw = command("withdraw", "take an experiment out of the ensemble and the final choice")
+    withdraw.add_argument("name", metavar="NAME", help="of the experiment")
+    for takes_note in (log, fit, score, withdraw):
         takes_note.add_argument("--note", default="", metavar="TEXT", help="what it tries")
     done = command("done", "end this lab with a report")
     done.add_argument(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bot.coder.lab.calls import LabCall, Withdraw
 from bot.coder.lab.cards import board
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
@@ -199,3 +200,22 @@ def blame(context: RunContext, one: Experiment) -> None:
     result = SCORED_EXPERIMENT.dump_python(one.result, mode="json") | {"check": "gains less than its folds promise"}
     with context.store.write() as tx:
         replace_result(tx, RUN, one.node, result)
+
+
+async def test_a_withdrawn_experiment_stays_on_the_board_and_is_chosen_for_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, three = await two_labs(context)
+        await log(two, "honest", 0.3)
+        await log(two, "leaky", 1.0)
+        told = await three(LabCall(Withdraw("leaky", "the target is in it")))
+        again = await three(LabCall(Withdraw("leaky")))
+        unknown = await three(LabCall(Withdraw("nobody")))
+        later = await log(three, "later", 0.5)
+        best, lines = experiments(context).best(), board(context)
+        complete = {node.id for node in load_tree(context).nodes if node.complete}
+        nodes = {one.name: one.node for one in experiments(context).all()}
+    assert (told.status, again.status, unknown.status) == (0, 0, 1)
+    assert best is not None and best.name == "later"
+    assert "against honest, paired" in later.text
+    assert any(line.startswith("leaky") and "withdrawn" in line for line in lines)
+    assert nodes["leaky"] not in complete and {nodes["honest"], nodes["later"]} <= complete
