@@ -55,8 +55,13 @@ def solve(
     ] = None,
     time_column: Annotated[
         str | None,
-        typer.Option(help="for one table: withhold the latest rows by this column, as when later rows are to come"),
+        typer.Option(
+            help="for one table: the column by which the latest rows are withheld; default: a column of dates"
+        ),
     ] = None,
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="for one table with dates: withhold rows at random, not the latest")
+    ] = False,
     train: Annotated[str | None, typer.Option(help="the table of training rows; default: the one called train")] = None,
     test: Annotated[str | None, typer.Option(help="the table of rows to predict; default: the one called test")] = None,
     header: Annotated[
@@ -100,7 +105,7 @@ def solve(
     setup = Setup.of(options, model, out, settings_file(config))
     if setup.caution:
         typer.echo(setup.caution, err=True)
-    data_options = SolveOptions(target, metric, id, group, time_column, train, test, header, yes)
+    data_options = SolveOptions(target, metric, id, group, time_column, shuffle, train, test, header, yes)
     check_free(out, setup.configuration.disk)
     remove_leftovers(out)
     out.mkdir(parents=True, exist_ok=True)

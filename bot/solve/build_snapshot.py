@@ -24,7 +24,7 @@ from state.words import iso, plural
 
 WITHHELD = "private/withheld.csv"
 """The rows of one table that were withheld, as training rows: the package learns from them, too."""
-NUMBERS = "numbers.json"
+FORMATS = "formats.json"
 """How columns write their numbers, which new rows do, too."""
 FORM = "submission_form.csv"
 """The columns that identify rows in the person's own sample, by the row numbers that stand in for them."""
@@ -190,8 +190,8 @@ def _write_data(rows: _Rows, folder: Path) -> None:
         (folder / ANSWERS).parent.mkdir(mode=0o700)
         write_table(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, split))
         write_table(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
-    formats = {name: [how.decimal, how.thousands] for name, how in train.numbers.items()}
-    (folder / NUMBERS).write_text(json.dumps({"has_header": train.has_header, "formats": formats}), encoding="utf-8")
+    formats = {name: list(vars(how).values()) for name, how in train.formats.items()}
+    (folder / FORMATS).write_text(json.dumps({"has_header": train.has_header, "formats": formats}), encoding="utf-8")
     for name, path in files.others.items():
         if not (data / name).exists():
             link_or_copy(path, data / name)

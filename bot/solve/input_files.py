@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.solve.solve_options import DetectedTask, SolveOptions
-from bot.solve.tables import TableError, UserTable, is_table
+from bot.solve.tables import DateFormat, NumberFormat, TableError, UserTable, is_table
 from scrapers.kaggle.samples import find_samples
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.tables import write_table
@@ -93,7 +93,7 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     test_name = options.choose("test", "test", test_names, source) if test_names else None
     test = None if test_name is None else tables.read(test_name, like=train)
     if sample is not None:
-        sample = UserTable.read(sample.path, numbers=train.numbers)
+        sample = UserTable.read(sample.path, formats=train.formats)
     if left_out:
         detected.add("left out", f"{', '.join(sorted(left_out))}: answers of the test rows, which scripts must not see")
     roles = {*used, *left_out, test_name, *samples, DESCRIPTION}
@@ -119,8 +119,10 @@ def _described(
     for table in (table for table in (train, test, sample) if table is not None):
         for note in table.notes:
             detected.add("note", f"{table.name}: {note}" if table.name not in note else note)
-    if rewritten := [name for name, how in train.numbers.items() if how.thousands]:
+    if rewritten := [name for name, how in train.formats.items() if isinstance(how, NumberFormat) and how.thousands]:
         detected.add("numbers", f"read from forms such as 1.234,5 or $1,234: {', '.join(rewritten)}")
+    if dates := [f"{name} ({how.form})" for name, how in train.formats.items() if isinstance(how, DateFormat)]:
+        detected.add("dates", f"written as 2019-04-21 for scripts: {', '.join(dates)}")
     if others:
         shown = ", ".join(list(others)[:3]) + (", ..." if len(others) > 3 else "")
         detected.add("other files", f"{len(others):,}, which scripts may read too: {shown}")
@@ -145,8 +147,8 @@ class _Tables:
             raise UsageError(f"there is no file {name}")
         if name not in self._read or like is not None:
             try:
-                numbers = None if like is None else like.numbers
-                self._read[name] = UserTable.read(path, has_header=self._options.header, numbers=numbers)
+                formats = None if like is None else like.formats
+                self._read[name] = UserTable.read(path, has_header=self._options.header, formats=formats)
             except TableError as error:
                 raise UsageError(str(error)) from error
         return self._read[name]

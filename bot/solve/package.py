@@ -12,7 +12,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts
 from bot.execution.machine import Machine
 from bot.report.solution import script_files, time_limit
-from bot.solve.build_snapshot import FORM, NUMBERS, WITHHELD
+from bot.solve.build_snapshot import FORM, FORMATS, WITHHELD
 from bot.submission.handing_in import HandedIn
 from scrapers.imports.linking import link_files
 from scrapers.snapshots.card import TaskCard
@@ -79,7 +79,7 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
         link_files(view, partial, lambda _: True, lambda _: None)
         _add_withheld(snapshot / WITHHELD, partial / "train.csv")
         partial.rename(folder / "data")
-    facts |= json.loads((snapshot / NUMBERS).read_text(encoding="utf-8"))
+    facts |= json.loads((snapshot / FORMATS).read_text(encoding="utf-8"))
     form = snapshot / FORM
     facts["key"] = form.read_text(encoding="utf-8").splitlines()[0].split(",")[1:] if form.is_file() else []
     (folder / "tables.py").write_text(_TABLES.read_text(encoding="utf-8"), encoding="utf-8")

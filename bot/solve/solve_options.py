@@ -19,6 +19,8 @@ class SolveOptions:
     """The column whose groups stay together where one table is split; `none`: rows go one by one."""
     time: str | None = None
     """The column by which one table is split: the latest rows become the test rows."""
+    shuffle: bool = False
+    """Whether the rows of one dated table are split at random, not in time."""
     train: str | None = None
     test: str | None = None
     header: bool | None = None

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,55 @@ PLAIN = NumberFormat()
 
 
 @dataclass(frozen=True)
+class DateFormat:
+    """How a column writes its dates."""
+
+    form: str
+    """As of `strptime`; `unix`: seconds since 1970."""
+
+    def plain(self, cell: str) -> str:
+        """Return a date in ISO 8601, and any other text as it is."""
+        try:
+            date = self.read(cell.strip())
+        except (ValueError, OverflowError, OSError):
+            return cell
+        return (
+            date.isoformat(" ") if "%H" in self.form or "%I" in self.form or self.form == "unix" else str(date.date())
+        )
+
+    def read(self, text: str) -> datetime:
+        """Return the time that a cell spells; raises ValueError where it spells none."""
+        if self.form == "unix":
+            return datetime.fromtimestamp(int(text), UTC).replace(tzinfo=None)
+        return datetime.strptime(text, self.form)  # noqa: DTZ007 (as the table has it)
+
+
+CellFormat = NumberFormat | DateFormat
+_DAYS = (
+    *(
+        "%m/%d/%Y",
+        "%d/%m/%Y",
+        "%Y/%m/%d",
+        "%m/%d/%y",
+        "%d/%m/%y",
+        "%d.%m.%Y",
+        "%d.%m.%y",
+        "%Y.%m.%d",
+        "%m-%d-%Y",
+        "%d-%m-%Y",
+    ),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%a %b %d %Y"),
+)
+_HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %I:%M %p", "T%H:%M:%S")
+DATE_FORMATS = tuple(DateFormat(day + hour) for day in _DAYS for hour in _HOURS)
+"""Beside ISO 8601; the first that reads all cells counts."""
+_TIME_NAME = re.compile(
+    r"(?:^|[\W_])(?:date|day|dt|ds|time|timestamp|datetime|epoch|unix)$|(?:date|time|timestamp)$", re.IGNORECASE
+)
+_BARE_DATE, _UNIX = re.compile(r"(?:19|20)\d{6}"), re.compile(r"1[0-9]{9}")
+
+
+@dataclass(frozen=True)
 class UserTable:
     """A readable table: its rows are as long as the header, whose names differ."""
 
@@ -95,8 +145,8 @@ class UserTable:
     header: tuple[str, ...]
     length: int
     """Rows without the header."""
-    numbers: Mapping[str, NumberFormat]
-    """How the columns of numbers write them; other columns hold words."""
+    formats: Mapping[str, "CellFormat"]
+    """How columns of numbers and of dates write them; other columns hold words."""
     has_header: bool
     notes: tuple[str, ...] = ()
     """What a reader should know of how it was read, in clauses."""
@@ -111,21 +161,21 @@ class UserTable:
 
     @classmethod
     def read(
-        cls, path: Path, *, has_header: bool | None = None, numbers: Mapping[str, NumberFormat] | None = None
+        cls, path: Path, *, has_header: bool | None = None, formats: "Mapping[str, CellFormat] | None" = None
     ) -> "UserTable":
         """Check a table from its first row to its last.
 
         Args:
             path: a text (`SUFFIXES`), perhaps packed (`OPENERS`).
             has_header: whether the first row names the columns; None: by its contents.
-            numbers: how columns write their numbers, as another table of the same data has them.
+            formats: how columns write numbers and dates, as another table of the same data has them.
 
         Raises:
             TableError: it cannot be read.
         """
         try:
             source = _Source.open(path)
-            return cls._checked(path, source, has_header, numbers or {})
+            return cls._checked(path, source, has_header, formats or {})
         except csv.Error as error:
             raise TableError(f"{path.name} cannot be read as a table: {error}") from error
         except (OSError, EOFError, lzma.LZMAError) as error:
@@ -133,7 +183,7 @@ class UserTable:
 
     @classmethod
     def _checked(
-        cls, path: Path, source: "_Source", has_header: bool | None, known: Mapping[str, NumberFormat]
+        cls, path: Path, source: "_Source", has_header: bool | None, known: "Mapping[str, CellFormat]"
     ) -> "UserTable":
         head = list(islice(source.records(), _HEAD_ROWS))
         if not head:
@@ -149,15 +199,15 @@ class UserTable:
         if not has_header:
             notes = [*notes, "its first row looks like data, so columns are numbered (--header, if it names them)"]
         sample = {name: [row[at] for row in kept_rows] for name, at in zip(header, kept, strict=True)}
-        numbers = number_formats(sample, source.delimiter) | {name: known[name] for name in header if name in known}
+        formats = column_formats(sample, source.delimiter) | {name: known[name] for name in header if name in known}
         notes += [*source.notes, *counted.notes]
         return cls(
-            path, header, counted.rows, numbers, has_header, tuple(notes), _source=source, _kept=kept, _width=width
+            path, header, counted.rows, formats, has_header, tuple(notes), _source=source, _kept=kept, _width=width
         )
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows in order: numbers are plain, cells that hold nothing are empty."""
-        formats = [self.numbers.get(name) for name in self.header]
+        formats = [self.formats.get(name) for name in self.header]
         skip = self.has_header
         width = max(self._kept) + 1
         for _, cells in self._source.records():
@@ -440,20 +490,22 @@ _CP1252 = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte 
 codecs.register_error("as_cp1252", _as_cp1252)
 
 
-def number_formats(columns: Mapping[str, Sequence[str]], delimiter: str) -> dict[str, NumberFormat]:
-    """Return how columns write their numbers, from sampled cells; columns of words are left out.
+def column_formats(columns: Mapping[str, Sequence[str]], delimiter: str) -> dict[str, CellFormat]:
+    """Return how columns write their numbers and dates, from sampled cells; columns of words are left out.
 
     A comma of `1,234` may part thousands or decimals: other cells of the column tell, then other columns, then the
     separator of cells, which is no comma where commas part decimals.
     """
-    formats: dict[str, NumberFormat] = {}
+    formats: dict[str, CellFormat] = {}
     unsure: list[str] = []
     for name, cells in columns.items():
         numbers = [_bare(cell) for cell in cells if cell and cell.lower() not in NA_WORDS]
         if not numbers:
             continue
         if all(map(_PLAIN.fullmatch, numbers)):
-            formats[name] = PLAIN if set(numbers) <= set(cells) else NumberFormat(".", ",' ")
+            formats[name] = _bare_dates(name, numbers) or (
+                PLAIN if set(numbers) <= set(cells) else NumberFormat(".", ",' ")
+            )
         elif all(_THOUSANDS.fullmatch(n) or _PLAIN.fullmatch(n) for n in numbers):
             commas = [n for n in numbers if "," in n]
             alone = commas and all(map(_EITHER.fullmatch, commas))
@@ -465,13 +517,41 @@ def number_formats(columns: Mapping[str, Sequence[str]], delimiter: str) -> dict
                 unsure.append(name)
         elif all(map(_DECIMAL_COMMA.fullmatch, numbers)):
             formats[name] = NumberFormat(",", ".' ")
+        elif (dates := _dates(numbers)) is not None:
+            formats[name] = dates
     if unsure:
         sure = [how for name, how in formats.items() if name not in unsure]
-        decimal = any(how.decimal == "," for how in sure)
+        decimal = any(isinstance(how, NumberFormat) and how.decimal == "," for how in sure)
         pointed = any("." in cell for name, how in formats.items() if how is PLAIN for cell in columns[name])
         if decimal or (delimiter != "," and not pointed):
             formats |= dict.fromkeys(unsure, NumberFormat(",", ".' "))
     return formats
+
+
+def _dates(cells: Sequence[str]) -> DateFormat | None:
+    """Return how cells write dates otherwise than by ISO 8601; None: they are not all dates."""
+    if not cells[0][:1].isalnum() or not any(map(str.isdigit, cells[0])):
+        return None
+    for form in DATE_FORMATS:
+        with suppress(ValueError):
+            for cell in cells:
+                form.read(cell)
+            return form
+    return None
+
+
+def _bare_dates(name: str, cells: Sequence[str]) -> DateFormat | None:
+    """Return how a column that is named like a time writes it in digits alone: 20190421, or seconds since 1970."""
+    if _TIME_NAME.search(name) is None:
+        return None
+    if all(map(_UNIX.fullmatch, cells)):
+        return DateFormat("unix")
+    with suppress(ValueError):
+        if all(map(_BARE_DATE.fullmatch, cells)):
+            for cell in cells:
+                DateFormat("%Y%m%d").read(cell)
+            return DateFormat("%Y%m%d")
+    return None
 
 
 def _bare(text: str) -> str:

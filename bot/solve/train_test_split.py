@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from bot.solve.columns import group_of
 from bot.solve.solve_options import DetectedTask, SolveOptions
-from bot.solve.tables import UserTable
+from bot.solve.tables import NumberFormat, UserTable
 from bot.solve.task import Kind
 from scrapers.snapshots.times import parse_times
 from state.errors import UsageError
@@ -17,6 +17,12 @@ from state.words import plural
 
 _SHARE = 0.2
 _SEED = "own data"
+_FEWEST_TIMES = 20
+"""Of fewer, the latest rows are those of a time or two, which say little."""
+_TIME_NAME = re.compile(
+    r"(?:^|[\W_])(?:date|day|ds|dt|time|timestamp|datetime|month|week|hour|period)$|^(?:date|datetime|timestamp|time)",
+    re.IGNORECASE,
+)
 _BARE = re.compile(r"^(\d{4})(\d\d)(\d\d)$")
 
 Item = TypeVar("Item")
@@ -48,12 +54,30 @@ def split_table(
         return TrainTestSplit(empty, answered=False, how=f"the rows of {train.name} without {target}")
     if options.time is not None:
         test, how = _latest(train, options.time), f"the latest rows by {options.time}"
+    elif not options.shuffle and (column := _time_column(train, target)) is not None:
+        test, how = (
+            _latest(train, column),
+            f"the latest rows by {column} (--shuffle, if rows to predict are not later ones)",
+        )
     elif (group := group_of(train, target, options, detected)) is not None:
         test, how = _groups(list(train.column(group))), f"whole groups by {group}"
     else:
         test, how = _by_target(cells, kind), "rows drawn at random, alike in the target"
     detected.add("test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {how}")
     return TrainTestSplit(test, answered=True, how=how)
+
+
+def _time_column(train: UserTable, target: str) -> str | None:
+    """Return the column that says when a row was: it is named so or orders the table, and its times differ."""
+    for name in train.header:
+        if name == target or isinstance(train.formats.get(name), NumberFormat):
+            continue
+        times = parse_times(list(train.column(name)))
+        if times is None or len(set(times)) < _FEWEST_TIMES:
+            continue
+        if _TIME_NAME.search(name) or times in (sorted(times), sorted(times, reverse=True)):
+            return name
+    return None
 
 
 def _latest(train: UserTable, column: str) -> frozenset[int]:

@@ -15,7 +15,7 @@ from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.views.build import VERSION
 from bot.evaluation.views.split import SMALLEST, split_rows
-from bot.solve.build_snapshot import FEWEST, FORM, NUMBERS, build_snapshot, restore_form
+from bot.solve.build_snapshot import FEWEST, FORM, FORMATS, build_snapshot, restore_form
 from bot.solve.input_files import collect_files
 from bot.solve.solve_options import SolveOptions
 from scrapers.snapshots.snapshot import Snapshot
@@ -127,17 +127,21 @@ def test_of_one_whole_table_some_rows_are_withheld_with_their_answers(tmp_path):
     assert "target" not in table(snapshot.data / "test.csv")[0]
 
 
-@pytest.mark.parametrize("form", ["{:02}.01.2020", "202001{:02}", "{:02}/01/2020 14:03"])
+@pytest.mark.parametrize(
+    "form", ["{:02}.01.2020", "202001{:02}", "2020/01/{:02} 14:03", "{:02}/01/2020 2:03 PM", "January {}, 2020"]
+)
 def test_the_latest_rows_are_found_by_days_as_people_write_them(form, tmp_path):
-    lines = [[form.format(1 + n // 2), str(n % 5), str(n % 2)] for n in range(60)]
+    lines = [[f'"{form.format(1 + n // 2)}"', str(n % 5), str(n % 2)] for n in range(60)]
     write(tmp_path / "visits.csv", ["day", "x", "target"], lines)
-    snapshot, _ = grown(tmp_path / "visits.csv", tmp_path, time="day")
-    assert {row["day"] for row in table(snapshot.data / "test.csv")} == {form.format(day) for day in range(25, 31)}
+    snapshot, shown = grown(tmp_path / "visits.csv", tmp_path)
+    tested = {row["day"] for row in table(snapshot.data / "test.csv")}
+    assert {day[:10] for day in tested} == {f"2020-01-{day}" for day in range(25, 31)}
+    assert "--shuffle" in shown["test rows"]
 
 
 @pytest.mark.parametrize(
     ("asked", "part"),
-    [({"time": "day"}, lambda row: row["day"] >= "2020-01-25"), ({}, lambda row: row["patient"])],
+    [({"time": "day"}, lambda row: row["day"] >= "2020-01-25"), ({"shuffle": True}, lambda row: row["patient"])],
     ids=["the latest rows", "whole patients"],
 )
 def test_one_table_is_parted_by_time_or_by_groups(tmp_path, asked, part):
@@ -310,7 +314,7 @@ def test_the_test_table_has_the_decimal_commas_of_the_training_table(tmp_path):
     write(data / "test.csv", ["id;Preis"], [["30;1,234"], ["31;2 000"]])
     snapshot, _ = grown(data, tmp_path)
     assert [row["Preis"] for row in table(snapshot.data / "test.csv")] == ["1.234", "2000"]
-    assert json.loads((snapshot.path / NUMBERS).read_text())["formats"]["Preis"][0] == ","
+    assert json.loads((snapshot.path / FORMATS).read_text())["formats"]["Preis"][0] == ","
 
 
 def test_a_table_of_windows_is_read_and_said_to_be_one(tmp_path):

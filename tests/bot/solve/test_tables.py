@@ -115,13 +115,13 @@ def test_a_packed_table_is_read_like_another(tmp_path):
 
 def test_columns_write_numbers_as_another_table_does(tmp_path):
     train, _ = read(tmp_path, "a;b\n1,5;x\n2,5;y\n", "train.csv")
-    _, rows = read(tmp_path, "a;b\n1,234;x\n7;y\n", "test.csv", numbers=train.numbers)
-    assert rows == [["1.234", "x"], ["7", "y"]] and "b" not in train.numbers
+    _, rows = read(tmp_path, "a;b\n1,234;x\n7;y\n", "test.csv", formats=train.formats)
+    assert rows == [["1.234", "x"], ["7", "y"]] and "b" not in train.formats
 
 
 def test_plain_numbers_stay_as_they_are_written(tmp_path):
     table, rows = read(tmp_path, "a,b\n1.50,1e3\n2,-7\n")
-    assert rows == [["1.50", "1e3"], ["2", "-7"]] and set(table.numbers.values()) == {PLAIN}
+    assert rows == [["1.50", "1e3"], ["2", "-7"]] and set(table.formats.values()) == {PLAIN}
 
 
 @pytest.mark.parametrize(
@@ -138,3 +138,21 @@ def test_plain_numbers_stay_as_they_are_written(tmp_path):
 def test_what_is_no_table_is_refused_with_the_place(content, reason, tmp_path):
     with pytest.raises(TableError, match=reason):
         read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "dates"),
+    [
+        ("day", ["13.02.2019", "01.03.2019"], ["2019-02-13", "2019-03-01"]),
+        ("when", ["2010/01/01 00:00", "2010/01/01 01:00"], ["2010-01-01 00:00:00", "2010-01-01 01:00:00"]),
+        ("when", ["1/2/2010 3:04 PM", "1/31/2010 12:04 AM"], ["2010-01-02 15:04:00", "2010-01-31 00:04:00"]),
+        ("date", ["20190421", "20190422"], ["2019-04-21", "2019-04-22"]),
+        ("time", ["1555800000", "1555803600"], ["2019-04-20 22:40:00", "2019-04-20 23:40:00"]),
+        ("size", ["20190421", "20190422"], ["20190421", "20190422"]),
+        ("day", ["2019-04-21", "2019-04-22"], ["2019-04-21", "2019-04-22"]),
+        ("ratio", ["1/2", "3/4"], ["1/2", "3/4"]),
+    ],
+)
+def test_dates_are_written_as_iso_8601(name, cells, dates, tmp_path):
+    _, rows = read(tmp_path, f"{name},x\n" + "".join(f"{cell},1\n" for cell in cells * 3))
+    assert [row[0] for row in rows[:2]] == dates
