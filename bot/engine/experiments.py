@@ -56,9 +56,9 @@ class Experiment:
     """Hashes of the files that made it, by name."""
     retrain: str
     seconds: float | None
-    withdrawn: bool
-    """Whether a coder took it out of the choice."""
     result: ScoredExperiment
+    withdrawn: bool = False
+    """Whether a coder took it out of the choice."""
 
     @property
     def complete(self) -> bool:
@@ -154,8 +154,8 @@ def _of_row(row: ExperimentRow) -> Experiment:
         row.sources,
         row.retrain,
         row.seconds,
-        row.withdrawn,
         SCORED_EXPERIMENT.validate_python(row.result),
+        row.withdrawn,
     )
 
 

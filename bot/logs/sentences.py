@@ -39,6 +39,7 @@ _SENTENCES = {
     "lab.note": "lab {lab} notes: {text}",
     "experiment.logged": "experiment {name} of lab {lab}: {score} ({note})",
     "experiment.completed": "experiment {name} predicts the test rows now",
+    "experiment.withdrawn": "experiment {name} is withdrawn: {why}",
     "lab.report": "lab {lab} has written its report",
     "lab.closed": "lab {lab} closes after {turns} turns: {reason}",
     "draft.added": "draft {draft}: {title}",
