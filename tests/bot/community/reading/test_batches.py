@@ -151,6 +151,16 @@ async def test_a_batch_keeps_within_its_tokens_and_the_run_within_all_of_them(tm
         assert spent[-1] == 0
 
 
+async def test_a_first_batch_is_half_as_large_where_one_lab_lasts_until_the_end(tmp_path: Path) -> None:
+    settings, tokens = ReadingSettings(first_tokens=8_000), []
+    for labs in (False, True):
+        async with community(tmp_path / str(labs), model := Analyst(), 40, settings) as (context, _):
+            context.budget = replace(context.budget, labs=labs)
+            await read_batch(context, 1)
+            tokens.append(model.tokens)
+    assert tokens[1] <= 4_000 < tokens[0] <= 8_000
+
+
 async def test_a_topic_is_read_again_when_its_text_has_changed_and_not_when_votes_have(tmp_path: Path) -> None:
     async with community(tmp_path, Analyst()) as (context, clock):
         await read_batch(context, 1)
