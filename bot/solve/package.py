@@ -87,10 +87,15 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
     seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
     facts |= combining_facts(context.card, recipe, scripts)
     facts |= {"seconds": seconds, "cpus": context.machine.cpus}
-    (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    (folder / "predict.py").write_text(predict_text(), encoding="utf-8")
     texts = [*(code(context, node) for node in scripts), predict_text()]
-    (folder / "requirements.txt").write_text(requirements(context.machine, texts), encoding="utf-8")
+    packages = used_packages(context.machine, texts)
+    facts |= {
+        "imports": list(packages),
+        "is_constant": _is_constant(context.executor.folder.submission, len(facts["key"] or [1])),
+    }
+    (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    (folder / "predict.py").write_text(predict_text(packages.values()), encoding="utf-8")
+    (folder / "requirements.txt").write_text("".join(f"{one}\n" for one in packages.values()), encoding="utf-8")
     readme = folder / "README.md"
     readme.write_text(
         _described(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8"
@@ -106,17 +111,28 @@ def _add_withheld(withheld: Path, train: Path) -> None:
         train.write_bytes(content)
 
 
-def requirements(machine: Machine, scripts: Iterable[str]) -> str:
-    """Return the content of requirements.txt: those of the machine's packages that scripts import, at their versions."""
+def used_packages(machine: Machine, scripts: Iterable[str]) -> dict[str, str]:
+    """Return those of the machine's packages that scripts import, by the imported name, as lines of requirements.txt."""
     imported = {name for script in scripts for name in _imports(script)}
-    versions = dict(package.split(" ", 1) for package in machine.packages)
-    used = [name for name in versions if _IMPORTED_AS.get(name, name.replace("-", "_")) in imported]
-    return "".join(f"{name}=={versions[name]}\n" for name in used)
+    by_import = {
+        _IMPORTED_AS.get(name, name.replace("-", "_")): f"{name}=={version}"
+        for name, version in (package.split(" ", 1) for package in machine.packages)
+    }
+    return {name: requirement for name, requirement in by_import.items() if name in imported}
 
 
-def predict_text() -> str:
-    """Return predict.py."""
-    return _PREDICT.read_text(encoding="utf-8").replace("{{ combine }}", combine_text())
+def predict_text(packages: Iterable[str] = ()) -> str:
+    """Return predict.py, which `uv run` gives these packages (PEP 723)."""
+    quoted = ", ".join(f'"{package}"' for package in packages)
+    metadata = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{quoted}]\n# ///\n'
+    return metadata + _PREDICT.read_text(encoding="utf-8").replace("{{ combine }}", combine_text())
+
+
+def _is_constant(submission: Path, keys: int) -> bool:
+    """Whether all rows of a submission have the same predictions, as where nothing could be learned."""
+    with submission.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    return len({tuple(row[keys:]) for row in rows}) < 2
 
 
 def _imports(script: str) -> Iterable[str]:

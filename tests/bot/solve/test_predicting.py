@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def package_of(folder, **facts):
     """The functions of predict.py, as those of a package with these facts."""
     script = folder / "predict.py"
     script.write_text(predict_text(), encoding="utf-8")
-    written = {"keys": ["row"], "key": [], "columns": [], "next_id": 30, "has_header": True, "formats": {}, **facts}
+    written = {"keys": ["row"], "key": [], "columns": [], "next_id": 30, "has_header": True, "formats": {}}
+    written |= {"imports": [], "is_constant": False, "cpus": 1, **facts}
     (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "tables", tables)
@@ -106,6 +108,54 @@ def test_new_rows_may_be_of_windows_with_decimal_commas(tmp_path):
 def test_a_file_of_new_rows_that_is_missing_is_named(tmp_path):
     with pytest.raises(SystemExit, match="there is no file nosuch"):
         package_of(tmp_path, features=["row"])["add_rows"](Path("nosuch.csv"), tmp_path)
+
+
+CONSTANT = """import csv
+rows = list(csv.DictReader(open("data/test.csv")))
+with open("submission.csv", "w") as file:
+    file.write("row,y\\n" + "".join(f"{row['row']},{VALUE}\\n" for row in rows))
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "facts", "message"),
+    [
+        ("x\n" + "1\n" * 12, {}, "predicted the same for all rows"),
+        ("x\n" + "1\n" * 12, {"value": "float(row['x']) + int(row['row'])"}, None),
+        ("x\n1\n", {}, None),
+        ("x\n", {}, "no rows"),
+        ("z\n1\n", {}, "lacks the columns x"),
+        ("x\nmany\n2\n3\n", {"formats": {"x": [".", ""]}}, "row 1 has 'many' in `x`"),
+        ("x\n1\n", {"imports": ["no_such_package"]}, "packages are missing (no_such_package)"),
+    ],
+)
+def test_new_rows_are_predicted_or_one_sentence_says_why_not(tmp_path, new, facts, message):
+    value = facts.pop("value", "7")
+    solution = tmp_path / "solution"
+    (solution / "data").mkdir(parents=True)
+    (solution / "tables.py").write_text(Path(tables.__file__).read_text())
+    (solution / "predict.py").write_text(predict_text())
+    (solution / "s.py").write_text(CONSTANT.replace("{VALUE}", "{" + value + "}"))
+    written = {
+        "keys": ["row"],
+        "key": [],
+        "columns": ["y"],
+        "next_id": 0,
+        "has_header": True,
+        "formats": {},
+        "imports": [],
+    }
+    written |= {"is_constant": False, "cpus": 1, "seconds": 20, "weights": {"s.py": 1.0}, "space": "", "default": ["0"]}
+    written |= {"features": ["row", "x"], "files": None, "numbers": True, **facts}
+    (solution / "package.json").write_text(json.dumps(written))
+    (tmp_path / "new.csv").write_text(new)
+    command = [sys.executable, str(solution / "predict.py"), "new.csv"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if message is None:
+        assert done.returncode == 0, done.stderr
+        assert len((tmp_path / "predictions.csv").read_text().splitlines()) == new.count("\n")
+    else:
+        assert done.returncode == 1 and message in done.stderr and not (tmp_path / "predictions.csv").exists()
 
 
 @pytest.mark.parametrize(("ids", "first"), [(["30", "31", "32"], 30), (["3", "9", "5"], 10), (["a", "b"], 0)])

@@ -4,7 +4,7 @@ import json
 from asyncio import CancelledError, Event, create_task, sleep
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -155,8 +155,7 @@ async def test_a_first_batch_is_half_as_large_where_one_lab_lasts_until_the_end(
     settings, tokens = ReadingSettings(first_tokens=8_000), []
     for labs in (False, True):
         async with community(tmp_path / str(labs), model := Analyst(), 40, settings) as (context, _):
-            context.budget = replace(context.budget, labs=labs)
-            await read_batch(context, 1)
+            await read_batch(replace(context, budget=replace(context.budget, labs=labs)), 1)
             tokens.append(model.tokens)
     assert tokens[1] <= 4_000 < tokens[0] <= 8_000
 
