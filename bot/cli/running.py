@@ -14,7 +14,7 @@ from bot.execution.folder import RunFolder
 from bot.replay.progress import ReplayProgress, print_line
 from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import against_blind, disbelief, interval, made_as, medal
+from bot.report.words import against_blind, disbelief, interval, is_like_constant, made_as, medal
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 from sandbox.leftovers import left_by_killed
@@ -82,9 +82,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.run_id}: {result.error}"
         return
     if result.own_data:
-        yield verdict_of(result)
-        if blind := against_blind(result):
-            yield blind
+        lines = [verdict_of(result), *filter(None, [against_blind(result)])]
+        yield from reversed(lines) if is_like_constant(result) else lines
         yield f"expected on new rows (95%): {_expected(result)}"
         if result.baseline_handed_in:
             yield "no script was better than the safe baseline: more --time, or a language model with --model, may be"

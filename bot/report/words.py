@@ -190,10 +190,17 @@ def against_blind(result: RunResult) -> str | None:
     """Compare the validation score with that of one and the same prediction for all rows; None where either is unknown."""
     if result.blind_score is None or result.validation_score is None:
         return None
-    return (
-        f"Validation {score(result.validation_score)}, where the best prediction that is the same for all rows scores "
-        f"{score(result.blind_score)}."
-    )
+    doubt = "Not better than a constant beyond noise: validation" if is_like_constant(result) else "Validation"
+    return f"{doubt} {score(result.validation_score)}; the best constant scores {score(result.blind_score)}."
+
+
+def is_like_constant(result: RunResult) -> bool:
+    """Whether one and the same prediction for all rows is as good as the result, as far as is known."""
+    if result.blind_score is None or result.validation_score is None:
+        return False
+    low, high = result.validation_interval or (result.validation_score, result.validation_score)
+    better = result.oriented(result.validation_score) > result.oriented(result.blind_score)
+    return not better or low <= result.blind_score <= high
 
 
 def verdict(result: RunResult) -> str:

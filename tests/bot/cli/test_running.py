@@ -36,6 +36,17 @@ def test_own_data_has_no_table_of_medals_and_says_where_a_baseline_was_not_beate
     assert "medal" not in text and "predictions: runs/a/submission.csv" in text and "more --time" in text
 
 
+@pytest.mark.parametrize(
+    ("blind", "interval", "first"),
+    [(0.4, (0.2, 0.3), "The validation score is 0.25"), (0.29, (0.2, 0.3), "Not better"), (0.2, None, "Not better")],
+)
+def test_a_result_that_a_constant_reaches_says_so_first(
+    capsys: pytest.CaptureFixture[str], blind: float, interval: tuple[float, float] | None, first: str
+) -> None:
+    scores = {"score": None, "validation_score": 0.25, "blind_score": blind, "validation_interval": interval}
+    assert printed(capsys, own_data=True, n_teams=0, **scores).startswith(first)
+
+
 @pytest.mark.parametrize(("changes", "word"), [({"guards": [DOUBT]}, "doubted"), ({"n_teams": 1}, "one team")])
 def test_a_medal_that_may_not_be_spoken_of_is_not_printed(
     capsys: pytest.CaptureFixture[str], changes: dict[str, object], word: str
