@@ -87,6 +87,15 @@ def retrained(context: RunContext, node: int) -> Retrained | None:
     return context.steps.find(SEALED_RUN, Key(node))
 
 
+def retrained_members(context: RunContext) -> tuple[int, int]:
+    """Return how many of the newest ensemble's members had their run on all rows, and how many have a command for it."""
+    if context.blend is None or context.experiments is None:
+        return 0, 0
+    members = [one for one in context.experiments.all() if one.node in context.blend.weights and _may_run(one)]
+    done = {key.node for key in context.steps.all(SEALED_RUN)}
+    return sum(one.node in done for one in members), len(members)
+
+
 @dataclass
 class SealedRuns:
     """The sealed runs of one run."""

@@ -28,6 +28,7 @@ from bot.engine.context import RunContext
 from bot.engine.experiments import ROLES, LabPosition, Logged
 from bot.engine.families import families_of
 from bot.engine.results import present_ensemble
+from bot.engine.sealed import retrained_members
 from bot.evaluation.answers.board import thresholds
 from bot.models import Item
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
@@ -115,6 +116,11 @@ class Commands:
             lines.append(f"best experiment: {best.name}, {best.shown_score} ({context.card.metric.direction})")
         if (blend := context.blend) is not None:
             lines.append(ensemble_line(context, blend))
+        done, members = retrained_members(context)
+        if members:
+            lines.append(
+                f"runs on all rows: {done} of {members} members done; those that are left need time after `lab done`"
+            )
         if places := context.executor.settings.board():
             at = asdict(thresholds(places))
             lines.append(

@@ -16,7 +16,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.experiments import Experiment, Kind
 from bot.engine.fits import PortfolioFits
-from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, retrained
+from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, retrained, retrained_members
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
@@ -79,6 +79,18 @@ def test_the_ensembles_heaviest_members_come_first_then_the_three_best_each_once
     assert due([fitted, *known[1:]]) == 2, "the engine knows how models of the portfolio are made"
     assert due(known, weights={99: 1.0}) == 2, "a member that is no experiment cannot be made again"
     assert due(known, at=10.0, labs_ended=True) == 2
+
+
+def test_members_of_the_ensemble_that_can_be_made_again_are_counted() -> None:
+    known = [experiment(2), experiment(3, retrain=""), experiment(4), experiment(5)]
+    context: Any = SimpleNamespace(
+        experiments=SimpleNamespace(all=lambda: known),
+        blend=SimpleNamespace(weights={2: 0.5, 3: 0.3, 4: 0.2}),
+        steps=SimpleNamespace(all=lambda kind: {Key(node): Retrained(None, "") for node in (4, 5)}),
+    )
+    assert retrained_members(context) == (1, 2)
+    context.blend = None
+    assert retrained_members(context) == (0, 0)
 
 
 def test_a_stack_that_is_better_than_the_ensemble_comes_before_its_members() -> None:
