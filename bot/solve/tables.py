@@ -159,6 +159,11 @@ class UserTable:
         """The file's name, for sentences."""
         return self.path.name
 
+    @property
+    def delimiter(self) -> str:
+        """What parts its cells."""
+        return self._source.delimiter
+
     @classmethod
     def read(
         cls, path: Path, *, has_header: bool | None = None, formats: "Mapping[str, CellFormat] | None" = None
