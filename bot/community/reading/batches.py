@@ -145,9 +145,7 @@ def _allowance(context: RunContext, batches: Sequence[Batch]) -> int:
     """Return the tokens of the next batch: more than the last one's if reading pays, fewer if not, equal while unknown."""
     settings = context.settings_of(ReadingSettings)
     if not batches:
-        # Where one lab lasts until the end, its coder has read the posts by the time that summaries of them could guide it.
-        first = settings.first_tokens // 2 if context.budget.one_lab_a_slot else settings.first_tokens
-        return min(first, settings.most_tokens)
+        return min(settings.first_tokens, settings.most_tokens)
     factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
     left = settings.most_tokens - sum(batch.used for batch in batches)
     return min(round(batches[-1].allowed * factor), left)

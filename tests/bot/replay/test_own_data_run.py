@@ -76,7 +76,7 @@ def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(
     assert len(made) == 60 and set(made[0]) == {"row", "rose", "tulip"}
     page = (run / "report.html").read_text()
     assert "leaderboard" not in page.lower() and "team" not in page.split("<main>")[0]
-    assert "the same for all rows scores 0.5." in page
+    assert "the best constant scores 0.5." in page
     assert "The validation score is" in page and "predict.py NEW.csv" in page
     assert bot("audit", run).exit_code == 0
 

@@ -105,6 +105,8 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
     answers = Answers()
 
     def first_script_fails(request: Request) -> Reply | str:
+        if answers.scripts > 3:
+            return failure(401, "withdrawn", "invalid_api_key")
         reply = answers(request)
         if isinstance(reply, Reply) and answers.scripts == 1:
             return "Too bold.\n```python\nimport pandas as pd\nraise KeyError('no such column')\n```"

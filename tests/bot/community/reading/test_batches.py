@@ -4,7 +4,7 @@ import json
 from asyncio import CancelledError, Event, create_task, sleep
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -149,15 +149,6 @@ async def test_a_batch_keeps_within_its_tokens_and_the_run_within_all_of_them(tm
         assert 2_000 < spent[0] <= 4_000
         assert sum(spent) <= 7_000
         assert spent[-1] == 0
-
-
-async def test_a_first_batch_is_half_as_large_where_one_lab_lasts_until_the_end(tmp_path: Path) -> None:
-    settings, tokens = ReadingSettings(first_tokens=8_000), []
-    for labs in (False, True):
-        async with community(tmp_path / str(labs), model := Analyst(), 40, settings) as (context, _):
-            await read_batch(replace(context, budget=replace(context.budget, labs=labs)), 1)
-            tokens.append(model.tokens)
-    assert tokens[1] <= 4_000 < tokens[0] <= 8_000
 
 
 async def test_a_topic_is_read_again_when_its_text_has_changed_and_not_when_votes_have(tmp_path: Path) -> None:
