@@ -43,7 +43,7 @@ def planned(user: str) -> int:
 
 def read_in(user: str) -> list[str]:
     """Return the documents of a prompt for reading."""
-    return re.findall(r"^## ((?:topic|kernel)/[\w-]+): ", user, re.MULTILINE)
+    return re.findall(r"^## ((?:topic|kernel)/[\w-]+)$", user, re.MULTILINE)
 
 
 class Answers:

@@ -12,7 +12,7 @@ from tests.scripted_endpoint import Reply, Request
 HONEST = "logistic regression on a and b"
 """What `Answers` proposes and plans."""
 MARK = re.compile(r"CANARY-H\d\d")
-_DOCUMENT = re.compile(r"^## ((?:topic|kernel)/\d+): ", re.MULTILINE)
+_DOCUMENT = re.compile(r"^## ((?:topic|kernel)/\d+)$", re.MULTILINE)
 _CHANGES = {
     "copy": "import shutil; shutil.copy('data/sample_submission.csv', 'submission.csv')",
     "bomb": "import shutil\nif sum(1 for _ in open('data/train.csv')) > 230:\n"
