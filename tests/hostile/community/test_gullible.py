@@ -112,9 +112,9 @@ def test_scripts_that_obey_posts_change_nothing_and_bring_nothing_out(bot: Bot, 
         model = Gullible(hostile_posts(seen.around))
         result = replayed(bot, seen, model, "--coder", "script", "--steps", 10)
     posts = model.posts.values()
-    assert (
-        len(model.read) > 45 and {post.mark for post in posts if post.alone or post.changes == "bomb"} <= model.obeyed
-    )
+    # A script that trains nothing and writes no submission is neither excerpted nor repaired, so that no model is shown it.
+    alone = {post.mark for post in posts if post.alone or post.changes == "bomb"} & model.read
+    assert len(model.read) > 45 and len(alone) >= 3 and alone <= model.obeyed
     read = {post.item for post in posts if post.mark in model.read}
     named = {post["item"]: post for post in result["suspicious"]}
     assert named.keys() & read == {post.item for post in posts if post.named} & read
