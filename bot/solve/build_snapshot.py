@@ -12,7 +12,7 @@ from bot.solve.class_folders import index_folders
 from bot.solve.columns import NUMBERED, id_of, refuse_answers, target_of
 from bot.solve.input_files import CollectedFiles, InputFiles, find_tables, refuse_formats
 from bot.solve.solve_options import DetectedTask, SolveOptions
-from bot.solve.tables import NA_WORDS, TableError, UserTable, is_table
+from bot.solve.tables import NA_WORDS, PLAIN, TableError, UserTable, is_table
 from bot.solve.task import Task, task_of, task_of_sample
 from bot.solve.train_test_split import TrainTestSplit, split_table
 from scrapers.imports.linking import link_or_copy
@@ -84,7 +84,7 @@ def build_snapshot(
             f"{source} holds no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders of files by class: "
             "there is nothing to learn from"
         )
-    rows = _without_answers(_rows(files, options, detected), detected)
+    rows = _leave_out_answers(_rows(files, options, detected), detected)
     folder.mkdir()
     _write_data(rows, folder)
     _write_task(rows, folder, slug, now)
@@ -106,15 +106,20 @@ def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _
                 f"all rows of {test.name}; {sample.name} shows {plural(sample.length, 'row')} as examples",
             )
         targets = tuple(name for name in (task.target or task.columns) if name in train.header)
-        one = len(key) == 1
-        return _Rows(
-            files, targets, task, key[0] if one else numbered, not one, has_sample=True, key=() if one else key
-        )
+        # Rows are numbered where the key cannot stand as it is written: it has several columns, or is a date to be read.
+        is_rewritten = test is not None and key[0] in test.header and _is_rewritten(key[0], train, test, sample)
+        is_plain = len(key) == 1 and not is_rewritten
+        id_name, key = (key[0], ()) if is_plain else (numbered, key)
+        return _Rows(files, targets, task, id_name, not is_plain, has_sample=True, key=key)
     target = target_of(train, test, options, detected)
     if test is not None:
         refuse_answers(test, target)
     task = task_of(train, target, options.metric, detected)
     id_column = id_of(train, test, target, options, detected)
+    if id_column is not None:  # it stands in the predictions, as it is written
+        train = train.without_formats([id_column])
+        test = None if test is None else test.without_formats([id_column])
+        files = replace(files, train=train, test=test)
     split = None if test is not None else split_table(train, target, task.kind, options, detected)
     withheld = len(split.test) if split is not None and split.answered else 0
     taught = sum(cell != "" for cell in train.column(target)) - withheld
@@ -125,7 +130,7 @@ def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _
     return _Rows(files, (target,), task, id_column or numbered, id_column is None, split)
 
 
-def _without_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
+def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
     """Leave out tables beside the others that hold the target of test rows, which scripts must not see."""
     test = rows.files.test
     if test is None or rows.id not in test.header:
@@ -150,6 +155,12 @@ def _holds_answers(path: Path, rows: _Rows, tests: Set[str]) -> bool:
     return rows.id in table.header and any(name in table.header for name in rows.targets) and not tests.isdisjoint(
         table.column(rows.id)
     )  # fmt: skip
+
+
+def _is_rewritten(name: str, *tables: UserTable | None) -> bool:
+    """Whether a column's cells are written otherwise for scripts than in the tables."""
+    formats = [table.formats.get(name) for table in tables if table is not None]
+    return any(how is not None and how != PLAIN for how in formats)
 
 
 def _sample_key(sample: UserTable, test: UserTable | None) -> tuple[str, ...]:
@@ -208,6 +219,7 @@ def _is_short(sample: UserTable, test: UserTable | None) -> bool:
 
 def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> None:
     """Write the person's key of each test row beside its number, in the order of a sample that has them all."""
+    test, sample = (table.without_formats(rows.key) for table in (test, sample))
     places = [test.header.index(name) for name in rows.key]
     number_of = {
         tuple(cells[at] for at in places): number for number, cells in enumerate(test.rows(), rows.files.train.length)

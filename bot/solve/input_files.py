@@ -6,7 +6,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.solve.solve_options import DetectedTask, SolveOptions
-from bot.solve.tables import DateFormat, NumberFormat, TableError, UserTable, is_table
+from bot.solve.tables import TEXT_SUFFIXES, DateFormat, NumberFormat, TableError, UserTable, is_table
 from scrapers.kaggle.samples import find_samples
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.tables import write_table
@@ -93,7 +93,7 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     test_name = options.choose("test", "test", test_names, source) if test_names else None
     test = None if test_name is None else tables.read(test_name, like=train)
     if sample is not None:
-        sample = UserTable.read(sample.path, formats=train.formats)
+        sample = tables.read(sample.name, like=train)
     if left_out:
         detected.add("left out", f"{', '.join(sorted(left_out))}: answers of the test rows, which scripts must not see")
     roles = {*used, *left_out, test_name, *samples, DESCRIPTION}
@@ -137,8 +137,12 @@ class _Tables:
     def __init__(self, files: Mapping[str, Path], options: SolveOptions) -> None:
         self._files = files
         self._options = options
-        self.names = [name for name in files if "/" not in name and is_table(name)]
         self._read: dict[str, UserTable] = {}
+        self.names = [name for name in files if "/" not in name and is_table(name)]
+        texts = [name for name in files if "/" not in name and is_table(name, TEXT_SUFFIXES)]
+        # Beside tables a text is a README; by itself it may be one of several columns.
+        told = [name for name in texts if _tokens(name) & (_TRAIN | _TEST)]
+        self.names += told if self.names else [name for name in texts if len(self.header(name)) > 1]
 
     def read(self, name: str, *, like: UserTable | None = None) -> UserTable:
         """Return a table by its path within the data, or one that lies elsewhere; raises UsageError."""
@@ -184,11 +188,9 @@ def _samples(tables: _Tables, options: SolveOptions) -> list[str]:
 def _without_answers(names: Sequence[str]) -> tuple[list[str], set[str]]:
     """Part test tables from those that hold their labels (`y_test.csv`)."""
     answers = {name for name in names if _tokens(name) & _LABELS}
-    return (
-        ([name for name in names if name not in answers], answers)
-        if len(answers) < len(names)
-        else (list(names), set())
-    )
+    if len(answers) == len(names):
+        return list(names), set()
+    return [name for name in names if name not in answers], answers
 
 
 def _by_contents(tables: _Tables, rest: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -220,25 +222,34 @@ def _training_table(
 ) -> tuple[UserTable, list[str]]:
     """Return the training table and the files of which it is made: one, or features and labels, which are joined."""
     if len(names) == 2:
+        others = (
+            name for name in tables.names if name not in names and _tokens(name) & _TEST and not _tokens(name) & _LABELS
+        )
+        known_features = {column for name in others for column in tables.header(name)}
         for features, labels in (names, names[::-1]):
             if _tokens(features) & _LABELS and not _tokens(labels) & _LABELS:
                 continue
-            joined = _join(tables.read(features), tables.read(labels), collected.scratch / "train.csv", detected)
+            out = collected.scratch / "train.csv"
+            joined = _join(tables.read(features), tables.read(labels), known_features, out, detected)
             if joined is not None:
                 return joined, [features, labels]
     chosen = options.choose("training", "train", names, collected.source)
     return tables.read(chosen), [chosen]
 
 
-def _join(features: UserTable, labels: UserTable, out: Path, detected: DetectedTask) -> UserTable | None:
+def _join(
+    features: UserTable, labels: UserTable, known_features: Set[str], out: Path, detected: DetectedTask
+) -> UserTable | None:
     """Write each row of features with its labels; None where no columns of both tell which row is which.
+
+    `known_features` are the columns of test tables: labels have others.
 
     Where they share no columns and have equally many rows, rows are taken in order (`X_train.csv`, `y_train.csv`).
     """
     numbered = [name for name in labels.header if name.startswith("Unnamed: ")]
     key = [name for name in features.header if name in labels.header and name not in numbered]
     added = [name for name in labels.header if name not in key and name not in numbered]
-    if not added or len(key) == len(features.header):
+    if not added or len(key) == len(features.header) or not known_features.isdisjoint(added):
         return None
     if not key and features.length != labels.length:
         return None
@@ -258,7 +269,7 @@ def _join(features: UserTable, labels: UserTable, out: Path, detected: DetectedT
         for number, cells in enumerate(features.rows())
     ]
     known = sum(row_key in by_key for row_key in keys)
-    if len(set(keys)) < len(keys) or known < len(keys) / 2:
+    if len(set(keys)) < len(keys) or known < max(len(keys), len(by_key)) / 2:
         return None
     nothing = [""] * len(added)
     rows = ([*cells, *by_key.get(row_key, nothing)] for row_key, cells in zip(keys, features.rows(), strict=True))

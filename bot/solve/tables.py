@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
@@ -23,7 +23,9 @@ from typing import Any
 
 DELIMITERS = ",;\t|"
 OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".psv")
+SUFFIXES = (".csv", ".tsv", ".tab", ".psv")
+TEXT_SUFFIXES = (".txt", ".dat", ".data")
+"""Of files that may as well be prose."""
 LONGEST_CELL = 16_000_000
 """Characters; a quote that is never closed must not swallow a whole file."""
 _HEAD_BYTES, _HEAD_ROWS = 1 << 18, 200
@@ -53,7 +55,6 @@ _DECIMAL_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:[. ']\d{3})+|\d+)(?:,\d*)?|[-+]?
 _THOUSANDS = re.compile(r"[-+]?(?:\d{1,3}(?:[,' ]\d{2,3})*[,' ]\d{3}|\d+)(?:\.\d*)?|[-+]?\.\d+")
 _EITHER = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 """A comma that may part thousands or decimals: 1,234."""
-_GROUPED = re.compile(r"\d[,.' ]\d{3}(?!\d)")
 _CURRENCY = re.compile(r"^([-+(]?)\s*(?:[$€£¥₹]|USD|EUR|GBP|CHF)\s*|\s*(?:[$€£¥₹%]|USD|EUR|GBP|CHF)\s*(\)?)$")
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2019": "'"})
 _R_NA = re.compile(r"(?<![^,;\t])NA(?![^,;\t\r\n])")
@@ -101,12 +102,13 @@ class DateFormat:
             date = self.read(cell.strip())
         except (ValueError, OverflowError, OSError):
             return cell
-        return (
-            date.isoformat(" ") if "%H" in self.form or "%I" in self.form or self.form == "unix" else str(date.date())
-        )
+        has_time = self.form == "unix" or "%H" in self.form or "%I" in self.form
+        return date.isoformat(" ") if has_time else str(date.date())
 
     def read(self, text: str) -> datetime:
         """Return the time that a cell spells; raises ValueError where it spells none."""
+        if self.form.startswith("%d.%m.%y") and len(text) < len("21.04.19"):
+            raise ValueError("a version, such as 1.4.19")
         if self.form == "unix":
             return datetime.fromtimestamp(int(text), UTC).replace(tzinfo=None)
         return datetime.strptime(text, self.form)  # noqa: DTZ007 (as the table has it)
@@ -114,19 +116,8 @@ class DateFormat:
 
 CellFormat = NumberFormat | DateFormat
 _DAYS = (
-    *(
-        "%m/%d/%Y",
-        "%d/%m/%Y",
-        "%Y/%m/%d",
-        "%m/%d/%y",
-        "%d/%m/%y",
-        "%d.%m.%Y",
-        "%d.%m.%y",
-        "%Y.%m.%d",
-        "%m-%d-%Y",
-        "%d-%m-%Y",
-    ),
-    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%a %b %d %Y"),
+    *("%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%Y.%m.%d"),
+    *("%m-%d-%Y", "%d-%m-%Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%a %b %d %Y"),
 )
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %I:%M %p", "T%H:%M:%S")
 DATE_FORMATS = tuple(DateFormat(day + hour) for day in _DAYS for hour in _HOURS)
@@ -164,6 +155,11 @@ class UserTable:
         """What parts its cells."""
         return self._source.delimiter
 
+    def without_formats(self, names: Iterable[str]) -> "UserTable":
+        """Return the table with the cells of these columns as they are written."""
+        written = frozenset(names)
+        return replace(self, formats={name: how for name, how in self.formats.items() if name not in written})
+
     @classmethod
     def read(
         cls, path: Path, *, has_header: bool | None = None, formats: "Mapping[str, CellFormat] | None" = None
@@ -171,7 +167,7 @@ class UserTable:
         """Check a table from its first row to its last.
 
         Args:
-            path: a text (`SUFFIXES`), perhaps packed (`OPENERS`).
+            path: a text, perhaps packed (`OPENERS`).
             has_header: whether the first row names the columns; None: by its contents.
             formats: how columns write numbers and dates, as another table of the same data has them.
 
@@ -233,10 +229,10 @@ class UserTable:
         return (cells[place] for cells in self.rows())
 
 
-def is_table(name: str) -> bool:
-    """Whether a file has the name of a text table, perhaps packed."""
+def is_table(name: str, suffixes: Sequence[str] = SUFFIXES) -> bool:
+    """Whether a file has the name of a table, perhaps packed."""
     path = Path(name.lower())
-    return (path.with_suffix("").suffix if path.suffix in OPENERS else path.suffix) in SUFFIXES
+    return (path.with_suffix("").suffix if path.suffix in OPENERS else path.suffix) in suffixes
 
 
 @dataclass(frozen=True)
@@ -297,7 +293,7 @@ def _survey(
     """Read all rows; return a sample spread over the table, counts, and which columns hold anything."""
     sample: list[list[str]] = []
     filled = [False] * width
-    found, blank, short, first_short, stride = _Survey(), 0, 0, 0, 1
+    survey, blank, short, first_short, stride = _Survey(), 0, 0, 0, 1
     for line, cells in islice(source.records(), int(skip), None):
         if _is_filler(cells, width):
             blank += 1
@@ -313,21 +309,21 @@ def _survey(
             cells = cells + [""] * (width - len(cells))
         if not all(filled):
             filled = [was or cells[at] != "" for at, was in enumerate(filled)]
-        if found.rows % stride == 0:
+        if survey.rows % stride == 0:
             sample.append(cells)
             if len(sample) >= 2 * _SAMPLED_ROWS:
                 sample, stride = sample[::2], 2 * stride
-        found.rows += 1
-    if short > max(1, _MOST_SHORT * found.rows) or (short and found.rows < 1 / _MOST_SHORT):
+        survey.rows += 1
+    if short > max(1, _MOST_SHORT * survey.rows) or (short and survey.rows < 1 / _MOST_SHORT):
         cells_of = f"fewer cells than the header, which has {width}"
-        raise TableError(f"{name}:{first_short}: the row has {cells_of}; {short:,} of {found.rows:,} rows are so")
+        raise TableError(f"{name}:{first_short}: the row has {cells_of}; {short:,} of {survey.rows:,} rows are so")
     if short:
-        found.notes.append(
-            f"{short:,} of {found.rows:,} rows lack cells at their ends, the first in line {first_short}"
+        survey.notes.append(
+            f"{short:,} of {survey.rows:,} rows lack cells at their ends, the first in line {first_short}"
         )
     if blank:
-        found.notes.append(f"{blank:,} row{'s' * (blank > 1)} without values {'are' if blank > 1 else 'is'} left out")
-    return sample, found, filled
+        survey.notes.append(f"{blank:,} row{'s' * (blank > 1)} without values {'are' if blank > 1 else 'is'} left out")
+    return sample, survey, filled
 
 
 def _is_filler(cells: Sequence[str], width: int) -> bool:
@@ -378,7 +374,7 @@ def _is_data(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     if numeric and not all(_PLAIN.fullmatch(first[at]) for at in numeric):
         return False
     words = [at for at in range(len(first)) if at not in numeric]
-    repeated = [at for at in words if sum(cells[at] == first[at] for cells in rows) > 0]
+    repeated = [at for at in words if any(cells[at] == first[at] for cells in rows)]
     if not numeric:
         return len(repeated) > len(words) / 2
     names = [first[at] for at in numeric]

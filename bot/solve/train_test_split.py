@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 from bot.solve.columns import group_of
@@ -17,6 +18,8 @@ from state.words import plural
 
 _SHARE = 0.2
 _SEED = "own data"
+_HEAD_ROWS = 200
+"""Rows by which a column is seen to hold no times, before all of it is read."""
 _FEWEST_TIMES = 20
 """Of fewer, the latest rows are those of a time or two, which say little."""
 _TIME_NAME = re.compile(
@@ -69,15 +72,24 @@ def split_table(
 
 def _time_column(train: UserTable, target: str) -> str | None:
     """Return the column that says when a row was: it is named so or orders the table, and its times differ."""
-    for name in train.header:
-        if name == target or isinstance(train.formats.get(name), NumberFormat):
+    head = list(islice(train.rows(), _HEAD_ROWS))
+    for place, name in enumerate(train.header):
+        is_number = isinstance(train.formats.get(name), NumberFormat)
+        if name == target or is_number or parse_times([cells[place] for cells in head]) is None:
             continue
         times = parse_times(list(train.column(name)))
         if times is None or len(set(times)) < _FEWEST_TIMES:
             continue
-        if _TIME_NAME.search(name) or times in (sorted(times), sorted(times, reverse=True)):
+        ordered = sorted(times)
+        is_of_rows = _TIME_NAME.search(name) or times in (ordered, ordered[::-1])
+        if is_of_rows and 2 * sum(time >= _first_late(ordered) for time in times) < len(times):
             return name
     return None
+
+
+def _first_late(ordered: Sequence[float]) -> float:
+    """Return the time from which on rows are the latest ones."""
+    return ordered[-max(1, round(_SHARE * len(ordered)))]
 
 
 def _latest(train: UserTable, column: str) -> frozenset[int]:
@@ -94,7 +106,7 @@ def _latest(train: UserTable, column: str) -> frozenset[int]:
             f"--time-column {column}: {odd[1][:40]!r} in row {odd[0]} of {train.name} is no time such as 2017-10-25, "
             "2017-10-25T14:03 or 25.10.2017"
         )
-    first = sorted(times)[-max(1, round(_SHARE * len(times)))]
+    first = _first_late(sorted(times))
     test = frozenset(row for row, time in enumerate(times) if time >= first)
     if len(test) == len(times):
         raise UsageError(f"--time-column {column}: too many rows of {train.name} have the same time")

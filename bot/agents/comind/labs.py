@@ -47,8 +47,8 @@ _FIRST = "A first solution"
 _FIRST_TEXT = (
     "Nothing is published here so far. Log a simple model early, then add features and other families of models."
 )
-_ON = "On from the best"
-_ON_TEXT = "Go on from the experiment that you are given: find what the ensemble lacks, and add it."
+_CONTINUATION = "On from the best"
+_CONTINUATION_TEXT = "Go on from the experiment that you are given: find what the ensemble lacks, and add it."
 _NEW = "A new start"
 _NEW_TEXT = "Start anew, with features or a family of models that no experiment of this run has used."
 _EXPERIMENTS, _FILES = 12, 40
@@ -62,8 +62,7 @@ class LabTerms:
 
     seconds: float | None = None
     """Its least time in seconds; None: by its plan and the settings."""
-    most: float = math.inf
-    """Its longest time in seconds."""
+    longest_seconds: float = math.inf
     advice: str = ""
     """What the planner and the coder are told about it."""
 
@@ -101,7 +100,7 @@ class LabsBriefing:
             codebase=draft.codebase_node,
             parents=action.parents[1:],
             seconds=planned if terms.seconds is None else max(planned or 0.0, terms.seconds),
-            most=terms.most,
+            most=terms.longest_seconds,
             known=(*provenance(context, draft), *knowledge.items),
             replied=partial(self._intake.begin, "posts", action.draft_id),
             ideas=lambda: [(_idea_line(idea, idea.number in chosen), idea.item) for idea in idea_texts(context)],
@@ -134,7 +133,7 @@ class LabsBriefing:
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
             # No model is asked: the time that is left is better spent on experiments.
-            title, text = (_ON, _ON_TEXT) if parents else (_NEW, _NEW_TEXT)
+            title, text = (_CONTINUATION, _CONTINUATION_TEXT) if parents else (_NEW, _NEW_TEXT)
             self._keep(draft_id, f"{title} ({draft_id})", text, parents)
             return
         await self._intake.ready("posts", draft_id - 1)
@@ -209,22 +208,24 @@ class LabsBriefing:
 
 
 def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
-    """Return a lab's experiments that were compared with another one, the clearest differences first."""
+    """Return a lab's experiments that were comparisons with another one, the clearest differences first."""
     log = context.experiments
-    known = {} if log is None else {one.name: one for one in log.all()}
-    compared = [(one, one.result.gain) for one in known.values() if one.lab == lab and one.result.gain is not None]
-    compared.sort(key=lambda pair: -abs(pair[1].value) / (pair[1].std_error or math.inf))
+    experiment_by_name = {} if log is None else {one.name: one for one in log.all()}
+    comparisons = [
+        (one, one.result.gain) for one in experiment_by_name.values() if one.lab == lab and one.result.gain is not None
+    ]
+    comparisons.sort(key=lambda pair: -abs(pair[1].value) / (pair[1].std_error or math.inf))
     ideas = {idea.number: idea.text for idea in idea_texts(context)}
 
-    def used(one: Experiment | None) -> Uses | None:
+    def uses_of(one: Experiment | None) -> Uses | None:
         if one is None:
             return None
         files = {name: context.store.blob(sha).decode(errors="replace") for name, sha in one.sources.items()}
         return uses(files, f"{one.name}: {one.note}", ideas)
 
     parts = []
-    for one, gain in compared[:_EXPERIMENTS]:
-        own, before = used(one), used(known.get(gain.over))
+    for one, gain in comparisons[:_EXPERIMENTS]:
+        own, before = uses_of(one), uses_of(experiment_by_name.get(gain.over))
         parts.append(
             ComponentNote(
                 name=one.name[:160],
@@ -244,15 +245,15 @@ def _room(context: RunContext, best: float | None, execution_seconds: float, ter
     `best` is the seconds of the best script, `execution_seconds` the time limit of one.
     """
     usable, total = context.budget.usable(best), context.budget.seconds
-    left = min(usable, DAY, terms.most)
+    seconds = min(usable, DAY, terms.longest_seconds)
     usual = context.settings_of(LabSettings).seconds(total, usable, terms.seconds)
     return Room(
         most=1,
-        usual=min(1.0, usual / left),
-        least=min(1.0, (terms.seconds or SHORTEST) / left),
-        of_run=left / total,
+        usual=min(1.0, usual / seconds),
+        least=min(1.0, (terms.seconds or SHORTEST) / seconds),
+        of_run=seconds / total,
         execution_seconds=execution_seconds,
-        seconds=left,
+        seconds=seconds,
         lab=True,
     )
 
@@ -270,9 +271,9 @@ def starting_point(parents: tuple[int, ...]) -> str:
 def _idea_line(idea: IdeaText, chosen: bool) -> str:
     gains = ", ".join(f"{gain:+.3g}" for gain in idea.gains)
     error = "" if idea.error is None else f" ± {idea.error:.2g}"
-    measured = f": gain {gains}{error}" if gains else ""
-    about = f"idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{measured})"
-    return f"{'*' if chosen else '-'} {about}: {line(idea.text, _IDEA)}"
+    gain_text = f": gain {gains}{error}" if gains else ""
+    label = f"idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{gain_text})"
+    return f"{'*' if chosen else '-'} {label}: {line(idea.text, _IDEA)}"
 
 
 def _family_advice(parents: tuple[int, ...], tree: Tree) -> str:

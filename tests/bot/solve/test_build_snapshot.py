@@ -365,6 +365,19 @@ def test_a_sample_of_a_few_rows_shows_the_form_and_all_test_rows_are_predicted(t
     assert "2 rows as examples" in shown["predictions"]
 
 
+def test_dates_that_identify_rows_are_read_and_stand_in_predictions_as_they_were_written(task, tmp_path):
+    days = [[f"{1 + n % 28}.{1 + n // 28:02}.2019", *row[1:]] for n, row in enumerate(FEATURES)]
+    write(task / "train.csv", ["day", "x", "z", "y"], [[*row, f"{n % 7}.5"] for n, row in enumerate(days[:40])])
+    write(task / "test.csv", ["day", "x", "z"], days[40:])
+    write(task / "sample_submission.csv", ["day", "y"], [[row[0], "0"] for row in days[:39:-1]])
+    snapshot, _ = grown(task, tmp_path)
+    assert table(snapshot.data / "test.csv")[0]["day"] == "2019-02-13"
+    submission = tmp_path / "submission.csv"
+    submission.write_text((snapshot.data / "sample_submission.csv").read_text())
+    restore_form(snapshot.path / FORM, submission)
+    assert [row["day"] for row in table(submission)] == [row[0] for row in days[:39:-1]]
+
+
 def test_a_sample_in_another_order_keeps_its_order(task, tmp_path):
     write(task / "train.csv", ["id", "x", "z", "y"], [[*row, row[2]] for row in FEATURES[:40]])
     write(task / "test.csv", ["id", "x", "z"], FEATURES[40:])
@@ -404,6 +417,26 @@ def test_rows_are_joined_in_order_where_labels_have_no_key(task, tmp_path):
     snapshot, shown = grown(task, tmp_path)
     assert [row["price"] for row in table(snapshot.data / "train.csv")] == [f"{n}.5" for n in range(40)]
     assert shown["left out"].startswith("y_test.csv") and not (snapshot.data / "y_test.csv").exists()
+
+
+def test_two_tables_of_features_are_not_taken_for_features_and_labels(task, tmp_path):
+    for part, rows_of in (("train", FEATURES[:40]), ("test", FEATURES[40:])):
+        write(
+            task / f"{part}_payment.csv",
+            ["id", "x", *(["y"] if part == "train" else [])],
+            [[*row[:2], *(["1"] if part == "train" else [])] for row in rows_of],
+        )
+        write(task / f"{part}_identity.csv", ["id", "z"], [[row[0], row[2]] for row in rows_of[::4]])
+    with pytest.raises(UsageError, match=r"--train train_payment\.csv"):
+        grown(task, tmp_path)
+
+
+@pytest.mark.parametrize("beside", ["README.txt", "data.names.txt"])
+def test_a_text_beside_a_table_is_no_table(beside, task, tmp_path):
+    write(task / "iris.csv", ["x", "z", "target"], [[*row[1:], ["a", "b"][n % 2]] for n, row in enumerate(FEATURES)])
+    (task / beside).write_text("Iris, as Fisher has it.\n1. Title: Iris, plants\n2, 3, 4\n")
+    _, shown = grown(task, tmp_path)
+    assert shown["training rows"].startswith("iris.csv")
 
 
 @pytest.mark.parametrize("other", ["latest_prices.csv", "contest.csv"])

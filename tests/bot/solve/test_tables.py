@@ -151,6 +151,8 @@ def test_what_is_no_table_is_refused_with_the_place(content, reason, tmp_path):
         ("size", ["20190421", "20190422"], ["20190421", "20190422"]),
         ("day", ["2019-04-21", "2019-04-22"], ["2019-04-21", "2019-04-22"]),
         ("ratio", ["1/2", "3/4"], ["1/2", "3/4"]),
+        ("version", ["1.2.10", "3.4.11"], ["1.2.10", "3.4.11"]),
+        ("day", ["21.04.19", "02.05.19"], ["2019-04-21", "2019-05-02"]),
     ],
 )
 def test_dates_are_written_as_iso_8601(name, cells, dates, tmp_path):
