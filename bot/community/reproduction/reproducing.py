@@ -123,10 +123,11 @@ def _barred(context: RunContext) -> str | None:
 
 
 async def _give_up(context: RunContext, number: int, why: str) -> None:
-    """Say once a batch why no public kernel is run, or no further one, and keep it for the report."""
+    """Say once a run why no public kernel is run, or no further one; the report has each batch's reason."""
 
     async def note() -> str:
-        context.say(f"no further public kernel is run: {why}")
+        if not context.steps.all(_NONE):
+            context.say(f"no further public kernel is run: {why}")
         return why
 
     await context.steps.once(_NONE, note, Key(attempt=number))
