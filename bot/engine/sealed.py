@@ -87,13 +87,13 @@ def retrained(context: RunContext, node: int) -> Retrained | None:
     return context.steps.find(SEALED_RUN, Key(node))
 
 
-def retrained_members(context: RunContext) -> tuple[int, int]:
-    """Return how many of the newest ensemble's members had their run on all rows, and how many have a command for it."""
+def members_on_all_rows(context: RunContext) -> tuple[list[Experiment], list[Experiment]]:
+    """Return the ensemble's members that can be retrained: those that were run on all rows, and those still due."""
     if context.blend is None or context.experiments is None:
-        return 0, 0
+        return [], []
     members = [one for one in context.experiments.all() if one.node in context.blend.weights and _may_run(one)]
     done = {key.node for key in context.steps.all(SEALED_RUN)}
-    return sum(one.node in done for one in members), len(members)
+    return [one for one in members if one.node in done], [one for one in members if one.node not in done]
 
 
 @dataclass
@@ -211,11 +211,27 @@ class SealedRuns:
                 ended = await self._command(one, request)
             if ended.why is not None:
                 return Retrained(None, ended.why)
-            place = folder / "taken"
-            place.mkdir()
-            return await self._taken(one, await asyncio.to_thread(_test_array, one.name, folder / "work", place))
+            for sibling in self._siblings(one):
+                await self._take_logged(sibling, folder)
+            return await self._taken(one, await _copied_array(one.name, folder, logged_only=False))
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
+
+    def _siblings(self, one: Experiment) -> list[Experiment]:
+        """Return the other experiments that the same command of the same lab makes, as far as they are due."""
+        log, done = self.context.experiments, {key.node for key in self.context.steps.all(SEALED_RUN)}
+        same = (
+            []
+            if log is None
+            else [e for e in log.all() if (e.lab, e.retrain, e.sources) == (one.lab, one.retrain, one.sources)]
+        )
+        return [e for e in same if e.kind == one.kind and e.node not in {*done, one.node}]
+
+    async def _take_logged(self, sibling: Experiment, folder: Path) -> None:
+        """Keep what the command of another experiment has logged for this one; without that it is run by itself later."""
+        file = await _copied_array(sibling.name, folder, logged_only=True)
+        if file is not None:
+            await self.context.steps.once(SEALED_RUN, partial(self._taken, sibling, file), Key(sibling.node))
 
     async def _rows(self, one: Experiment, folder: Path) -> tuple[Path, Path, Path]:
         """Return the data, the folds and the experiments that a sealed run finds."""
@@ -300,10 +316,18 @@ def _lay_out_without_validation(data: Path, folder: Path) -> None:
     (folder / "work").mkdir()
 
 
-def _test_array(name: str, work: Path, place: Path) -> Path | None:
+async def _copied_array(name: str, folder: Path, *, logged_only: bool) -> Path | None:
+    """Return the test predictions that a sealed run left for an experiment, copied out of its `work/`."""
+    place = folder / "taken" / name
+    place.mkdir(parents=True)
+    return await asyncio.to_thread(_test_array, name, folder / "work", place, logged_only=logged_only)
+
+
+def _test_array(name: str, work: Path, place: Path, *, logged_only: bool = False) -> Path | None:
     """Return the array that a sealed run left, copied to a place of ours: as it was logged there, or beside the scripts."""
     # Logged again it has the number that it has in the run, or none.
-    for folder in (work / _KEPT / name, work / _KEPT / re.sub(r"-\d+$", "", name), work):
+    logged = [work / _KEPT / name, work / _KEPT / re.sub(r"-\d+$", "", name)]
+    for folder in logged[:1] if logged_only else [*logged, work]:
         if folder.is_dir():
             kept = collect(folder, _ARRAYS, place, cap=_ARRAY_BYTES).kept
             if kept:

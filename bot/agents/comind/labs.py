@@ -34,23 +34,21 @@ _IDEA = 1500
 """Characters of an idea in a lab."""
 _OPENING = "The best that is published"
 _OPENING_TEXT = (
-    "Read the best published notebook that fits the time here, as far as there is one, and the topics with the most votes: what "
-    "was measured there may be worth more than a notebook. Log a first experiment on what of their features and models is better "
-    "than what usually wins such tasks. Then add features and other families of models, and say in your report which claims held."
+    "Read the best public notebook that fits the time here, if there is one, and the topics with the most votes: a measurement "
+    "there may be worth more than a notebook. Log a first experiment with those of their features and models that beat the "
+    "usual ones. Then add features and other families of models, and say in your report which claims held."
 )
 _MEASURED_TEXT = (
-    "Start from the public notebook that you are given: of those that ran here it scored best, {one.measured:.6g} on validation "
-    "rows. Log its models as a first experiment, find what they lack, add other families of models and features, "
-    "and say in your report which claims of the community held."
+    "Start from the public notebook in work/solution.py: of those that ran here it scored best, {one.measured:.6g} on validation "
+    "rows. Log its models as a first experiment, find what they lack, add features and other families of models, "
+    "and say in your report which claims held."
 )
 _FIRST = "A first solution"
-_FIRST_TEXT = (
-    "Nothing is published here so far. Log a simple model early, then add features and other families of models."
-)
+_FIRST_TEXT = "Nothing is published yet. Log a simple model early, then add features and other families of models."
 _CONTINUATION = "On from the best"
-_CONTINUATION_TEXT = "Go on from the experiment that you are given: find what the ensemble lacks, and add it."
+_CONTINUATION_TEXT = "Continue from the best experiment: find what the ensemble lacks, and add it."
 _NEW = "A new start"
-_NEW_TEXT = "Start anew, with features or a family of models that no experiment of this run has used."
+_NEW_TEXT = "Start from scratch, with features or a family of models that no experiment of this run has used."
 _EXPERIMENTS, _FILES = 12, 40
 """Of a lab, that its report names: the clearest comparisons, and what files it left."""
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."

@@ -18,6 +18,9 @@ _LEAST_TOKENS = 1_500
 """Of a call that reads one short document."""
 _FIRST = 1.5
 """Tokens of a first batch and of ideas from it, as a multiple of the batch's."""
+_LEAST_FIRST = 4_000
+_TOKENS_PER_MINUTE = 900
+"""Of a lab, as measured in runs of 45 minutes: what a run is expected to use before it has used anything."""
 _LATE, _LATE_SHARE = 600.0, 0.2
 """Seconds before a run's end from which on nothing is read, and their share of a run that is short."""
 _FREE = "builtin"
@@ -43,8 +46,8 @@ class ReadingAllowance:
 def allowance(context: RunContext) -> ReadingAllowance:
     """Return what is left of the share of a run's time and tokens that `ReadingSettings.share` allows.
 
-    The share is that of the tokens that the run has used so far, as few runs come near their cap; enough for a first batch and
-    ideas from it at the least. In a run's last minutes nothing is read, as nobody could use it any more.
+    The share is that of the tokens that the run has used so far, as few runs come near their cap, or at first of those that a
+    run of its length is expected to use. In a run's last minutes nothing is read, as nobody could use it any more.
     """
     settings = context.settings_of(ReadingSettings)
     with context.store.read() as session:
@@ -53,8 +56,11 @@ def allowance(context: RunContext) -> ReadingAllowance:
         )
         calls = session.exec(query).all()
     tokens = sum(one.prompt_tokens - one.cached_tokens + one.completion_tokens for one in calls)
-    first = _FIRST * settings.first_tokens / (settings.share or 1.0)
-    within = min(_tokens_within(context.spending), max(context.asker.totals.new_tokens, first))
+    expected = settings.share * _TOKENS_PER_MINUTE * context.budget.seconds / 60
+    first = min(_FIRST * settings.first_tokens, max(_LEAST_FIRST, expected))
+    within = min(
+        _tokens_within(context.spending), max(context.asker.totals.new_tokens, first / (settings.share or 1.0))
+    )
     spans = [(one.at.timestamp() - (one.seconds or 0.0), one.at.timestamp()) for one in calls]
     return ReadingAllowance(
         tokens=float("inf") if context.model_name == _FREE else settings.share * within - tokens,

@@ -23,9 +23,9 @@ from state.tables import Analysis
 
 _CALL_TOKENS = 6_500
 """Tokens of documents that one call reads: few calls repeat the task seldom, and long answers are late."""
-_ANSWER_TOKENS = 350
+_ANSWER_TOKENS = 250
 """Of an answer, a document."""
-_TASK_CHARACTERS = 1_500
+_TASK_CHARACTERS = 1_000
 """Of the task's description: a reader needs the aim, not the rules for a submission."""
 _USEFUL = 3.0
 """Effectiveness of an analysis that is shown though it suggests nothing."""

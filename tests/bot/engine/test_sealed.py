@@ -16,7 +16,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.experiments import Experiment, Kind
 from bot.engine.fits import PortfolioFits
-from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, retrained, retrained_members
+from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, members_on_all_rows, retrained
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
@@ -88,9 +88,39 @@ def test_members_of_the_ensemble_that_can_be_made_again_are_counted() -> None:
         blend=SimpleNamespace(weights={2: 0.5, 3: 0.3, 4: 0.2}),
         steps=SimpleNamespace(all=lambda kind: {Key(node): Retrained(None, "") for node in (4, 5)}),
     )
-    assert retrained_members(context) == (1, 2)
+    assert members_on_all_rows(context) == ([known[2]], [known[0]])
     context.blend = None
-    assert retrained_members(context) == (0, 0)
+    assert members_on_all_rows(context) == ([], [])
+
+
+async def test_a_command_that_makes_several_experiments_is_run_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources, other = ("fit.py",), ("other.py",)
+    known = [experiment(2, sources=sources), experiment(3, sources=sources), experiment(4, sources=other)]
+    known += [experiment(5, retrain="python b.py", sources=sources), experiment(6, sources=sources)]
+    for name in ("e2", "e3", "e4"):
+        (tmp_path / "work" / ".sealed" / name).mkdir(parents=True)
+        (tmp_path / "work" / ".sealed" / name / "test.npy").write_bytes(name.encode())
+
+    async def taken(self: SealedRuns, one: Experiment, file: Path | None) -> Retrained:
+        return Retrained(None if file is None else file.read_text(), "")
+
+    monkeypatch.setattr(SealedRuns, "_taken", taken)
+    with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
+        with store.write() as tx:
+            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
+        context: Any = SimpleNamespace(
+            steps=Steps(store, RUN), experiments=SimpleNamespace(all=lambda: known), blend=None
+        )
+        runs = SealedRuns(context)
+        siblings = runs._siblings(known[0])
+        assert [one.node for one in siblings] == [3, 6], "4 has other files, 5 another command"
+        for one in siblings:
+            await runs._take_logged(one, tmp_path)
+        assert retrained(context, 3) == Retrained("e3", "")
+        assert retrained(context, 6) is None, "the command logged nothing for it, so it is run by itself"
+        assert [one.node for one in runs._siblings(known[0])] == [6]
 
 
 def test_a_stack_that_is_better_than_the_ensemble_comes_before_its_members() -> None:

@@ -42,10 +42,14 @@ async def test_a_tenth_of_the_tokens_that_a_run_may_use_is_for_reading_ideas_and
         assert not may_read(context)
 
 
-async def test_without_a_cap_a_first_batch_is_read_and_then_a_tenth_of_what_was_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("minutes", "tokens"), [(10, 4_000), (60, 5_400), (600, 13_500)])
+async def test_a_first_batch_is_as_large_as_the_share_of_what_a_run_of_its_length_is_expected_to_use(
+    minutes: float, tokens: int, tmp_path: Path
+) -> None:
     async with community(tmp_path, Analyst(), settings=ReadingSettings(first_tokens=9_000)) as (context, _):
-        assert allowance(context).tokens == pytest.approx(13_500)
-        spend(context, "analyst", 12_500)
+        object.__setattr__(context.budget, "seconds", 60.0 * minutes)
+        assert allowance(context).tokens == pytest.approx(tokens)
+        spend(context, "analyst", tokens - 1_000)
         assert not may_read(context)
 
 

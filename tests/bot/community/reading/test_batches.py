@@ -134,7 +134,7 @@ async def test_a_long_description_is_cut_at_a_word_and_says_so(tmp_path: Path) -
     async with community(tmp_path, model := Analyst()) as (context, _):
         await read_batch(context, 1)
         begun, mark, _ = model.described.partition(" [... the rest is left out here]")
-        assert mark and 1_400 < len(begun) <= 1_500 and whole.startswith(f"{begun} ")
+        assert mark and 900 < len(begun) <= 1_000 and whole.startswith(f"{begun} ")
 
 
 async def test_a_batch_keeps_within_its_tokens_and_the_run_within_all_of_them(tmp_path: Path) -> None:
